@@ -1,0 +1,221 @@
+"""Ids and names: made where a wire has none, fitted where a wire is stricter, and always mapped back.
+
+No clock, no randomness, no state: the same history gives the same ids in every process. A valid id is left as it is, and
+nothing but the id is ever stored in an id. Knows rules (a pattern, a length), not wires.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.pairing import pairs
+from toolwire.parts import Call, Message, Part, Result
+
+MINTED = "tw-"
+"""Every id made here begins so."""
+
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class IdRule(Struct, frozen=True):
+    """What a wire accepts as an id or a name: characters (a regular expression class), and how many."""
+
+    chars: str = ""
+    longest: int = 0
+    exact: bool = False
+    first: str = ""
+
+    def fits(self, text: str) -> bool:
+        """Whether the text can be sent as it is."""
+        return _pattern(self).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(rule: IdRule) -> re.Pattern[str]:
+    chars = f"[{rule.chars}]" if rule.chars else r"[\s\S]"
+    low = rule.longest if rule.exact else 1
+    count = f"{{{low},{rule.longest or ''}}}"
+    return re.compile(f"(?={rule.first}){chars}{count}" if rule.first else f"{chars}{count}")
+
+
+@lru_cache(maxsize=256)
+def _list_pattern(rule: IdRule) -> re.Pattern[str]:
+    one = _pattern(rule).pattern.replace(r"[\s\S]", r"[^\n]")
+    return re.compile(f"(?:{one}\n)*")
+
+
+def _all_fit(texts: set[str], rule: IdRule) -> bool:
+    """Whether every text fits, asked once for all of them: the common case, and a cheap one."""
+    return _list_pattern(rule).fullmatch("\n".join((*texts, ""))) is not None
+
+
+class IdMap(Struct, frozen=True):
+    """What an encoding changed, in the direction home: id sent → id before, name sent → name before.
+
+    `forms` says of a call id what its wire could not (a JSON object sent as text, an error without a flag).
+    Given back as `ids=`, the way home restores them. It is plain data: `to_dict` and `of` take it through JSON.
+    """
+
+    ids: dict[str, str] = {}
+    names: dict[str, str] = {}
+    forms: dict[str, str] = {}
+
+    def to_dict(self) -> dict[str, dict[str, str]]:
+        """The map as plain dicts."""
+        return {"ids": dict(self.ids), "names": dict(self.names), "forms": dict(self.forms)}
+
+    @staticmethod
+    def of(value: IdMap | Mapping[str, Mapping[str, str]] | None) -> IdMap:
+        """The map itself, one read back from plain dicts, or an empty one."""
+        if isinstance(value, IdMap):
+            return value
+        given = value or {}
+        return IdMap(*(dict(given.get(key, {})) for key in ("ids", "names", "forms")))
+
+
+def digest(*words: str | int) -> str:
+    """Sixteen hexadecimal digits that depend on every word."""
+    return blake2b("\x1f".join(map(str, words)).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def mint(seed: str, ordinal: int, name: str) -> str:
+    """The id of the n-th call of a body whose wire has none. `seed` tells one response from the next."""
+    return MINTED + digest(seed, ordinal, name)
+
+
+def is_minted(text: str) -> bool:
+    """Whether an id was made here, perhaps in another process, and came back over a wire that has ids."""
+    return text.startswith(MINTED) and len(text) == len(MINTED) + 16
+
+
+def settle(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tuple[Message, ...]:
+    """The messages with an id for every call and result that came without: results get that of their call."""
+    for message in messages:
+        for part in message.parts:
+            kind = part.__class__
+            if (kind is Call and not part.id) or (kind is Result and not part.call_id):  # type: ignore[attr-defined]
+                return _settle(messages, seed, ordered)
+    return messages
+
+
+def _settle(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Message, ...]:
+    made: dict[int, Part] = {}
+    taken = {part.id for message in messages for part in message.parts if isinstance(part, Call)}
+    ordinal = 0
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, Call):
+                if not part.id:
+                    new = _free(lambda salt, n=ordinal, p=part: mint(f"{seed}{salt}", n, p.name), taken)  # type: ignore[misc]
+                    taken.add(new)
+                    made[id(part)] = replace(part, id=new, origin="minted")
+                ordinal += 1
+    messages = _swap(messages, made)
+    answers: dict[int, Part] = {}
+    for n, pair in enumerate(pairs(messages, ordered=ordered)):
+        if pair.result is not None and (pair.result.origin == "minted" or pair.how in ("name", "order")):
+            call_id = pair.call.id if pair.call else mint(f"{seed} result", n, pair.result.name or "")
+            name = pair.result.name or (pair.call.name if pair.call else None)
+            answers[id(pair.result)] = replace(pair.result, call_id=call_id, name=name)
+    return _swap(messages, answers)
+
+
+def _swap(messages: tuple[Message, ...], made: Mapping[int, Part]) -> tuple[Message, ...]:
+    if not made:
+        return messages
+    return tuple(
+        replace(m, parts=tuple(made.get(id(p), p) for p in m.parts)) if any(id(p) in made for p in m.parts) else m
+        for m in messages
+    )
+
+
+def fit(text: str, rule: IdRule, taken: Iterable[str] = ()) -> str:
+    """The id as the rule allows it: itself if it may be, else a readable beginning and a hash of all of it.
+
+    Never one of `taken`: a second try is salted.
+    """
+    if rule.fits(text):
+        return text
+    return _free(lambda salt: _shortened(text, rule, salt), set(taken))
+
+
+def _free(make: Callable[[str], str], taken: set[str]) -> str:
+    salt = 0
+    while (made := make(f"#{salt}" if salt else "")) in taken:
+        salt += 1
+    return made
+
+
+def _shortened(text: str, rule: IdRule, salt: str) -> str:
+    number = int(digest(text, salt), 16)
+    tail = ""
+    while number and len(tail) < (rule.longest if rule.exact else 8):
+        number, rest = divmod(number, 62)
+        tail += _BASE62[rest]
+    if rule.exact:
+        return tail.rjust(rule.longest, "0")
+    joint = "_" if IdRule(rule.chars).fits("_") else ""
+    room = (rule.longest or 64) - len(tail) - len(joint)
+    head = re.sub(f"[^{rule.chars}]", "_" if joint else "", text)[:room] if rule.chars else text[:room]
+    made = f"{head}{joint}{tail}"
+    return made if rule.fits(made) else f"t{made[1:]}"
+
+
+def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dict[int, Call]], rule: IdRule, *,
+              unique: bool, home: Mapping[str, str]) -> dict[int, str] | None:  # fmt: skip
+    """The id to send for each call and result, by identity of the part; None when all go as they are.
+
+    `joined` says which call a result belongs to; it is asked only if something has to change. `home` holds ids that are
+    known from an earlier encoding and go back to what they were.
+    """
+    used = [call.id for call in calls]
+    ids = {*used, *(result.call_id for result in results)}
+    bad = set() if _all_fit(ids, rule) else {text for text in ids if not rule.fits(text)}
+    if not bad and not (home and not home.keys().isdisjoint(ids)) and not (unique and len(set(used)) < len(used)):
+        return None
+    owner = joined()
+    taken = ids - bad
+    given: dict[int, str] = {}
+    first: dict[str, str] = {}
+    for call in calls:
+        if call.id in home:
+            new = home[call.id]
+        elif call.id in first and unique:
+            again = sum(1 for sent in given.values() if sent)
+            new = _free(lambda salt, t=call.id, n=again: _shortened(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
+        else:
+            new = first.get(call.id) or fit(call.id, rule, taken)
+        first.setdefault(call.id, new)
+        taken.add(new)
+        given[id(call)] = new
+    for result in results:
+        call_of = owner.get(id(result))
+        if call_of is not None:
+            given[id(result)] = given[id(call_of)]
+        else:
+            alone = home.get(result.call_id) or first.get(result.call_id) or fit(result.call_id, rule, taken)
+            first.setdefault(result.call_id, alone)
+            taken.add(alone)
+            given[id(result)] = alone
+    return given
+
+
+def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> dict[str, str]:
+    """The names that must change for a wire, each with what it is sent as; injective over all names of the conversation."""
+    every = set(names)
+    if not home and _all_fit(every, rule):
+        return {}
+    taken = {home.get(name, name) for name in every if name in home or rule.fits(name)}
+    sent: dict[str, str] = {}
+    for name in sorted(every):
+        new = home[name] if name in home else fit(name, rule, taken)
+        taken.add(new)
+        if new != name:
+            sent[name] = new
+    return sent

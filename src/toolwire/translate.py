@@ -1,0 +1,199 @@
+"""Decode, fit, encode, report: a body of one wire as a body of another.
+
+What a target cannot hold is a loss, never an exception and never silence. Tools that a provider ran itself become something
+the target can hold. Knows wires only through their tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from toolwire._json import JSON, Body, dump, load
+from toolwire.errors import LocalError, RemoteError
+from toolwire.hosted import POLICIES, Hosted, settle_hosted
+from toolwire.identity import IdMap, fit_calls, fit_names
+from toolwire.model import Choice, Conversation, Kind, Loss
+from toolwire.pairing import pairs
+from toolwire.parts import Call, Read, Result, Text
+from toolwire.profiles import PROFILES, Profile
+from toolwire.wires import names, wire
+from toolwire.wires._page import Page
+from toolwire.wires._wire import Entry, Wire, entries
+
+Ids: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
+
+
+class Encoded:
+    """A body of a wire: as a value, as bytes, with what was lost and the map that leads home."""
+
+    __slots__ = ("_body", "_bytes", "ids", "losses")
+
+    def __init__(self, body: JSON, losses: list[Loss], ids: IdMap, raw: bytes | None = None) -> None:
+        self._body = body
+        self._bytes = raw
+        self.losses = losses
+        self.ids = ids
+
+    @property
+    def body(self) -> JSON:
+        """The body as plain dicts and lists. It may share parts with the body it was made from: copy before changing it."""
+        return self._body
+
+    def json(self) -> bytes:
+        """The body as JSON; the very bytes that came in, if nothing had to change."""
+        if self._bytes is None:
+            self._bytes = dump(self._body)
+        return self._bytes
+
+    def __repr__(self) -> str:
+        return f"Encoded({len(self.json())} bytes, {len(self.losses)} losses)"
+
+
+def resolve(name: str) -> tuple[Wire, Profile]:
+    """The wire and the rules that a name of a wire or profile stands for."""
+    row = PROFILES.get(name) if isinstance(name, str) else None
+    if row is None:
+        return wire(name), Profile(name, name)
+    return wire(row.wire), row
+
+
+def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
+    """The conversation a body holds. Unknown blocks, missing ids and broken arguments are data.
+
+    Raises RemoteError if the body is not JSON, or not of this wire.
+    """
+    spoken, _ = resolve(wire)
+    _known(kind)
+    value, raw = load(body, spoken.name)
+    try:
+        read = spoken.read(value, kind)
+    except RecursionError:
+        raise RemoteError(spoken.name, (), "nested too deeply") from None
+    return replace(read, raw=raw, was=(read.messages, read.tools, read.settings))
+
+
+def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids: Ids = None, hosted: Hosted = "text") -> Encoded:
+    """The conversation as a body of a wire: its own gets back what it sent, to the letter.
+
+    Raises LocalError if the wire does not exist or a value is none that JSON can hold.
+    """
+    spoken, rules = resolve(wire)
+    _known(kind)
+    if hosted not in POLICIES:
+        raise LocalError(wire, (), f"hosted is one of {', '.join(POLICIES)}, not {hosted!r}")
+    if spoken.name == conversation.wire and kind == conversation.kind and conversation.pristine and rules.name == spoken.name:
+        return Encoded(conversation.source, [], IdMap(), conversation.raw)
+    home = IdMap.of(ids)
+    survey = _Survey(conversation, spoken.name)
+    told: list[Loss] = []
+    if survey.hosted:
+        conversation, told = settle_hosted(conversation, spoken.name, hosted, whole=kind == "request")
+        survey = _Survey(conversation, spoken.name)
+    page = _page(conversation, survey, spoken, rules, kind, home)
+    page.losses += told
+    for read in survey.foreign:
+        page.leftovers(read)
+    try:
+        body = spoken.write(conversation, page)
+    except RecursionError:
+        raise LocalError(spoken.name, (), "nested too deeply") from None
+    return Encoded(body, page.losses, IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms))
+
+
+class _Survey:
+    """One look at every part before writing: calls, results, and what another wire left in them."""
+
+    __slots__ = ("calls", "foreign", "hosted", "results")
+
+    def __init__(self, conversation: Conversation, target: str) -> None:
+        calls: list[Call] = []
+        results: list[Result] = []
+        foreign: list[Read] = []
+        hosted = False
+        for message in conversation.messages:
+            raw, parts, native = message.raw, message.parts, message.wire == target
+            if not native and isinstance(raw, dict) and message.row is not None and not message.row.keys.issuperset(raw):
+                foreign.append(message)
+            for part in parts:
+                kind = part.__class__
+                if kind is Text:
+                    if native or (part.raw.__class__ is str and part.seal is None):
+                        continue
+                elif kind is Call:
+                    if native and part.executor == "provider":  # type: ignore[attr-defined]
+                        continue
+                    calls.append(part)  # type: ignore[arg-type]
+                    hosted |= part.executor == "provider"  # type: ignore[attr-defined]
+                elif kind is Result:
+                    results.append(part)  # type: ignore[arg-type]
+                    if not native:
+                        hosted |= part.executor == "provider"  # type: ignore[attr-defined]
+                        if part.output.__class__ is tuple:  # type: ignore[attr-defined]
+                            foreign += part.output  # type: ignore[attr-defined]
+                if not native and part.raw is not raw and part.row is not None:
+                    foreign.append(part)
+        if conversation.wire != target:
+            foreign += conversation.tools
+        self.calls, self.results, self.foreign, self.hosted = calls, results, foreign, hosted
+
+
+def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Profile, kind: Kind, home: IdMap) -> Page:
+    """The page to write on, with ids and names fitted to the rules of the target."""
+
+    def owners() -> dict[int, Call]:
+        walked = pairs(conversation.messages, ordered=conversation.ordered)
+        return {id(pair.result): pair.call for pair in walked if pair.call is not None and pair.result is not None}
+
+    sent = fit_calls(survey.calls, survey.results, owners, rules.ids, unique=rules.unique, home=home.ids)
+    names: dict[str, str] = {}
+    if conversation.wire != spoken.name or home.names:
+        choice = conversation.settings.get("choice")
+        used = {call.name for call in survey.calls}.union(tool.name for tool in conversation.tools if tool.name)
+        names = fit_names(used.union(choice.names) if isinstance(choice, Choice) else used, rules.names, home.names)
+    return Page(spoken.name, kind, ids=sent, names=names, home=home)
+
+
+def translate(
+    body: Body, source: str, target: str, kind: Kind = "request", *, ids: Ids = None, hosted: Hosted = "text"
+) -> Encoded:
+    """A body of one wire as a body of another, with every loss and the map that leads home."""
+    return encode(decode(body, source, kind), target, kind, ids=ids, hosted=hosted)
+
+
+def detect(body: Body) -> str:
+    """The wire of a body.
+
+    Raises LocalError naming the candidates if it could be several, or saying that it is none.
+    """
+    value, _ = load(body, "")
+    sure = {name: wire(name).looks(value) for name in names()}
+    best = max(sure.values())
+    found = [name for name, score in sure.items() if score == best]
+    if best == 0:
+        raise LocalError("", (), f"this is a body of none of the wires: {', '.join(names())}")
+    if len(found) > 1:
+        raise LocalError("", (), f"this could be a body of {' or '.join(found)}: say which")
+    return found[0]
+
+
+def wires() -> list[str]:
+    """The names of all wires."""
+    return list(names())
+
+
+def profiles() -> list[str]:
+    """The names of all profiles: every wire, and the providers that speak one in their own way."""
+    return sorted({*PROFILES, *names()})
+
+
+def catalogue() -> list[Entry]:
+    """Every type in which calls and results travel, read off the rows of the wires."""
+    return [entry for name in names() for entry in entries(wire(name))]
+
+
+def _known(kind: str) -> None:
+    if kind not in ("request", "response"):
+        raise LocalError("", (), f"kind is request or response, not {kind!r}")

@@ -1,0 +1,133 @@
+"""The block shape: calls and results are blocks inside messages, and a turn's results stand together in the next one.
+
+Several wires write their history so, with different tables. Knows no wire by name; a `Blocks` holds a wire's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toolwire._json import JSON, At
+from toolwire.model import Conversation
+from toolwire.parts import Call, Message, Part, Result, Role, Text
+from toolwire.wires._page import Page
+from toolwire.wires._wire import own
+
+
+class Written(Struct):
+    """A history as it goes out: the system prompt apart, as it came (`whole`) or as blocks."""
+
+    messages: list[JSON]
+    system: list[JSON]
+    whole: JSON | UnsetType = UNSET
+
+
+class Blocks(Struct, frozen=True, eq=False):
+    """How one wire of this shape writes a history."""
+
+    name: str
+    read: Callable[[JSON, At], Message]
+    """Reads a message of its own again, to see what was edited."""
+    foreign: Mapping[type[Part], Callable[..., JSON]]
+    """How a part of another wire is written; None if it cannot stand here."""
+    message: Callable[[Role, list[JSON]], JSON]
+    text: Callable[[Role, str], JSON]
+    """A message that is one plain text."""
+    alone: bool = False
+    """Whether results share their message with nothing else, and stand in the order of their calls."""
+
+    def write(self, conversation: Conversation, page: Page) -> Written:
+        """The whole history."""
+        out: list[JSON] = []
+        written = Written(out, [])
+        turn = _Turn()
+        answer = self.foreign[Result]
+        for message in conversation.messages:
+            role, parts = message.role, message.parts
+            if message.wire == self.name:
+                kept = own(message, page, self.read)
+                if not isinstance(kept, UnsetType):
+                    self._close(turn, out)
+                    self._note(message, turn, page)
+                    if len(message.at) == 1:
+                        written.whole = kept
+                    else:
+                        out.append(kept)
+                    continue
+            elif len(parts) == 1 and role != "system":
+                only = parts[0]
+                if only.__class__ is Text and only.text and not only.refusal:
+                    if turn.results:
+                        self._close(turn, out)
+                    out.append(self.text(role, only.text))
+                    continue
+                if only.__class__ is Result and role != "assistant":
+                    turn.results.append(answer(only, page))
+                    turn.answered.append(only.call_id)
+                    continue
+            if role == "assistant":
+                if turn.results:
+                    self._close(turn, out)
+                turn.asked = parts
+            blocks = self._mixed(message, turn, page)
+            if role == "system" and not out:
+                written.system += blocks
+            elif blocks:
+                if role == "system":
+                    page.lose(message, "a system message in mid-conversation becomes a user's")
+                joined = turn.results and not self.alone and any(part.__class__ is Result for part in parts)
+                self._close(turn, out, blocks if joined else None)
+                if not joined:
+                    out.append(self.message(role, blocks))
+        self._close(turn, out)
+        return written
+
+    def _mixed(self, message: Message, turn: _Turn, page: Page) -> list[JSON]:
+        """The blocks of a message but for results, which join those of the turn."""
+        native = message.wire == self.name
+        blocks: list[JSON] = []
+        for part in message.parts:
+            block = part.raw if native and part.was is None else self.foreign[part.__class__](part, page)
+            if block is None or isinstance(block, UnsetType):
+                continue
+            if isinstance(part, Result) and message.role != "assistant":
+                turn.results.append(block)
+                turn.answered.append(part.call_id)
+            else:
+                blocks.append(block)
+        return blocks
+
+    def _close(self, turn: _Turn, out: list[JSON], more: list[JSON] | None = None) -> None:
+        """Write a turn's results out, in the order of their calls where that counts; `more` comes after them."""
+        results = turn.results
+        if not results:
+            return
+        if self.alone and len(results) > 1:
+            places = {part.id: i for i, part in enumerate(turn.asked) if isinstance(part, Call)}
+            order = [places.get(one, len(places)) for one in turn.answered]
+            results = [results[i] for i in sorted(range(len(results)), key=order.__getitem__)]
+        out.append(self.message("user", results + more if more else results))
+        turn.results = []
+        turn.answered = []
+
+    def _note(self, message: Message, turn: _Turn, page: Page) -> None:
+        """Keep in mind the calls of a message that goes out as it came."""
+        for part in message.parts:
+            if isinstance(part, Call):
+                page.called[part.id] = part.name
+                page.ordinal += 1
+        if message.role == "assistant":
+            turn.asked = message.parts
+
+
+class _Turn:
+    """The calls of a turn, and its results so far, which may come in several messages."""
+
+    __slots__ = ("answered", "asked", "results")
+
+    def __init__(self) -> None:
+        self.asked: tuple[Part, ...] = ()
+        self.results: list[JSON] = []
+        self.answered: list[str] = []

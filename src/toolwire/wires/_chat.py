@@ -1,0 +1,221 @@
+"""The chat shape: messages whose calls stand in a field of their own, and one message for each result.
+
+Several wires speak it with different tables. A message is read field by field in the order in which it was said:
+reasoning, content, refusal, calls. Knows no wire by name; a `Chat` holds a wire's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toolwire._json import JSON, At, Object
+from toolwire.parts import Call, Media, Message, Output, Part, Reasoning, Result, Role, Text, label
+from toolwire.wires._page import Page
+from toolwire.wires._wire import Row, blame, own, read_block, unknown
+
+PLAIN = Row("content", Text, write=lambda part, page: part.text)
+"""A message whose content is a plain string."""
+DECLINED = Row("refusal", Text, write=lambda part, page: part.text)
+THOUGHT = Row("reasoning", Reasoning, write=lambda part, page: part.text)
+
+Blocks = list[JSON]
+
+
+class Chat(Struct, frozen=True, eq=False):
+    """The tables of one wire of this shape."""
+
+    name: str
+    content: Mapping[str, Row]
+    calls: Mapping[str, Row]
+    results: Mapping[str, Row]
+    message: Row
+    roles: Mapping[str, Role]
+    thoughts: tuple[str, ...] = ()
+    """Fields that hold reasoning; the first is the one to write."""
+    legacy: Row | None = None
+    """The single call without an id, in a field of its own."""
+
+    # --- reading ---
+
+    def read_content(self, content: JSON, at: At) -> list[Part]:
+        """The parts of a content list."""
+        if not isinstance(content, list):
+            blame(self.name, at, "a string, a list or null", content)
+        return [
+            Text(block, raw=block, at=at + (i,), row=PLAIN)
+            if isinstance(block, str)
+            else read_block(self.name, self.content, block, at + (i,))
+            for i, block in enumerate(content)
+        ]
+
+    def read_message(self, message: JSON, at: At) -> Message:
+        """One message of a history, or of a response."""
+        if not isinstance(message, dict):
+            blame(self.name, at, "an object", message)
+        role = message.get("role", "assistant")
+        if not isinstance(role, str):
+            blame(self.name, at + ("role",), "a string", role)
+        content = message.get("content")
+        neutral = self.roles.get(role)
+        parts: tuple[Part, ...]
+        if neutral is None:
+            row = self.results.get(role, self.message)
+            parts = (unknown(role, message, at) if row is self.message else _parsed(row, message, at),)
+            return Message("tool" if row is not self.message else "user", parts, None, self.name, raw=message, at=at, row=row)
+        if len(message) == 2 and isinstance(content, str):
+            parts = (Text(content, raw=content, at=at + ("content",), row=PLAIN),) if content else ()
+        else:
+            parts = tuple(self._parts(message, content, at))
+        return Message(neutral, parts, None, self.name, raw=message, at=at, row=self.message)
+
+    def output(self, content: JSON, at: At) -> Output:
+        """What a result's message says: plain text, or parts."""
+        if content is None or isinstance(content, str):
+            return content or ""
+        return tuple(self.read_content(content, at + ("content",)))
+
+    def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
+        parts: list[Part] = []
+        for key in self.thoughts:
+            thought = message.get(key)
+            if thought and isinstance(thought, str):
+                parts.append(Reasoning(thought, raw=thought, at=at + (key,), row=THOUGHT))
+                break
+        if isinstance(content, str):
+            if content:
+                parts.append(Text(content, raw=content, at=at + ("content",), row=PLAIN))
+        elif content is not None:
+            parts += self.read_content(content, at + ("content",))
+        refusal = message.get("refusal")
+        if isinstance(refusal, str):
+            parts.append(Text(refusal, True, raw=refusal, at=at + ("refusal",), row=DECLINED))
+        calls = message.get("tool_calls")
+        if calls is not None:
+            if not isinstance(calls, list):
+                blame(self.name, at + ("tool_calls",), "a list or null", calls)
+            for i, call in enumerate(calls):
+                where = at + ("tool_calls", i)
+                if isinstance(call, dict) and call.get("type", "function") in ("function", None):
+                    parts.append(_parsed(self.calls["function"], call, where))
+                else:
+                    parts.append(read_block(self.name, self.calls, call, where))
+        legacy = message.get("function_call")
+        if self.legacy is not None and isinstance(legacy, dict):
+            parts.append(_parsed(self.legacy, legacy, at + ("function_call",)))
+        return parts
+
+    # --- writing ---
+
+    def write_messages(self, messages: Iterable[Message], page: Page) -> Blocks:
+        """The history; a result becomes a message, and media of results follow their batch in a user message."""
+        out: Blocks = []
+        held: Blocks = []
+        for message in messages:
+            role = message.role
+            if held and role == "assistant":
+                out.append({"role": "user", "content": held})
+                held = []
+            kept = own(message, page, self.read_message) if message.wire == page.wire else UNSET
+            if not isinstance(kept, UnsetType):
+                out.append(kept)
+            elif role == "assistant":
+                out.append(self.write_assistant(message, page))
+            else:
+                content = held if role == "user" else []
+                for part in message.parts:
+                    if isinstance(part, Result):
+                        held.extend(self._write_result(part, out, page))
+                    elif (block := self.write_content(part, page)) is not None:
+                        content.append(block)
+                if content and content is held:
+                    held = []
+                if content:
+                    out.append({"role": "system" if role == "system" else "user", "content": _short(content)})
+        if held:
+            out.append({"role": "user", "content": held})
+        return out
+
+    def _write_result(self, result: Result, out: Blocks, page: Page) -> Blocks:
+        """Append the tool message; the media that it cannot hold are for the user message after the batch."""
+        write = self.results["tool"].write
+        assert write is not None
+        out.append(write(result, page))
+        if isinstance(result.output, str) and not result.error:
+            return []
+        page.remember(result, flag=False, structure=False)
+        if result.error:
+            page.lose(result, "a tool message has no error flag; its text is kept")
+        if not isinstance(result.output, tuple):
+            return []
+        held: Blocks = []
+        for part in result.output:
+            if isinstance(part, Media) and part.text is None:
+                page.lose(part, "a tool message holds text only; the media follow in a user message")
+                held += [{"type": "text", "text": f"From tool call {page.result_id(result)}:"}, self.write_content(part, page)]
+            elif not isinstance(part, Text):
+                page.lose(part, f"a tool message holds text only: {label(part)[:80]}")
+        return held
+
+    def write_content(self, part: Part, page: Page) -> JSON:
+        """A part of a user's or system message; None if it cannot stand there."""
+        if isinstance(part, Text):
+            return {"type": "text", "text": part.text} if part.text else None
+        if isinstance(part, Media):
+            write = self.content["image_url"].write
+            assert write is not None
+            return write(part, page)
+        page.lose(part, f"this wire cannot hold this in a user's message: {label(part)[:80]}")
+        return None
+
+    def write_assistant(self, message: Message, page: Page) -> Object:
+        """An assistant's message: content, refusal, reasoning, calls."""
+        texts: list[str] = []
+        calls: Blocks = []
+        out: Object = {"role": "assistant", "content": None}
+        for part in message.parts:
+            if isinstance(part, Call):
+                write = self.calls.get(part.family, self.calls["function"]).write
+                assert write is not None
+                calls.append(write(part, page))
+            elif isinstance(part, Text):
+                if part.refusal:
+                    out["refusal"] = part.text
+                elif part.text:
+                    texts.append(part.text)
+            elif isinstance(part, Reasoning):
+                self._write_thought(part, out, page)
+            else:
+                page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
+        if len(texts) == 1 or (texts and page.kind == "response"):
+            out["content"] = "".join(texts)
+        elif texts:
+            out["content"] = [{"type": "text", "text": text} for text in texts]
+        if calls:
+            out["tool_calls"] = calls
+        elif out["content"] is None and "refusal" not in out:
+            out["content"] = ""
+        return out
+
+    def _write_thought(self, part: Reasoning, out: Object, page: Page) -> None:
+        """Reasoning can be shown in an answer; in a history the wire itself has no place for it."""
+        if page.kind == "response" and self.thoughts and part.text:
+            key = self.thoughts[0]
+            out[key] = f"{out.get(key, '')}{part.text}"
+        else:
+            page.lose(part, "this wire has no place for reasoning in a history")
+
+
+def _parsed(row: Row, block: Object, at: At) -> Part:
+    assert row.read is not None
+    return row.read(block, at, row)
+
+
+def _short(content: Blocks) -> JSON:
+    """A single text as the plain string most servers expect."""
+    if len(content) == 1:
+        only = content[0]
+        if isinstance(only, dict) and len(only) == 2 and "text" in only:
+            return only["text"]
+    return content

@@ -1,0 +1,117 @@
+"""Settings as rows: a neutral name, a place in the body, a reader and a writer.
+
+Whatever no row reads stays in the body for its own wire and is a loss for every other. Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toolwire._json import JSON, At, Object, get, put
+from toolwire.model import Conversation, Setting
+from toolwire.parts import Message
+from toolwire.wires._page import Page
+
+
+def _same(value: JSON) -> Setting | UnsetType:
+    return value
+
+
+def _plain(value: Setting, page: Page) -> JSON | UnsetType:
+    return list(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
+
+
+class Field(Struct, frozen=True, eq=False):
+    """One setting of a wire. A reader returns UNSET for "this says nothing"; a writer, for "this cannot be said here"."""
+
+    name: str
+    path: tuple[str, ...]
+    read: Callable[[JSON], Setting | UnsetType] = _same
+    write: Callable[[Setting, Page], JSON | UnsetType] | None = _plain
+    knows: frozenset[str] = frozenset()
+    """Which leaves of an object it understands, as dotted paths; none named means all."""
+
+
+class Settings(Struct, frozen=True):
+    """What was read from a body: the settings, where each stood, and the paths of what nobody understood."""
+
+    values: dict[str, Setting]
+    places: dict[str, At]
+    unknown: tuple[At, ...]
+
+
+def read_fields(fields: Iterable[Field], body: Object, known: frozenset[str]) -> Settings:
+    """The settings of a body; `known` are top-level fields that somebody else reads."""
+    values: dict[str, Setting] = {}
+    places: dict[str, At] = {}
+    seen: set[At] = set()
+    extra: list[At] = []
+    for one in fields:
+        value = body.get(one.path[0], UNSET) if len(one.path) == 1 else get(body, one.path)
+        if value is None or isinstance(value, UnsetType):
+            continue
+        try:
+            meant = one.read(value)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError):
+            continue
+        if not isinstance(meant, UnsetType):
+            seen.add(one.path)
+            values[one.name] = meant
+            places[one.name] = one.path
+            if one.knows:
+                extra += (one.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in one.knows)
+    _beyond(body, (), seen, {path[:n] for path in seen for n in range(1, len(path))}, known, extra)
+    return Settings(values, places, tuple(extra))
+
+
+def _beyond(value: Object, at: At, seen: set[At], inside: set[At], known: frozenset[str], extra: list[At]) -> None:
+    for key, item in value.items():
+        path = (*at, key)
+        if path in seen or item is None or item == [] or key in known:
+            continue
+        if path in inside and isinstance(item, dict):
+            _beyond(item, path, seen, inside, frozenset(), extra)
+        else:
+            extra.append(path)
+
+
+def _leaves(value: JSON, at: At = ()) -> Iterator[At]:
+    """The paths of everything in a value that says something: a count of nought says nothing."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*at, key))
+    elif value not in (None, 0, []):
+        yield at
+
+
+def write_fields(fields: Iterable[Field], conversation: Conversation, page: Page) -> Object:
+    """A new body with the settings in it: on the wire they came from, all of the old body with what was changed."""
+    own = conversation.wire == page.wire and conversation.kind == page.kind and isinstance(conversation.source, dict)
+    body: Object = dict(conversation.source) if own else {}  # type: ignore[arg-type]
+    before = conversation.was[2] if own and conversation.was else {}
+    writers = {one.name: one for one in fields if one.write is not None}
+    for name, value in conversation.settings.items():
+        if isinstance(before, Mapping) and name in before and before[name] == value:
+            continue
+        one = writers.get(name)
+        written = one.write(value, page) if one is not None and one.write is not None else UNSET
+        if one is None or isinstance(written, UnsetType):
+            page.lose(conversation.places.get(name, (name,)), f"this wire has no such setting: {name}")
+        else:
+            body = put(body, one.path, written)  # type: ignore[assignment]
+    if not own:
+        for path in conversation.unknown:
+            page.lose(path, "no such field on this wire")
+    return body
+
+
+def write_stop(message: Message, says: Mapping[str, str], means: Mapping[str, str], page: Page) -> str | None:
+    """Why the model stopped, in this wire's words; a reason it has no word for is reported."""
+    if message.stop is None:
+        return None
+    word = says.get(message.stop)
+    if word is None or means.get(word) != message.stop:
+        page.lose(message.at, f"this wire has no word for the stop reason `{message.stop}`")
+    return word or says["stop"]

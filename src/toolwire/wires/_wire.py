@@ -1,0 +1,246 @@
+"""What a wire is made of: rows, and the helpers with which rows read.
+
+A row says everything about one block type: how it is read, how it is written, which fields it knows, which ids it has.
+Reading is optimistic: a row takes what it needs and may fail; only then is the block looked at again to say where and why.
+Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NoReturn, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toolwire._json import JSON, At, Json, Object, get, kind_of, patch, put
+from toolwire.errors import RemoteError
+from toolwire.identity import MINTED, is_minted
+from toolwire.model import Conversation, Kind, Tool
+from toolwire.parts import Message, Opaque, Origin, Part
+from toolwire.wires._page import Page
+
+Form: TypeAlias = Literal["request", "response", "stream"]
+BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
+"""What an optimistic reader may raise on a block that is not what it is said to be."""
+
+
+class Id(Struct, frozen=True):
+    """An id field of a block: what it names, and whether it is always there."""
+
+    name: str
+    role: Literal["correlation", "item", "parent-call", "position"] = "correlation"
+    required: bool = True
+    nullable: bool = False
+
+
+class Row(Struct, frozen=True, eq=False):
+    """One block type in every direction.
+
+    `read` takes a block, its place and the row and gives the part; `write` gives the block, or None after it has told the
+    page what is lost. `keys` are the fields it understands: any other is kept for its own wire and is a loss for the rest.
+    """
+
+    name: str
+    part: type[Part] | type[Message] | type[Tool]
+    read: Callable[[Object, At, Row], Part] | None = None
+    write: Callable[..., JSON] | None = None
+    keys: frozenset[str] = frozenset()
+    inner: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Objects inside the block, and the fields understood in them."""
+    tell: Mapping[str, str] = {}
+    """How the block is told from others: the catalogue's discriminator."""
+    direction: Literal["", "call", "output", "call+output"] = ""
+    family: str = ""
+    executor: Literal["", "client", "provider"] = ""
+    ids: tuple[Id, ...] = ()
+    forms: tuple[Form, ...] = ("request", "response")
+
+    @property
+    def origin(self) -> str:
+        """The class of its id: natural, nullable, borrowed (only an item id) or absent."""
+        for one in self.ids:
+            if one.role == "correlation":
+                return "natural" if one.required and not one.nullable else "nullable"
+        return "borrowed" if any(one.role == "item" for one in self.ids) else "absent"
+
+
+def keys(*names: str) -> frozenset[str]:
+    """Field names, as a row knows them."""
+    return frozenset(names)
+
+
+def table(*rows: Row) -> dict[str, Row]:
+    """Rows by their names."""
+    return {row.name: row for row in rows}
+
+
+UNKNOWN = Row("", Opaque, write=lambda part, page: part.value)
+"""Its block is wholly unknown: there is nothing in it to tell apart."""
+
+
+def unknown(name: JSON, block: JSON, at: At) -> Opaque:
+    """A block nobody knows, kept as it is."""
+    return Opaque(name if isinstance(name, str) else "untyped", block, raw=block, at=at, row=UNKNOWN)
+
+
+def read_block(wire: str, rows: Mapping[str, Row], block: JSON, at: At) -> Part:
+    """The part of a block that names its type. One that does not fit its own type is kept as unknown."""
+    if not isinstance(block, dict):
+        blame(wire, at, "an object", block)
+    name = block.get("type")
+    try:
+        row = rows[name]  # type: ignore[index]
+        return row.read(block, at, row)  # type: ignore[misc]
+    except BROKEN:
+        return unknown(name, block, at)
+
+
+# --- small readers, for rows -------------------------------------------------------------------------------------
+
+
+def string(value: JSON) -> str:
+    """The value, which must be text."""
+    if isinstance(value, str):
+        return value
+    raise TypeError("a string")
+
+
+def obj(value: JSON) -> Object:
+    """The value, which must be an object."""
+    if isinstance(value, dict):
+        return value
+    raise TypeError("an object")
+
+
+def text_or_none(value: JSON) -> str | None:
+    """The value if it is text; anything else counts as absent."""
+    return value if isinstance(value, str) else None
+
+
+def flag_or_none(value: JSON) -> bool | None:
+    """The value if it is true or false."""
+    return value if isinstance(value, bool) else None
+
+
+def count_at(value: JSON, *path: str) -> int | None:
+    """The whole number at a path, if there is one."""
+    number = get(value, path)
+    return number if isinstance(number, int) else None
+
+
+def name_of(value: JSON) -> str:
+    """A tool's name; what is not text is no name."""
+    return value if isinstance(value, str) else ""
+
+
+def call_id(value: JSON) -> tuple[str, Origin]:
+    """An id off a wire, and its origin. Null, blanks and the placeholder "null" are absent; a number is its digits."""
+    if isinstance(value, str):
+        if value[:1] > " " and value != "null":
+            return (value, "wire") if value[:3] != MINTED or not is_minted(value) else (value, "minted")
+        return (value, "wire") if value.strip() and value != "null" else ("", "minted")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value), "wire"
+    return "", "minted"
+
+
+def result_id(value: JSON) -> tuple[str, Origin]:
+    """An id off a result. One minted earlier came back over a wire that has ids: it names its call as any other does."""
+    found, origin = call_id(value)
+    return found, "wire" if found else origin
+
+
+def arguments(value: JSON) -> Json:
+    """Arguments of a wire that sends them as text: the text stays, anything else is a value, null is none."""
+    if isinstance(value, str):
+        return Json(value)
+    return Json("") if value is None else Json(UNSET, value)
+
+
+def blame(wire: str, at: At, wanted: str, got: JSON | UnsetType) -> NoReturn:
+    """Say what was wanted at a place, and what came."""
+    raise RemoteError(wire, at, f"expected {wanted}, got {kind_of(got)}")
+
+
+def object_at(wire: str, body: JSON, at: At) -> Object:
+    """The object at a place of a body."""
+    value = get(body, at)
+    return value if isinstance(value, dict) else blame(wire, at, "an object", value)
+
+
+def list_at(wire: str, body: JSON, at: At) -> list[JSON]:
+    """The list at a place of a body."""
+    value = get(body, at)
+    return value if isinstance(value, list) else blame(wire, at, "a list", value)
+
+
+# --- writing a wire's own ----------------------------------------------------------------------------------------
+
+
+def native(part: Part, page: Page) -> JSON | UnsetType:
+    """A part of this wire's own as it came, with just the edits that were made to it; UNSET if the edit changed its type."""
+    if part.was is None:
+        return part.raw
+    row = part.row
+    if not isinstance(row, Row) or row.write is None or row.part is not type(part) or type(part.was) is not type(part):
+        return UNSET
+    new = row.write(part, page)
+    return patch(part.raw, row.write(part.was, page), new) if isinstance(part.raw, dict) else new
+
+
+def own(message: Message, page: Page, read: Callable[[JSON, At], Message]) -> JSON | UnsetType:
+    """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to be written anew."""
+    if message.wire != page.wire or message.raw is UNSET:
+        return UNSET
+    raw: JSON = message.raw
+    if [part.at for part in read(raw, message.at).parts] != [part.at for part in message.parts]:
+        return UNSET
+    for part in message.parts:
+        if part.was is not None:
+            new = native(part, page)
+            if isinstance(new, UnsetType):
+                return UNSET
+            raw = put(raw, part.at[len(message.at) :], new)
+    return raw
+
+
+class Wire(Struct, frozen=True, eq=False):
+    """A wire: how its bodies are read and written, whether a body looks like one, and its rows."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    read: Callable[[JSON, Kind], Conversation]
+    write: Callable[[Conversation, Page], JSON]
+    looks: Callable[[JSON], int]
+    """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3 nobody else has them."""
+    ids: bool = True
+    """Whether calls can carry an id at all."""
+
+
+def rows_of(*groups: Mapping[str, Row] | Iterable[Row]) -> tuple[Row, ...]:
+    """All rows of some tables, in order."""
+    return tuple(row for group in groups for row in (group.values() if isinstance(group, Mapping) else group))
+
+
+class Entry(Struct, frozen=True):
+    """One type of call or result on one wire: how it is told, who runs it, and what its id is."""
+
+    wire: str
+    type: str
+    tell: dict[str, str]
+    direction: str
+    family: str
+    executor: str
+    ids: tuple[Id, ...]
+    origin: str
+    forms: tuple[Form, ...]
+
+
+def entries(wire: Wire) -> list[Entry]:
+    """The rows of a wire that hold a call or a result, as the catalogue shows them."""
+    return [
+        Entry(wire.name, row.name, dict(row.tell), row.direction, row.family, row.executor, row.ids, row.origin, row.forms)
+        for row in wire.rows
+        if row.direction
+    ]

@@ -1,0 +1,428 @@
+"""OpenAI Chat Completions, and everything that speaks its shape.
+
+- calls-are-answered-at-once: every id of an assistant message is answered by `tool` messages before anyone else speaks.
+- tool-text-only: a tool message holds text and has no error flag; media follow in a user message.
+- legacy-function-call: `function_call` and role `function` have no id at all; they pair by name.
+- reasoning-is-foreign: OpenAI has no reasoning here; compatible servers send `reasoning_content` or `reasoning`.
+- arguments-are-text: the model's own JSON text, kept to the letter, valid or not.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire._json import JSON, At, Object, get
+from toolwire.identity import settle
+from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
+from toolwire.parts import Call, Media, Message, Part, Result, Text, label
+from toolwire.wires._chat import Chat
+from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
+from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires._page import Page
+from toolwire.wires._wire import (
+    Id,
+    Row,
+    Wire,
+    arguments,
+    blame,
+    call_id,
+    count_at,
+    flag_or_none,
+    keys,
+    list_at,
+    name_of,
+    obj,
+    object_at,
+    result_id,
+    rows_of,
+    string,
+    table,
+    text_or_none,
+)  # fmt: skip
+
+NAME = "openai-chat"
+
+
+# --- content -----------------------------------------------------------------------------------------------------
+
+
+def _read_image(block: Object, at: At, row: Row) -> Part:
+    url = string(obj(block["image_url"])["url"])
+    mime, data = split_data_url(url) or (None, None)
+    return Media("image", mime, data, None if data is not None else url, raw=block, at=at, row=row)
+
+
+def _read_audio(block: Object, at: At, row: Row) -> Part:
+    sound = obj(block["input_audio"])
+    return Media("audio", f"audio/{string(sound['format'])}", string(sound["data"]), raw=block, at=at, row=row)
+
+
+def _read_file(block: Object, at: At, row: Row) -> Part:
+    file = obj(block["file"])
+    data = text_or_none(file.get("file_data"))
+    mime, data = split_data_url(data or "") or (None, data)
+    return Media(kind_by(mime), mime, data, file=text_or_none(file.get("file_id")), name=text_or_none(file.get("filename")),
+                 raw=block, at=at, row=row)  # fmt: skip
+
+
+def _write_media(media: Media, page: Page) -> JSON:
+    """Images by URL or data, sounds by data, files by data; anything else can only be named."""
+    mime = mime_of(media) or ""
+    if media.kind == "image" and (url := data_url(media)):
+        return {"type": "image_url", "image_url": {"url": url}}
+    if media.kind == "audio" and media.data is not None and mime:
+        return {"type": "input_audio", "input_audio": {"data": media.data, "format": mime.partition("/")[2]}}
+    if media.text is not None:
+        page.lose(media, "a text document is sent as text")
+        return {"type": "text", "text": media.text}
+    if media.data is not None:
+        return {"type": "file", "file": {"file_data": data_url(media), "filename": media.name or "file"}}
+    page.lose(media, f"this wire takes no {media.kind} by {'file id' if media.file else 'URL'}; it is named in text")
+    return {"type": "text", "text": label(media)}
+
+
+CONTENT = table(
+    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
+    Row("refusal", Text, lambda b, at, row: Text(string(b["refusal"]), True, raw=b, at=at, row=row),
+        lambda p, _: {"type": "refusal", "refusal": p.text}, keys("type", "refusal")),
+    Row("image_url", Media, _read_image, _write_media, keys("type", "image_url"), (("image_url", keys("url")),)),
+    Row("input_audio", Media, _read_audio, _write_media, keys("type", "input_audio"), (("input_audio", keys("data", "format")),)),
+    Row("file", Media, _read_file, _write_media, keys("type", "file"), (("file", keys("file_data", "file_id", "filename")),)),
+)  # fmt: skip
+
+# --- calls and results -------------------------------------------------------------------------------------------
+
+
+def _read_function(block: Object, at: At, row: Row) -> Part:
+    one, origin = call_id(block.get("id"))
+    function = block.get("function")
+    if not isinstance(function, dict):
+        function = {}
+    name = function.get("name")
+    return Call(
+        one, name if isinstance(name, str) else "", arguments(function.get("arguments")), origin, raw=block, at=at, row=row
+    )
+
+
+def _write_function(call: Call, page: Page) -> JSON:
+    if page.home.forms.get(call.id) == "custom":
+        return _write_custom(call, page)
+    function: Object = {"name": page.name(call.name), "arguments": page.text_of(call)}
+    return {"id": page.call_id(call), "type": "function", "function": function}
+
+
+def _read_custom(block: Object, at: At, row: Row) -> Part:
+    one, origin = call_id(block.get("id"))
+    custom = obj(block["custom"])
+    return Call(one, name_of(custom.get("name")), arguments(custom.get("input")), origin, "custom", raw=block, at=at, row=row)
+
+
+def _write_custom(call: Call, page: Page) -> JSON:
+    """Free text in, free text out; a wire without custom calls had it as the field `input`."""
+    carried = get(call.input, ("input",)) if call.family != "custom" else call.arguments
+    text = carried if isinstance(carried, str) else call.arguments
+    return {"id": page.call_id(call), "type": "custom", "custom": {"name": page.name(call.name), "input": text}}
+
+
+def _read_legacy(block: Object, at: At, row: Row) -> Part:
+    return Call("", name_of(block.get("name")), arguments(block.get("arguments")), "minted", "function-legacy",
+                raw=block, at=at, row=row)  # fmt: skip
+
+
+def _read_tool(message: Object, at: At, row: Row) -> Part:
+    one, origin = result_id(message.get("tool_call_id"))
+    content = message.get("content")
+    output = content if isinstance(content, str) else CHAT.output(content, at)
+    return Result(one, output, False, text_or_none(message.get("name")), origin, raw=message, at=at, row=row)
+
+
+def _read_function_result(message: Object, at: At, row: Row) -> Part:
+    return Result("", CHAT.output(message.get("content"), at), False, text_or_none(message.get("name")), "minted",
+                  "function-legacy", raw=message, at=at, row=row)  # fmt: skip
+
+
+def _content(result: Result) -> JSON:
+    output = result.output
+    if isinstance(output, tuple) and output and all(isinstance(part, Text) for part in output):
+        return [{"type": "text", "text": label(part)} for part in output]
+    return result.text
+
+
+CALLS = table(
+    Row("function", Call, _read_function, _write_function, keys("id", "type", "function"),
+        (("function", keys("name", "arguments")),), {"path": "tool_calls[]", "type": "function"},
+        "call", "function", "client", (Id("id"),)),
+    Row("custom", Call, _read_custom, _write_custom, keys("id", "type", "custom"),
+        (("custom", keys("name", "input")),), {"path": "tool_calls[]", "type": "custom"},
+        "call", "custom", "client", (Id("id"),)),
+)  # fmt: skip
+LEGACY = Row(
+    "function_call", Call, _read_legacy, lambda c, page: {"name": page.name(c.name), "arguments": page.text_of(c)},
+    keys("name", "arguments"), (), {"path": "function_call"}, "call", "function-legacy", "client",
+)  # fmt: skip
+RESULTS = table(
+    Row("tool", Result, _read_tool,
+        lambda r, page: {"role": "tool", "tool_call_id": page.result_id(r), "content": _content(r)},
+        keys("role", "content", "tool_call_id", "name"), (), {"role": "tool"},
+        "output", "function", "client", (Id("tool_call_id"),), ("request",)),
+    Row("function", Result, _read_function_result,
+        lambda r, page: {"role": "function", "name": page.name(r.name or ""), "content": _content(r)},
+        keys("role", "content", "name"), (), {"role": "function"}, "output", "function-legacy", "client", (), ("request",)),
+)  # fmt: skip
+
+CHAT = Chat(
+    NAME, CONTENT, CALLS, RESULTS,
+    Row("message", Message, keys=keys(
+        "role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning",
+    )),
+    {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"},
+    ("reasoning_content", "reasoning"), LEGACY,
+)  # fmt: skip
+
+# --- tools and settings ------------------------------------------------------------------------------------------
+
+_TOOL = keys("name", "description", "parameters", "strict")
+TOOLS = table(
+    Row("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),)),
+    Row("custom", Tool, keys=keys("type", "custom"), inner=(("custom", keys("name", "description")),)),
+    Row("functions", Tool, keys=_TOOL),
+)
+
+
+def _read_offer(tool: JSON, at: At) -> Tool:
+    """A tool on offer; one that is neither a function nor custom keeps only its type."""
+    if not isinstance(tool, dict):
+        blame(NAME, at, "an object", tool)
+    if at[0] == "functions":
+        return _offer(tool, "function", tool, at, TOOLS["functions"])
+    for kind in ("function", "custom"):
+        inner = tool.get(kind)
+        if isinstance(inner, dict):
+            return _offer(inner, kind, tool, at, TOOLS[kind])
+    return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
+
+
+def _offer(inner: Object, kind: str, raw: Object, at: At, row: Row) -> Tool:
+    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"),
+                flag_or_none(inner.get("strict")), kind, raw=raw, at=at, row=row)  # fmt: skip
+
+
+def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+    out: list[JSON] = []
+    for tool in tools:
+        if tool.kind not in ("function", "custom"):
+            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            continue
+        inner: Object = {"name": page.name(tool.name)}
+        given = (("description", tool.description), ("parameters", tool.schema), ("strict", tool.strict))
+        inner.update({key: value for key, value in given if value is not None})
+        out.append({"type": tool.kind, tool.kind: inner})
+    return out
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    if isinstance(value, str):
+        return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
+    kind = string(obj(value)["type"])
+    held = obj(obj(value)[kind])
+    if kind != "allowed_tools":
+        return Choice("required", (string(held["name"]),))
+    tools = held["tools"]
+    if held["mode"] not in ("auto", "required") or not isinstance(tools, list):
+        return UNSET
+    names = tuple(string(obj(obj(tool)[string(obj(tool)["type"])])["name"]) for tool in tools)
+    return Choice("auto" if held["mode"] == "auto" else "required", names)
+
+
+def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    names = [page.name(name) for name in value.names]
+    if value.mode == "required" and len(names) == 1:
+        return {"type": "function", "function": {"name": names[0]}}
+    if names and value.mode != "none":
+        tools: list[JSON] = [{"type": "function", "function": {"name": name}} for name in names]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": value.mode, "tools": tools}}
+    return value.mode
+
+
+def _read_format(value: JSON) -> Setting | UnsetType:
+    kind = obj(value)["type"]
+    if kind != "json_schema":
+        return Format() if kind == "json_object" else UNSET
+    held = obj(obj(value)["json_schema"])
+    return Format(held.get("schema"), text_or_none(held.get("name")), flag_or_none(held.get("strict")),
+                  text_or_none(held.get("description")))  # fmt: skip
+
+
+def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Format)
+    if value.schema is None:
+        return {"type": "json_object"}
+    held: Object = {"name": value.name or "answer", "schema": value.schema}
+    held.update(
+        {key: given for key, given in (("strict", value.strict), ("description", value.description)) if given is not None}
+    )
+    return {"type": "json_schema", "json_schema": held}
+
+
+def _read_stop(value: JSON) -> Setting | UnsetType:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
+
+
+REQUEST = (
+    Field("model", ("model",)),
+    Field("max_tokens", ("max_tokens",)),
+    Field("max_tokens", ("max_completion_tokens",)),
+    Field("temperature", ("temperature",)),
+    Field("top_p", ("top_p",)),
+    Field("seed", ("seed",)),
+    Field("presence_penalty", ("presence_penalty",)),
+    Field("frequency_penalty", ("frequency_penalty",)),
+    Field("candidates", ("n",)),
+    Field("stop", ("stop",), _read_stop),
+    Field("stream", ("stream",)),
+    Field("user", ("user",)),
+    Field("choice", ("tool_choice",), _read_choice, _write_choice),
+    Field("parallel", ("parallel_tool_calls",)),
+    Field("format", ("response_format",), _read_format, _write_format),
+    Field("effort", ("reasoning_effort",)),
+)
+
+
+def _read_usage(value: JSON) -> Setting | UnsetType:
+    return Usage(
+        count_at(value, "prompt_tokens"), count_at(value, "completion_tokens"),
+        count_at(value, "prompt_tokens_details", "cached_tokens"),
+        count_at(value, "prompt_tokens_details", "cache_write_tokens"),
+        count_at(value, "completion_tokens_details", "reasoning_tokens"),
+    )  # fmt: skip
+
+
+def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Usage)
+    read, made = value.input or 0, value.output or 0
+    out: Object = {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
+    cache = (("cached_tokens", value.cached), ("cache_write_tokens", value.cache_write))
+    kept: Object = {key: number for key, number in cache if number is not None}
+    if kept:
+        out["prompt_tokens_details"] = kept
+    if value.reasoning is not None:
+        out["completion_tokens_details"] = {"reasoning_tokens": value.reasoning}
+    return out
+
+
+RESPONSE = (
+    Field("id", ("id",)),
+    Field("model", ("model",)),
+    Field("created", ("created",)),
+    Field("usage", ("usage",), _read_usage, _write_usage, keys(
+        "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details.cached_tokens",
+        "prompt_tokens_details.cache_write_tokens", "completion_tokens_details.reasoning_tokens",
+    )),
+)  # fmt: skip
+MEANS = {"stop": "stop", "length": "length", "tool_calls": "tool", "function_call": "tool", "content_filter": "filter"}
+SAYS = {"stop": "stop", "length": "length", "tool": "tool_calls", "filter": "content_filter"}
+
+# --- whole bodies ------------------------------------------------------------------------------------------------
+
+_CHOICE = keys("index", "message", "finish_reason")
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """A request or a response as a conversation."""
+    if not isinstance(body, dict):
+        blame(NAME, (), "an object", body)
+    return _read_response(body) if kind == "response" else _read_request(body)
+
+
+def _read_request(body: Object) -> Conversation:
+    messages = tuple([CHAT.read_message(m, ("messages", i)) for i, m in enumerate(list_at(NAME, body, ("messages",)))])
+    tools: list[Tool] = []
+    for key in ("tools", "functions"):
+        if body.get(key) is not None:
+            tools += [_read_offer(tool, (key, i)) for i, tool in enumerate(list_at(NAME, body, (key,)))]
+    settings = read_fields(REQUEST, body, keys("messages", "tools", "functions"))
+    return Conversation(settle(messages, seed="", ordered=False), tuple(tools), settings.values, NAME, "request", body,
+                        unknown=settings.unknown, places=settings.places)  # fmt: skip
+
+
+def _read_response(body: Object) -> Conversation:
+    settings = read_fields(RESPONSE, body, keys("choices", "object"))
+    messages: list[Message] = []
+    extra = list(settings.unknown)
+    for i, choice in enumerate(list_at(NAME, body, ("choices",))):
+        at: At = ("choices", i, "message")
+        message = CHAT.read_message(object_at(NAME, body, at), at)
+        reason = get(choice, ("finish_reason",))
+        messages.append(replace(message, stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None))
+        extra += [("choices", i, key) for key, value in obj(choice).items() if key not in _CHOICE and value is not None]
+    return Conversation(settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False), (), settings.values,
+                        NAME, "response", body, unknown=tuple(extra), places=settings.places)  # fmt: skip
+
+
+def write(conversation: Conversation, page: Page) -> JSON:
+    """A conversation as a request or a response."""
+    if page.kind == "response":
+        return _write_response(conversation, page)
+    body = write_fields(REQUEST, conversation, page)
+    body["messages"] = CHAT.write_messages(conversation.messages, page)
+    if conversation.tools and (conversation.wire != NAME or conversation.tools is not conversation.was[1]):
+        body["tools"] = _write_tools(conversation.tools, page)
+    return body
+
+
+def _write_response(conversation: Conversation, page: Page) -> JSON:
+    body = write_fields(RESPONSE, conversation, page)
+    body.setdefault("id", "")
+    body["object"] = "chat.completion"
+    body.setdefault("created", 0)
+    body.setdefault("model", "")
+    choices: list[JSON] = []
+    for i, message in enumerate(CHAT.write_messages(conversation.messages, page)):
+        read_one = conversation.messages[i]
+        old = get(conversation.source, read_one.at[:-1]) if conversation.wire == NAME else UNSET
+        frame: Object = (
+            {**old} if isinstance(old, dict) else {"index": i, "finish_reason": write_stop(read_one, SAYS, MEANS, page) or "stop"}
+        )
+        choices.append({**frame, "message": message})
+    return {**body, "choices": choices}
+
+
+# --- telling it from others --------------------------------------------------------------------------------------
+
+
+def looks(body: JSON) -> int:
+    """How sure it is that this is one of its bodies."""
+    if not isinstance(body, dict):
+        return 0
+    if isinstance(body.get("choices"), list):
+        return 3 if str(body.get("object", "")).startswith("chat.completion") else 2
+    messages = body.get("messages")
+    if not isinstance(messages, list) or any(key in body for key in ("system", "stop_sequences", "anthropic_version")):
+        return 0
+    marks = 1
+    for message in messages:
+        if isinstance(message, dict):
+            if (
+                "tool_calls" in message
+                or "function_call" in message
+                or message.get("role") in ("tool", "developer", "system", "function")
+            ):
+                marks = 2
+            content = message.get("content")
+            kinds = {block.get("type") for block in content if isinstance(block, dict)} if isinstance(content, list) else set()
+            if kinds & {"tool_use", "tool_result", "thinking", "image", "document"}:
+                return 0
+            if kinds & {"image_url", "input_audio", "file"}:
+                marks = 2
+    tools = body.get("tools")
+    if isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools):
+        marks = 2
+    return marks
+
+
+WIRE = Wire(NAME, "OpenAI Chat Completions", rows_of(CONTENT, CALLS, (LEGACY,), RESULTS), read, write, looks)
