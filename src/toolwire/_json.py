@@ -195,7 +195,7 @@ class Json(Struct, frozen=True, eq=False, gc=False):
     @property
     def text(self) -> str:
         """The JSON text, to the letter if it came as text."""
-        return text_of(self._value) if self._text is UNSET else self._text
+        return text_of(self._value) if isinstance(self._text, UnsetType) else self._text  # type: ignore[arg-type]
 
     @property
     def broken(self) -> bool:
@@ -231,9 +231,9 @@ class Json(Struct, frozen=True, eq=False, gc=False):
 def get(value: JSON, path: At) -> JSON | UnsetType:
     """What stands at a path, or UNSET."""
     for step in path:
-        if isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+        if (isinstance(value, dict) and isinstance(step, str) and step in value) or (
+            isinstance(value, list) and isinstance(step, int) and step < len(value)
+        ):
             value = value[step]
         else:
             return UNSET

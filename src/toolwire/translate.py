@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, Body, dump, load
@@ -21,7 +22,7 @@ from toolwire.parts import Call, Read, Result, Text
 from toolwire.profiles import PROFILES, Profile
 from toolwire.wires import names, wire
 from toolwire.wires._page import Page
-from toolwire.wires._wire import Entry, Wire, entries
+from toolwire.wires._wire import Entry, Wire, edited, entries
 
 Ids: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
 
@@ -87,6 +88,10 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     if spoken.name == conversation.wire and kind == conversation.kind and conversation.pristine and rules.name == spoken.name:
         return Encoded(conversation.source, [], IdMap(), conversation.raw)
     home = IdMap.of(ids)
+    if spoken.name == conversation.wire and kind == conversation.kind and not home.ids and not home.names:
+        body = _edited(conversation, spoken)
+        if not isinstance(body, UnsetType):
+            return Encoded(body, [], IdMap())
     survey = _Survey(conversation, spoken.name)
     told: list[Loss] = []
     if survey.hosted:
@@ -101,6 +106,15 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     except RecursionError:
         raise LocalError(spoken.name, (), "nested too deeply") from None
     return Encoded(body, page.losses, IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms))
+
+
+def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
+    """The body a conversation was read from with the edits of single parts; UNSET if more than that was changed."""
+    if not conversation.was or conversation.was[1] is not conversation.tools or conversation.was[2] is not conversation.settings:
+        return UNSET
+    page = Page(spoken.name, conversation.kind, ids=None, names={}, home=IdMap())
+    before = spoken.read(conversation.source, conversation.kind)
+    return edited(conversation.parts(), before.parts(), conversation.source, (), page)
 
 
 class _Survey:

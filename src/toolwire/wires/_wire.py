@@ -177,31 +177,38 @@ def list_at(wire: str, body: JSON, at: At) -> list[JSON]:
 # --- writing a wire's own ----------------------------------------------------------------------------------------
 
 
-def native(part: Part, page: Page) -> JSON | UnsetType:
-    """A part of this wire's own as it came, with just the edits that were made to it; UNSET if the edit changed its type."""
-    if part.was is None:
-        return part.raw
-    row = part.row
-    if not isinstance(row, Row) or row.write is None or row.part is not type(part) or type(part.was) is not type(part):
+def native(part: Part, page: Page, now: JSON) -> JSON | UnsetType:
+    """A block of this wire's own as it is now, with just the edit of a part applied; UNSET if the edit changed its type."""
+    row, was = part.row, part.was
+    if was is None:
+        return now
+    if not isinstance(row, Row) or row.write is None or row.part is not type(part) or type(was) is not type(part):
         return UNSET
     new = row.write(part, page)
-    return patch(part.raw, row.write(part.was, page), new) if isinstance(part.raw, dict) else new
+    return patch(now, row.write(was, page), new) if isinstance(now, dict) else new
+
+
+def edited(parts: Iterable[Part], before: Iterable[Part], raw: JSON, at: At, page: Page) -> JSON | UnsetType:
+    """A body or message with the edits of its parts applied where they stand; UNSET if parts came, went or moved."""
+    now = list(parts)
+    if [part.at for part in before] != [part.at for part in now]:
+        return UNSET
+    for part in now:
+        if part.was is not None:
+            where = part.at[len(at) :]
+            block = get(raw, where)
+            new = UNSET if isinstance(block, UnsetType) else native(part, page, block)
+            if isinstance(new, UnsetType):
+                return UNSET
+            raw = put(raw, where, new)
+    return raw
 
 
 def own(message: Message, page: Page, read: Callable[[JSON, At], Message]) -> JSON | UnsetType:
     """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to be written anew."""
-    if message.wire != page.wire or message.raw is UNSET:
+    if message.wire != page.wire or isinstance(message.raw, UnsetType):
         return UNSET
-    raw: JSON = message.raw
-    if [part.at for part in read(raw, message.at).parts] != [part.at for part in message.parts]:
-        return UNSET
-    for part in message.parts:
-        if part.was is not None:
-            new = native(part, page)
-            if isinstance(new, UnsetType):
-                return UNSET
-            raw = put(raw, part.at[len(message.at) :], new)
-    return raw
+    return edited(message.parts, read(message.raw, message.at).parts, message.raw, message.at, page)
 
 
 class Wire(Struct, frozen=True, eq=False):
