@@ -231,9 +231,11 @@ class Json(Struct, frozen=True, eq=False, gc=False):
 def get(value: JSON, path: At) -> JSON | UnsetType:
     """What stands at a path, or UNSET."""
     for step in path:
-        if (isinstance(value, dict) and isinstance(step, str) and step in value) or (
-            isinstance(value, list) and isinstance(step, int) and step < len(value)
-        ):
+        if isinstance(value, dict):
+            if step not in value:
+                return UNSET
+            value = value[str(step)]
+        elif isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value):
             value = value[step]
         else:
             return UNSET
