@@ -35,6 +35,16 @@ PROFILES: dict[str, Profile] = {
                 source="ids ^[a-zA-Z0-9_-]+$, unique in a request: litellm#21114, claude-code#28515; names: copilot-cli#1879"),
         Profile("gemini", "gemini", IdRule(), IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"), seen="2026-08",
                 source="ids optional and opaque; names: CLIProxyAPI#218"),
+        Profile("openai-responses", "openai-responses", IdRule(longest=64), IdRule(_WORD, 64), seen="2026-08",
+                source="call_id 1..64: OpenAPI description, fastllm#45"),
+        Profile("azure-foundry", "azure-foundry", IdRule(longest=64), IdRule(_WORD, 64), seen="2026-08",
+                source="as the wire it extends"),
+        Profile("bedrock", "bedrock", IdRule(_WORD, 64), IdRule(_WORD, 64), seen="2026-08",
+                source="1..64, the narrower of two documented charsets; names checked in histories too: hermes-agent#90008"),
+        Profile("mistral", "mistral", IdRule("a-zA-Z0-9", 9, exact=True), IdRule(_WORD, 64), seen="2026-08",
+                source="error 3280, exactly nine letters or digits: magentic#276, vllm#9019"),
+        Profile("cohere", "cohere", IdRule(), IdRule(_WORD, 64), seen="2026-08", source="no limit documented"),
+        Profile("ollama", "ollama", IdRule(), IdRule(_WORD, 64), seen="2026-08", source="ids ignored by most templates: ollama#11417"),
     )
 }  # fmt: skip
 

@@ -54,6 +54,8 @@ class Row(Struct, frozen=True, eq=False):
     executor: Literal["", "client", "provider"] = ""
     ids: tuple[Id, ...] = ()
     forms: tuple[Form, ...] = ("request", "response")
+    answer: Row | None = None
+    """The row of the result that stands in the same block as its call: such a block is read as two parts."""
 
     @property
     def origin(self) -> str:
