@@ -39,7 +39,8 @@ class _ToDict(Protocol):
     def to_dict(self) -> JSON: ...
 
 
-Body: TypeAlias = "bytes | bytearray | memoryview | str | Mapping[str, JSON] | Sequence[JSON] | _Dumps | _ToDict"
+Body: TypeAlias = "bytes | bytearray | memoryview | JSON | Mapping[str, JSON] | Sequence[JSON] | _Dumps | _ToDict"
+"""What the library takes as a body: JSON as bytes or text, the parsed value, or an official SDK object."""
 
 
 def parse(text: bytes | str) -> JSON:

@@ -73,10 +73,15 @@ class IdMap(Struct, frozen=True):
     @staticmethod
     def of(value: IdMap | Mapping[str, Mapping[str, str]] | None) -> IdMap:
         """The map itself, one read back from plain dicts, or an empty one."""
+        if value is None:
+            return NO_MAP
         if isinstance(value, IdMap):
             return value
-        given = value or {}
+        given = value
         return IdMap(*(dict(given.get(key, {})) for key in ("ids", "names", "forms")))
+
+
+NO_MAP = IdMap()
 
 
 def digest(*words: str | int) -> str:

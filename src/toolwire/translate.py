@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from toolwire._json import JSON, Body, dump, load
 from toolwire.errors import LocalError, RemoteError
 from toolwire.hosted import POLICIES, Hosted, settle_hosted
-from toolwire.identity import IdMap, fit_calls, fit_names
+from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names
 from toolwire.model import Choice, Conversation, Kind, Loss
 from toolwire.pairing import pairs
 from toolwire.parts import Call, Read, Result, Text
@@ -105,14 +105,16 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
         body = spoken.write(conversation, page)
     except RecursionError:
         raise LocalError(spoken.name, (), "nested too deeply") from None
-    return Encoded(body, page.losses, IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms))
+    changed = page.sent or page.names or page.forms
+    ids_home = IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms) if changed else NO_MAP
+    return Encoded(body, page.losses, ids_home)
 
 
 def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
     """The body a conversation was read from with the edits of single parts; UNSET if more than that was changed."""
     if not conversation.was or conversation.was[1] is not conversation.tools or conversation.was[2] is not conversation.settings:
         return UNSET
-    page = Page(spoken.name, conversation.kind, ids=None, names={}, home=IdMap())
+    page = Page(spoken.name, conversation.kind, ids=None, names={}, home=NO_MAP)
     before = spoken.read(conversation.source, conversation.kind)
     return edited(conversation.parts(), before.parts(), conversation.source, (), page)
 

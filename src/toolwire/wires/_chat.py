@@ -78,7 +78,9 @@ class Chat(Struct, frozen=True, eq=False):
 
     def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
         parts: list[Part] = []
-        for key in self.thoughts:
+        calls = message.get("tool_calls")
+        bare = len(message) == 3 and calls is not None  # role, content and calls: nothing else to look for
+        for key in () if bare else self.thoughts:
             thought = message.get(key)
             if thought and isinstance(thought, str):
                 parts.append(Reasoning(thought, raw=thought, at=at + (key,), row=THOUGHT))
@@ -88,10 +90,9 @@ class Chat(Struct, frozen=True, eq=False):
                 parts.append(Text(content, raw=content, at=at + ("content",), row=PLAIN))
         elif content is not None:
             parts += self.read_content(content, at + ("content",))
-        refusal = message.get("refusal")
+        refusal = None if bare else message.get("refusal")
         if isinstance(refusal, str):
             parts.append(Text(refusal, True, raw=refusal, at=at + ("refusal",), row=DECLINED))
-        calls = message.get("tool_calls")
         if calls is not None:
             if not isinstance(calls, list):
                 blame(self.name, at + ("tool_calls",), "a list or null", calls)
@@ -101,7 +102,7 @@ class Chat(Struct, frozen=True, eq=False):
                     parts.append(_parsed(self.calls["function"], call, where))
                 else:
                     parts.append(read_block(self.name, self.calls, call, where))
-        legacy = message.get("function_call")
+        legacy = None if bare else message.get("function_call")
         if self.legacy is not None and isinstance(legacy, dict):
             parts.append(_parsed(self.legacy, legacy, at + ("function_call",)))
         return parts
@@ -113,18 +114,25 @@ class Chat(Struct, frozen=True, eq=False):
         out: Blocks = []
         held: Blocks = []
         for message in messages:
-            role = message.role
+            role, parts = message.role, message.parts
             if held and role == "assistant":
                 out.append({"role": "user", "content": held})
                 held = []
+            if len(parts) == 1 and parts[0].__class__ is Text and message.wire != page.wire and not held:
+                only = parts[0]
+                if only.text and not only.refusal:
+                    out.append({"role": role if role != "tool" else "user", "content": only.text})
+                    continue
             kept = own(message, page, self.read_message) if message.wire == page.wire else UNSET
             if not isinstance(kept, UnsetType):
                 out.append(kept)
             elif role == "assistant":
-                out.append(self.write_assistant(message, page))
+                said = self.write_assistant(message, page)
+                if len(said) > 2 or said["content"] or not parts or page.kind == "response":
+                    out.append(said)
             else:
                 content = held if role == "user" else []
-                for part in message.parts:
+                for part in parts:
                     if isinstance(part, Result):
                         held.extend(self._write_result(part, out, page))
                     elif (block := self.write_content(part, page)) is not None:
@@ -174,14 +182,15 @@ class Chat(Struct, frozen=True, eq=False):
         texts: list[str] = []
         calls: Blocks = []
         out: Object = {"role": "assistant", "content": None}
+        function = self.calls["function"].write
         for part in message.parts:
             if isinstance(part, Call):
-                write = self.calls.get(part.family, self.calls["function"]).write
+                write = function if part.family == "function" else self.calls.get(part.family, self.calls["function"]).write
                 assert write is not None
                 calls.append(write(part, page))
             elif isinstance(part, Text):
                 if part.refusal:
-                    out["refusal"] = part.text
+                    out["refusal"] = f"{out.get('refusal') or ''}{part.text}"
                 elif part.text:
                     texts.append(part.text)
             elif isinstance(part, Reasoning):

@@ -5,7 +5,8 @@ Whatever no row reads stays in the body for its own wire and is a loss for every
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -42,14 +43,45 @@ class Settings(Struct, frozen=True):
     unknown: tuple[At, ...]
 
 
-def read_fields(fields: Iterable[Field], body: Object, known: frozenset[str]) -> Settings:
+class _Index(Struct, frozen=True):
+    """The rows of a wire, by the top-level field they start from and by the setting they write."""
+
+    readers: dict[str, tuple[Field, ...]]
+    writers: dict[str, Field]
+
+
+@cache
+def _index(fields: tuple[Field, ...]) -> _Index:
+    readers: dict[str, tuple[Field, ...]] = {}
+    for one in fields:
+        readers[one.path[0]] = (*readers.get(one.path[0], ()), one)
+    return _Index(readers, {one.name: one for one in fields if one.write is not None})
+
+
+def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) -> Settings:
     """The settings of a body; `known` are top-level fields that somebody else reads."""
     values: dict[str, Setting] = {}
     places: dict[str, At] = {}
-    seen: set[At] = set()
     extra: list[At] = []
-    for one in fields:
-        value = body.get(one.path[0], UNSET) if len(one.path) == 1 else get(body, one.path)
+    readers = _index(fields).readers
+    for key, item in body.items():
+        if key in known or item is None or item == []:
+            continue
+        rows = readers.get(key)
+        if rows is None:
+            extra.append((key,))
+        elif not _read(rows, key, item, values, places, extra):
+            extra.append((key,))
+    return Settings(values, places, tuple(extra))
+
+
+def _read(
+    rows: tuple[Field, ...], key: str, item: JSON, values: dict[str, Setting], places: dict[str, At], extra: list[At]
+) -> bool:
+    """Read what the rows find in one top-level field; False if none of it was understood."""
+    seen: set[At] = set()
+    for one in rows:
+        value = item if len(one.path) == 1 else get(item, one.path[1:])
         if value is None or isinstance(value, UnsetType):
             continue
         try:
@@ -62,17 +94,18 @@ def read_fields(fields: Iterable[Field], body: Object, known: frozenset[str]) ->
             places[one.name] = one.path
             if one.knows:
                 extra += (one.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in one.knows)
-    _beyond(body, (), seen, {path[:n] for path in seen for n in range(1, len(path))}, known, extra)
-    return Settings(values, places, tuple(extra))
+    if (key,) not in seen and seen and isinstance(item, dict):
+        _beyond(item, (key,), seen, {path[:n] for path in seen for n in range(1, len(path))}, extra)
+    return bool(seen)
 
 
-def _beyond(value: Object, at: At, seen: set[At], inside: set[At], known: frozenset[str], extra: list[At]) -> None:
+def _beyond(value: Object, at: At, seen: set[At], inside: set[At], extra: list[At]) -> None:
     for key, item in value.items():
         path = (*at, key)
-        if path in seen or item is None or item == [] or key in known:
+        if path in seen or item is None or item == []:
             continue
         if path in inside and isinstance(item, dict):
-            _beyond(item, path, seen, inside, frozenset(), extra)
+            _beyond(item, path, seen, inside, extra)
         else:
             extra.append(path)
 
@@ -86,12 +119,12 @@ def _leaves(value: JSON, at: At = ()) -> Iterator[At]:
         yield at
 
 
-def write_fields(fields: Iterable[Field], conversation: Conversation, page: Page) -> Object:
+def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Page) -> Object:
     """A new body with the settings in it: on the wire they came from, all of the old body with what was changed."""
     own = conversation.wire == page.wire and conversation.kind == page.kind and isinstance(conversation.source, dict)
     body: Object = dict(conversation.source) if own else {}  # type: ignore[arg-type]
     before = conversation.was[2] if own and conversation.was else {}
-    writers = {one.name: one for one in fields if one.write is not None}
+    writers = _index(fields).writers
     for name, value in conversation.settings.items():
         if isinstance(before, Mapping) and name in before and before[name] == value:
             continue

@@ -12,7 +12,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At, Object, get
+from toolwire._json import JSON, At, Json, Object, get
 from toolwire.identity import settle
 from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Result, Text, label
@@ -107,7 +107,7 @@ def _read_function(block: Object, at: At, row: Row) -> Part:
 
 
 def _write_function(call: Call, page: Page) -> JSON:
-    if page.home.forms.get(call.id) == "custom":
+    if page.home.forms and page.home.forms.get(call.id) == "custom":
         return _write_custom(call, page)
     function: Object = {"name": page.name(call.name), "arguments": page.text_of(call)}
     return {"id": page.call_id(call), "type": "function", "function": function}
@@ -145,6 +145,8 @@ def _read_function_result(message: Object, at: At, row: Row) -> Part:
 
 def _content(result: Result) -> JSON:
     output = result.output
+    if isinstance(output, str):
+        return output
     if isinstance(output, tuple) and output and all(isinstance(part, Text) for part in output):
         return [{"type": "text", "text": label(part)} for part in output]
     return result.text
