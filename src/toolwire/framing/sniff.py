@@ -1,0 +1,46 @@
+"""Tell a framing by its first bytes, so that a recorded stream needs no label. Knows no wire."""
+
+from __future__ import annotations
+
+from toolwire.framing import Decoder, Frame
+from toolwire.framing.array import JsonArray
+from toolwire.framing.aws import AwsEvents
+from toolwire.framing.ndjson import NDJSON
+from toolwire.framing.sse import SSE
+
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+
+class Sniffed:
+    """A decoder that becomes the right one at the first byte that tells."""
+
+    __slots__ = ("_decoder", "_held")
+
+    def __init__(self) -> None:
+        self._decoder: Decoder | None = None
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames that these bytes complete."""
+        if self._decoder is not None:
+            return self._decoder.feed(chunk)
+        self._held += chunk
+        told = self._held.lstrip(_BLANK)
+        if not told:
+            return []
+        held, self._held = self._held, b""
+        self._decoder = decoder_for(told[:1])
+        return self._decoder.feed(held)
+
+    def end(self) -> list[Frame]:
+        """What an unfinished stream leaves."""
+        return self._decoder.end() if self._decoder is not None else []
+
+
+def decoder_for(first: bytes) -> Decoder:
+    """The decoder for a stream that begins with this byte."""
+    if first == b"[":
+        return JsonArray()
+    if first == b"{":
+        return NDJSON()
+    return AwsEvents() if first == b"\x00" else SSE()

@@ -1,0 +1,77 @@
+"""Server-sent events.
+
+Lines end in CR, LF or CRLF and in nothing else; U+2028 is text here. A frame without its closing blank line is given at the end
+all the same: a socket that just closes must not swallow the last event. Knows no wire.
+"""
+
+from __future__ import annotations
+
+from toolwire.errors import RemoteError
+from toolwire.framing import LARGEST, Frame
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SSE:
+    """Cuts bytes into events."""
+
+    __slots__ = ("_held", "_started", "_swallow")
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._started = False
+        self._swallow = False
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The events that these bytes complete."""
+        if not chunk:
+            return []
+        if not self._started:
+            chunk = self._held + chunk
+            if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
+                self._held = chunk
+                return []
+            self._held = b""
+            chunk = chunk.removeprefix(_BOM)
+            self._started = True
+        if self._swallow and chunk[:1] == b"\n":  # the LF of a CRLF that was cut in two
+            chunk = chunk[1:]
+        self._swallow = chunk[-1:] == b"\r" if chunk else self._swallow
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *whole, self._held = (self._held + chunk).split(b"\n\n")
+        if len(self._held) > LARGEST:
+            raise RemoteError("", (), f"an event of more than {LARGEST} bytes")
+        return [frame for block in whole if (frame := _frame(block)) is not None]
+
+    def end(self) -> list[Frame]:
+        """What stands at the end without its blank line."""
+        held, self._held = self._held, b""
+        frame = _frame(held)
+        return [] if frame is None else [frame]
+
+
+def _frame(block: bytes) -> Frame | None:
+    """The event of a block of lines; None if it holds no data."""
+    if block[:6] == b"data: " and b"\n" not in block:
+        return Frame("", block[6:])
+    event = ""
+    data: list[bytes] = []
+    for line in block.split(b"\n"):
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            data.append(value)
+        elif name == b"event":
+            event = value.decode("utf-8", "replace")
+    return Frame(event, b"\n".join(data)) if data else None
+
+
+def write(data: bytes, event: str = "") -> bytes:
+    """One event. JSON has no line breaks of its own, so its data are one line."""
+    if b"\n" in data or b"\r" in data:
+        lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        data = b"\ndata: ".join(lines)
+    if event:
+        return b"event: " + event.encode() + b"\ndata: " + data + b"\n\n"
+    return b"data: " + data + b"\n\n"

@@ -1,0 +1,328 @@
+"""What an id is, point by point. The names of the tests are quoted in docs/identity.md."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolwire
+from toolwire import Call, Result
+from toolwire._json import JSON
+from toolwire.identity import IdMap, IdRule, fit, fit_names, is_minted, mint
+
+Turn = tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]
+
+
+def chat(*turns: Turn, between: str | None = "next") -> dict[str, JSON]:
+    """A chat history: each turn is calls (id, name) and results (id, text)."""
+    messages: list[JSON] = [{"role": "user", "content": "go"}]
+    for n, (calls, results) in enumerate(turns):
+        if n and between is not None:
+            messages.append({"role": "user", "content": between})
+        made: list[JSON] = [{"id": i, "type": "function", "function": {"name": f, "arguments": "{}"}} for i, f in calls]
+        messages.append({"role": "assistant", "content": None, "tool_calls": made})
+        messages += [{"role": "tool", "tool_call_id": i, "content": text} for i, text in results]
+    return {"model": "m", "messages": messages}
+
+
+def gemini(*turns: tuple[Sequence[str], Sequence[tuple[str, str]]]) -> dict[str, JSON]:
+    """A Gemini history without ids: each turn is called names and responses (name, text)."""
+    contents: list[JSON] = [{"role": "user", "parts": [{"text": "go"}]}]
+    for calls, results in turns:
+        contents.append({"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}} for name in calls]})
+        answers: list[JSON] = [{"functionResponse": {"name": name, "response": {"output": text}}} for name, text in results]
+        contents.append({"role": "user", "parts": answers})
+    return {"contents": contents}
+
+
+def joined(body: JSON, wire: str) -> list[tuple[str, str | None, str | None]]:
+    """Pairs as (call id, text of the result, how)."""
+    pairs = toolwire.decode(body, wire).pairs()
+    return [(p.call.id if p.call else "-", p.result.text if p.result else None, p.how) for p in pairs]
+
+
+# --- 1. never empty ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["absent", None, "", "  ", "null"])
+def test_1_no_consumer_ever_meets_an_empty_id(missing: str | None) -> None:
+    call: dict[str, JSON] = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result: dict[str, JSON] = {"role": "tool", "content": "1"}
+    if missing != "absent":
+        call["id"] = result["tool_call_id"] = missing
+    messages: list[JSON] = [{"role": "assistant", "tool_calls": [call]}, result]
+    [pair] = toolwire.decode({"messages": messages}, "openai-chat").pairs()
+    assert pair.call is not None and pair.result is not None
+    assert pair.call.id and pair.call.id == pair.result.call_id
+    assert pair.call.origin == "minted"
+
+
+# --- 2. the origin is kept ---------------------------------------------------------------------------------------
+
+
+def test_2_the_origin_says_that_the_adapter_had_no_id() -> None:
+    [minted] = toolwire.decode(gemini((["f"], [])), "gemini").calls()
+    [given] = toolwire.decode(chat(([("call_1", "f")], [])), "openai-chat").calls()
+    assert (minted.origin, given.origin) == ("minted", "wire")
+
+
+def test_2_a_minted_id_is_not_sent_to_the_wire_that_has_none() -> None:
+    body = gemini((["f", "f"], [("f", "1"), ("f", "2")]))
+    over = toolwire.translate(body, "gemini", "openai-chat")
+    back = toolwire.translate(over.body, "openai-chat", "gemini")
+    assert back.body == body
+    assert b'"id"' not in back.json()
+
+
+# --- 3. deterministic --------------------------------------------------------------------------------------------
+
+
+def test_3_the_same_history_gives_the_same_ids_in_another_process() -> None:
+    body = gemini((["f", "f", "g"], [("f", "1"), ("f", "2"), ("g", "3")]))
+    here = [call.id for call in toolwire.decode(body, "gemini").calls()]
+    script = f"import toolwire; print([c.id for c in toolwire.decode({body!r}, 'gemini').calls()])"
+    there = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "99"}
+    )
+    assert there.stdout.strip() == repr(here)
+
+
+def test_3_a_longer_history_keeps_the_ids_of_its_beginning() -> None:
+    turn = (["f"], [("f", "1")])
+    short = [call.id for call in toolwire.decode(gemini(turn, turn), "gemini").calls()]
+    long = [call.id for call in toolwire.decode(gemini(turn, turn, turn), "gemini").calls()]
+    assert long[:2] == short and len(set(long)) == 3
+
+
+def test_3_the_same_tool_in_two_responses_gets_two_ids() -> None:
+    def response(one: str) -> JSON:
+        part: JSON = {"functionCall": {"name": "f", "args": {}}}
+        return {"responseId": one, "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}]}
+
+    first, second = (toolwire.decode(response(one), "gemini", "response").calls()[0].id for one in ("r1", "r2"))
+    assert first != second and is_minted(first) and is_minted(second)
+
+
+# --- 4. a result is made from its call ---------------------------------------------------------------------------
+
+
+def test_4_a_result_cannot_be_built_with_an_id_of_its_own_by_accident() -> None:
+    [call] = toolwire.decode(chat(([("call_1", "f")], [])), "openai-chat").calls()
+    assert call.result("done").call_id == "call_1"
+    assert call.result("bad", error=True).error
+    with pytest.raises(TypeError, match="row"):
+        Result("an id of my own", "done")  # type: ignore[call-arg]
+
+
+# --- 5. pairing --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_5_parallel_calls_of_one_tool_keep_their_results_in_any_order(order: tuple[int, ...]) -> None:
+    calls = [(f"c{i}", "f") for i in range(3)]
+    results = [(f"c{i}", f"r{i}") for i in order]
+    assert joined(chat((calls, results)), "openai-chat") == [(f"c{i}", f"r{i}", "id") for i in range(3)]
+
+
+def test_5_ids_that_restart_each_turn_name_the_newer_call() -> None:
+    turn: Turn = ([("call_0", "f")], [("call_0", "a")])
+    again: Turn = ([("call_0", "f")], [("call_0", "b")])
+    assert joined(chat(turn, again), "openai-chat") == [("call_0", "a", "id"), ("call_0", "b", "id")]
+
+
+def test_5_a_repeated_id_with_one_result_leaves_one_call_open() -> None:
+    turn: Turn = ([("x:0", "f")], [("x:0", "a")])
+    body = chat(turn, ([("x:0", "f")], []))
+    assert joined(body, "openai-chat") == [("x:0", "a", "id"), ("x:0", None, None)]
+
+
+def test_5_an_unanswered_call_does_not_take_the_result_of_a_later_one() -> None:
+    body = chat(([("call_0", "f")], []), ([("call_0", "f")], [("call_0", "late")]))
+    assert joined(body, "openai-chat") == [("call_0", None, None), ("call_0", "late", "id")]
+
+
+def test_5_two_calls_with_one_id_in_one_turn_are_answered_in_turn() -> None:
+    body = chat(([("x", "f"), ("x", "g")], [("x", "1"), ("x", "2")]))
+    assert joined(body, "openai-chat") == [("x", "1", "id"), ("x", "2", "id")]
+
+
+def test_5_without_ids_the_name_decides_and_then_the_order_that_the_wire_promises() -> None:
+    by_name = toolwire.decode(gemini((["f", "g"], [("g", "2"), ("f", "1")])), "gemini").pairs()
+    by_order = toolwire.decode(gemini((["f", "f"], [("f", "1"), ("f", "2")])), "gemini").pairs()
+    assert [(p.result.text if p.result else None, p.how) for p in by_name] == [("1", "name"), ("2", "name")]
+    assert [(p.result.text if p.result else None, p.how) for p in by_order] == [("1", "order"), ("2", "order")]
+
+
+def test_5_what_is_ambiguous_is_reported_and_never_guessed() -> None:
+    pairs = toolwire.decode(gemini((["f", "f"], [("f", "only one")])), "gemini").pairs()
+    assert [p.how for p in pairs] == [None, None, None]
+    assert pairs[2].call is None and pairs[2].result is not None and pairs[2].result.text == "only one"
+
+
+def test_5_order_is_not_trusted_on_a_wire_that_does_not_promise_it() -> None:
+    body = chat(([("a", "f"), ("b", "f")], [("", "1"), ("", "2")]))
+    assert [p.how for p in toolwire.decode(body, "openai-chat").pairs()] == [None, None, None, None]
+
+
+def test_5_pairs_are_the_very_objects_of_calls_and_results() -> None:
+    conversation = toolwire.decode(chat(([("a", "f"), ("b", "f")], [("b", "2"), ("a", "1")])), "openai-chat")
+    pairs = conversation.pairs()
+    assert [p.call for p in pairs] == conversation.calls() and all(
+        p.call is c for p, c in zip(pairs, conversation.calls(), strict=True)
+    )
+    assert {id(p.result) for p in pairs} == {id(r) for r in conversation.results()}
+
+
+# --- 6. fitting --------------------------------------------------------------------------------------------------
+
+ANTHROPIC = IdRule("a-zA-Z0-9_-")
+MISTRAL = IdRule("a-zA-Z0-9", 9, exact=True)
+RULES = (ANTHROPIC, MISTRAL, IdRule("a-zA-Z0-9_-", 64), IdRule(longest=40), IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"))
+
+
+@given(st.text(min_size=1, max_size=120), st.sampled_from(RULES))
+def test_6_fitting_is_legal_idempotent_and_leaves_a_valid_id_alone(text: str, rule: IdRule) -> None:
+    fitted = fit(text, rule)
+    assert rule.fits(fitted)
+    assert fit(fitted, rule) == fitted
+    assert fitted == text or not rule.fits(text)
+
+
+@given(st.lists(st.text(min_size=1, max_size=80), unique=True, max_size=20), st.sampled_from(RULES))
+def test_6_fitting_is_injective_within_the_conversation(ids: list[str], rule: IdRule) -> None:
+    sent = fit_names(ids, rule, {})
+    assert len({sent.get(one, one) for one in ids}) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("ids", "target"),
+    [
+        (["functions.f:0", "functions.f:1", "functions_f_1"], "anthropic"),
+        (["a.b", "a:b", "a_b"], "anthropic"),
+        (["tooluse_bpAAAAAAAA", "tooluse_bpBBBBBBBB"], "mistral"),
+        (["x" * 80 + "1", "x" * 80 + "2"], "openai-responses"),
+    ],
+)
+def test_6_ids_that_others_merge_stay_apart_and_paired(ids: list[str], target: str) -> None:
+    body = chat(([(i, "f") for i in ids], [(i, f"result of {i}") for i in reversed(ids)]))
+    encoded = toolwire.translate(body, "openai-chat", target)
+    pairs = toolwire.decode(encoded.body, target).pairs()
+    assert len({p.call.id for p in pairs if p.call}) == len(ids)
+    assert [p.result.text for p in pairs if p.result] == [f"result of {i}" for i in ids]
+
+
+def test_6_a_salted_second_try_never_takes_an_id_in_use() -> None:
+    first = fit("a.b", ANTHROPIC)
+    second = fit("a.b", ANTHROPIC, taken={first})
+    assert first != second and ANTHROPIC.fits(second)
+
+
+def test_6_an_id_used_again_in_a_later_turn_is_made_unique_where_the_target_demands_it() -> None:
+    turn: Turn = ([("call_0", "f")], [("call_0", "a")])
+    encoded = toolwire.translate(chat(turn, ([("call_0", "f")], [("call_0", "b")])), "openai-chat", "anthropic")
+    conversation = toolwire.decode(encoded.body, "anthropic")
+    assert len({call.id for call in conversation.calls()}) == 2
+    assert [(p.result.text if p.result else None) for p in conversation.pairs()] == ["a", "b"]
+    assert conversation.calls()[0].id == "call_0"
+
+
+# --- 7. there and back -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("through", ["anthropic", "gemini"])
+def test_7_the_id_map_restores_every_id(through: str) -> None:
+    body = chat(([("functions.f:0", "f"), ("a.b", "f")], [("a.b", "2"), ("functions.f:0", "1")]), ([("functions.f:0", "g")], []))
+    over = toolwire.translate(body, "openai-chat", through)
+    home = toolwire.translate(over.json(), through, "openai-chat", ids=over.ids)
+    assert [c.id for c in toolwire.decode(home.json(), "openai-chat").calls()] == ["functions.f:0", "a.b", "functions.f:0"]
+
+
+def test_7_the_id_map_survives_json() -> None:
+    over = toolwire.translate(chat(([("functions.f:0", "f")], [("functions.f:0", "1")])), "openai-chat", "anthropic")
+    home = toolwire.translate(over.json(), "anthropic", "openai-chat", ids=over.ids.to_dict())
+    assert IdMap.of(over.ids.to_dict()) == over.ids
+    assert toolwire.decode(home.json(), "openai-chat").calls()[0].id == "functions.f:0"
+
+
+def test_7_ids_come_back_through_a_wire_without_ids() -> None:
+    """Minted on the way to the id-less wire, minted again when it is read: the map knows both."""
+    body = gemini((["f", "f"], [("f", "1"), ("f", "2")]))
+    over = toolwire.translate(body, "gemini", "anthropic")
+    given = [call.id for call in toolwire.decode(over.json(), "anthropic").calls()]
+    without = toolwire.translate(over.json(), "anthropic", "gemini")
+    assert b'"id"' not in without.json()
+    again = toolwire.translate(without.json(), "gemini", "anthropic", ids=without.ids)
+    assert [call.id for call in toolwire.decode(again.json(), "anthropic").calls()] == given
+
+
+# --- the drawbacks of the debate ---------------------------------------------------------------------------------
+
+
+def test_a_made_up_id_survives_round_trips() -> None:
+    body = gemini((["f"], [("f", "1")]))
+    first = toolwire.decode(body, "gemini").calls()[0].id
+    over = toolwire.translate(body, "gemini", "openai-chat")
+    assert toolwire.decode(over.body, "openai-chat").calls()[0].id == first
+    back = toolwire.translate(over.body, "openai-chat", "gemini")
+    assert toolwire.decode(back.body, "gemini").calls()[0].id == first
+
+
+def test_an_item_id_is_never_taken_for_a_call_id() -> None:
+    item: JSON = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "x"}}
+    call: JSON = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}
+    search, function = toolwire.decode({"model": "m", "input": [item, call]}, "openai-responses").calls()
+    assert (search.id, search.origin) == ("ws_1", "item")
+    assert (function.id, function.item, function.origin) == ("call_1", "fc_1", "wire")
+
+
+def test_absence_is_not_masked_by_an_empty_string() -> None:
+    body = gemini((["f"], [("f", "1")]))
+    assert [call.id for call in toolwire.decode(body, "gemini").calls()] != [""]
+    assert toolwire.decode(body, "gemini").calls()[0].origin == "minted"
+
+
+def test_generic_middleware_correlates_by_one_property_on_every_kind_of_call() -> None:
+    """Function calls, server tools, code execution, legacy calls: the same two fields, and no cast."""
+    bodies: list[tuple[str, JSON]] = [
+        ("openai-chat", chat(([("c", "f")], [("c", "1")]))),
+        ("openai-chat", {"messages": [{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
+                                      {"role": "function", "name": "f", "content": "1"}]}),
+        ("anthropic", {"messages": [{"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}]}]}),
+        ("gemini", {"contents": [{"role": "model", "parts": [
+            {"executableCode": {"language": "PYTHON", "code": "1"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK"}}]}]}),
+    ]  # fmt: skip
+    for wire, body in bodies:
+        conversation = toolwire.decode(body, wire)
+        answers = {result.call_id: result for result in conversation.results()}
+        assert [call.id in answers for call in conversation.calls()] == [True]
+
+
+def test_a_pairing_mistake_cannot_be_silent() -> None:
+    """A result that names no call is there, unpaired, for everybody to see."""
+    body = chat(([("c1", "f")], [("the output of the tool", "the output of the tool")]))
+    call, orphan = toolwire.decode(body, "openai-chat").pairs()
+    assert call.result is None and orphan.call is None and orphan.how is None
+
+
+def test_minted_ids_are_recognised_by_their_prefix() -> None:
+    made = mint("", 0, "f")
+    assert made.startswith("tw-") and is_minted(made) and not is_minted("tw-else") and not is_minted("call_1")
+
+
+def test_every_call_is_a_call() -> None:
+    [call] = toolwire.decode(chat(([("c", "f")], [])), "openai-chat").calls()
+    assert isinstance(call, Call) and (call.name, call.arguments, call.input, call.executor, call.family) == (
+        "f",
+        "{}",
+        {},
+        "client",
+        "function",
+    )
