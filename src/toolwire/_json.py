@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import UNSET, DecodeError, Struct, UnsetType
 from msgspec.json import Decoder, Encoder
-from orjson import dumps
+from orjson import OPT_PASSTHROUGH_DATACLASS, OPT_PASSTHROUGH_DATETIME, OPT_PASSTHROUGH_SUBCLASS, OPT_SORT_KEYS, dumps
 
 from toolwire.errors import LocalError, RemoteError
 
@@ -24,6 +24,8 @@ At: TypeAlias = "tuple[str | int, ...]"
 DEEPEST = 400
 """Nesting beyond this is refused: no conversation needs it, and a stack is finite."""
 
+_PLAIN = OPT_PASSTHROUGH_DATACLASS | OPT_PASSTHROUGH_DATETIME | OPT_PASSTHROUGH_SUBCLASS
+"""Nothing but JSON's own types is written; the rest is looked at one by one."""
 _decoder: Decoder[JSON] = Decoder()
 _decode = _decoder.decode
 _encode = Encoder().encode
@@ -57,18 +59,18 @@ def parse(text: bytes | str) -> JSON:
 def dump(value: JSON) -> bytes:
     """Compact JSON. What UTF-8 cannot hold (a lone surrogate) is written as an escape."""
     try:
-        return dumps(value)
+        return dumps(value, None, _PLAIN)
     except TypeError:  # it takes neither integers beyond 64 bits nor lone surrogates nor more than 254 levels
         return _dump_any(value)
 
 
 def _dump_any(value: JSON) -> bytes:
     try:
-        return _encode(value)
+        return _encode(checked(value, ""))
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
-    except (TypeError, RecursionError, OverflowError) as error:
-        raise LocalError("", (), f"not JSON: {error}") from None
+    except RemoteError as error:
+        raise LocalError("", error.path, f"not JSON: {error.why}") from None
 
 
 def text_of(value: JSON) -> str:
@@ -220,13 +222,23 @@ class Json(Struct, frozen=True, eq=False, gc=False):
         except (ValueError, RecursionError):
             return None
 
+    @property
+    def canonical(self) -> str:
+        """One text for all spellings of a value: no spaces, sorted keys; broken text is itself."""
+        if self.broken:
+            return str(self._text)
+        try:
+            return dumps(self.value, None, OPT_SORT_KEYS).decode()
+        except TypeError:
+            return json.dumps(self.value, separators=(",", ":"), sort_keys=True)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Json):
             return NotImplemented
-        return self.text == other.text or (not self.broken and not other.broken and self.value == other.value)
+        return self.canonical == other.canonical
 
     def __hash__(self) -> int:
-        return hash(self.text)
+        return hash(self.canonical)
 
 
 def get(value: JSON, path: At) -> JSON | UnsetType:

@@ -26,7 +26,8 @@ class WireError(Exception):
         return pointer(self.path)
 
     def __str__(self) -> str:
-        return f"{' '.join(part for part in (self.wire, self.pointer) if part)}: {self.why}"
+        place = " ".join(part for part in (self.wire, self.pointer) if part)
+        return f"{place}: {self.why}" if place else self.why
 
 
 class LocalError(WireError):

@@ -126,8 +126,7 @@ def _settle(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Me
     for n, pair in enumerate(pairs(messages, ordered=ordered)):
         if pair.result is not None and (pair.result.origin == "minted" or pair.how in ("name", "order")):
             call_id = pair.call.id if pair.call else mint(f"{seed} result", n, pair.result.name or "")
-            name = pair.result.name or (pair.call.name if pair.call else None)
-            answers[id(pair.result)] = replace(pair.result, call_id=call_id, name=name)
+            answers[id(pair.result)] = replace(pair.result, call_id=call_id)
     return _swap(messages, answers)
 
 
@@ -202,13 +201,19 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
     for result in results:
         call_of = owner.get(id(result))
         if call_of is not None:
-            given[id(result)] = given[id(call_of)]
+            given[id(result)] = given.get(id(call_of), call_of.id)
         else:
             alone = home.get(result.call_id) or first.get(result.call_id) or fit(result.call_id, rule, taken)
             first.setdefault(result.call_id, alone)
             taken.add(alone)
             given[id(result)] = alone
     return given
+
+
+def odd(calls: list[Call], rule: IdRule) -> list[Call]:
+    """The calls whose ids break a rule: on the way home they must not be fitted to it."""
+    given = [call for call in calls if call.origin != "minted"]
+    return [] if _all_fit({call.id for call in given}, rule) else [call for call in given if not rule.fits(call.id)]
 
 
 def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> dict[str, str]:

@@ -11,12 +11,29 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At
-from toolwire.errors import pointer
+from toolwire._json import JSON, At, checked
+from toolwire.errors import LocalError, RemoteError, pointer
 from toolwire.pairing import pairs
 from toolwire.parts import Call, Media, Message, Opaque, Pair, Part, Read, Reasoning, Result, Text
 
 Kind: TypeAlias = Literal["request", "response", "stream"]
+
+
+def _check(part: Part) -> None:
+    """Raise LocalError if a part made by hand holds what JSON cannot say."""
+    match part:
+        case Call(args=held):
+            value: JSON = held.value
+        case Result(output=output) if not isinstance(output, tuple):
+            value = output
+        case Opaque(value=value):
+            pass
+        case _:
+            return
+    try:
+        checked(value, "")
+    except RemoteError as error:
+        raise LocalError("", error.path, error.why) from None
 
 
 class Tool(Read, frozen=True, eq=False, gc=False):
@@ -112,6 +129,7 @@ class Conversation(Struct, frozen=True, eq=False):
         """The conversation with one part, found by identity, replaced; everything else stays to the letter."""
         if not any(p is part for p in self.parts()):
             raise ValueError("that part is not in this conversation")
+        _check(new)
         kept = replace(new, raw=part.raw, at=part.at, row=part.row, was=part.was or part, seal=new.seal or part.seal)
         messages = tuple(
             replace(message, parts=tuple(kept if p is part else p for p in message.parts))

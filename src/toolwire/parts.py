@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import UNSET, Struct, UnsetType, field
 
 from toolwire._json import JSON, At, Json, checked, text_of
+from toolwire.errors import LocalError, RemoteError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Origin: TypeAlias = Literal["wire", "item", "minted"]
@@ -54,7 +55,7 @@ class Read(Struct, frozen=True, eq=False, gc=False, kw_only=True):
         return self is other or (isinstance(other, Read) and type(self) is type(other) and self.meaning() == other.meaning())
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, repr(self.meaning())))
+        return hash((type(self).__name__, *(value for value in self.meaning() if isinstance(value, str | bool))))
 
     def __repr__(self) -> str:
         shown = (
@@ -123,7 +124,10 @@ class Call(Part, frozen=True, eq=False, gc=False):
     def result(self, output: Output, *, error: bool = False) -> Result:
         """The answer to this call, under its id: the only way to make a result."""
         if not isinstance(output, str | tuple):
-            checked(output, "")
+            try:
+                checked(output, "")
+            except RemoteError as error:
+                raise LocalError("", error.path, error.why) from None
         return Result(self.id, output, error, self.name, self.origin, self.family, self.executor, row=_ANSWER)
 
 

@@ -44,7 +44,8 @@ PROFILES: dict[str, Profile] = {
         Profile("mistral", "mistral", IdRule("a-zA-Z0-9", 9, exact=True), IdRule(_WORD, 64), seen="2026-08",
                 source="error 3280, exactly nine letters or digits: magentic#276, vllm#9019"),
         Profile("cohere", "cohere", IdRule(), IdRule(_WORD, 64), seen="2026-08", source="no limit documented"),
-        Profile("ollama", "ollama", IdRule(), IdRule(_WORD, 64), seen="2026-08", source="ids ignored by most templates: ollama#11417"),
+        Profile("ollama", "ollama", IdRule(), IdRule(_WORD, 64), seen="2026-08",
+                source="ids ignored by most templates: ollama#11417"),
     )
 }  # fmt: skip
 

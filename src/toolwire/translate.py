@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from toolwire._json import JSON, Body, dump, load
 from toolwire.errors import LocalError, RemoteError
 from toolwire.hosted import POLICIES, Hosted, settle_hosted
-from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names
+from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names, odd
 from toolwire.model import Choice, Conversation, Kind, Loss
 from toolwire.pairing import pairs
 from toolwire.parts import Call, Read, Result, Text
@@ -122,12 +122,13 @@ def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
 class _Survey:
     """One look at every part before writing: calls, results, and what another wire left in them."""
 
-    __slots__ = ("calls", "foreign", "hosted", "results")
+    __slots__ = ("calls", "foreign", "hosted", "native", "results")
 
     def __init__(self, conversation: Conversation, target: str) -> None:
         calls: list[Call] = []
         results: list[Result] = []
         foreign: list[Read] = []
+        native_ids: dict[str, str] = {}
         hosted = False
         for message in conversation.messages:
             raw, parts, native = message.raw, message.parts, message.wire == target
@@ -142,6 +143,8 @@ class _Survey:
                     if native and part.executor == "provider":  # type: ignore[attr-defined]
                         continue
                     calls.append(part)  # type: ignore[arg-type]
+                    if native:
+                        native_ids[part.id] = part.id  # type: ignore[attr-defined]
                     hosted |= part.executor == "provider"  # type: ignore[attr-defined]
                 elif kind is Result:
                     results.append(part)  # type: ignore[arg-type]
@@ -153,7 +156,7 @@ class _Survey:
                     foreign.append(part)
         if conversation.wire != target:
             foreign += conversation.tools
-        self.calls, self.results, self.foreign, self.hosted = calls, results, foreign, hosted
+        self.calls, self.results, self.foreign, self.hosted, self.native = calls, results, foreign, hosted, native_ids
 
 
 def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Profile, kind: Kind, home: IdMap) -> Page:
@@ -163,13 +166,18 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
         walked = pairs(conversation.messages, ordered=conversation.ordered)
         return {id(pair.result): pair.call for pair in walked if pair.call is not None and pair.result is not None}
 
-    sent = fit_calls(survey.calls, survey.results, owners, rules.ids, unique=rules.unique, home=home.ids)
+    known = {**survey.native, **home.ids} if survey.native else home.ids
+    sent = fit_calls(survey.calls, survey.results, owners, rules.ids, unique=rules.unique and not survey.native, home=known)
     names: dict[str, str] = {}
     if conversation.wire != spoken.name or home.names:
         choice = conversation.settings.get("choice")
         used = {call.name for call in survey.calls}.union(tool.name for tool in conversation.tools if tool.name)
         names = fit_names(used.union(choice.names) if isinstance(choice, Choice) else used, rules.names, home.names)
-    return Page(spoken.name, kind, ids=sent, names=names, home=home)
+    page = Page(spoken.name, kind, ids=sent, names=names, home=home)
+    came = PROFILES.get(conversation.wire)
+    if came is not None and came.wire != spoken.name:
+        page.sent = {call.id: call.id for call in odd(survey.calls, came.ids)}
+    return page
 
 
 def translate(

@@ -19,10 +19,14 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(p.stem.replace("_", "-") for p in Path(__file__).parent.glob("[a-z]*.py")))
 
 
-@cache
 def wire(name: str) -> Wire:
     """The wire of that name."""
-    if name not in names():
+    if not isinstance(name, str) or name not in names():
         raise LocalError(str(name), (), f"no such wire; there are {', '.join(names())}")
+    return _load(name)
+
+
+@cache
+def _load(name: str) -> Wire:
     found: Wire = import_module(f"{__name__}.{name.replace('-', '_')}").WIRE
     return found

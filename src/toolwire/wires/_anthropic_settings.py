@@ -61,7 +61,7 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
     if value.mode == "required" and len(value.names) == 1:
         return {"type": "tool", "name": page.name(value.names[0])}
     if value.names:
-        page.lose(("tool_choice",), "only one tool can be named; the others stay allowed")
+        page.lose(page.place, "only one tool can be named; the others stay allowed")
     return {"type": {"auto": "auto", "none": "none", "required": "any"}[value.mode]}
 
 
@@ -71,7 +71,11 @@ def _read_format(value: JSON) -> Setting | UnsetType:
 
 def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
     assert isinstance(value, Format)
-    return {"type": "json_schema", "schema": value.schema} if value.schema is not None else UNSET
+    if value.schema is None:
+        return UNSET
+    if value.name or value.strict is not None or value.description:
+        page.lose(page.place, "the schema of an answer has no name, description or strict flag here")
+    return {"type": "json_schema", "schema": value.schema}
 
 
 def _read_thinking(value: JSON) -> Setting | UnsetType:
@@ -89,19 +93,13 @@ def _write_thinking_budget(value: Setting, page: Page) -> JSON | UnsetType:
     return {"type": "enabled", "budget_tokens": value} if isinstance(value, int) and value >= 1024 else UNSET
 
 
-def _write_temperature(value: Setting, page: Page) -> JSON | UnsetType:
-    if isinstance(value, int | float) and value > 1:
-        page.lose(("temperature",), "above 1, the highest here")
-        return 1.0
-    return value  # type: ignore[return-value]
-
-
 REQUEST = (
     Field("model", ("model",)),
     Field("max_tokens", ("max_tokens",)),
-    Field("temperature", ("temperature",), write=_write_temperature),
-    Field("top_p", ("top_p",)),
-    Field("top_k", ("top_k",)),
+    # Read, since older histories hold them; refused since API version 2026-10-21, so never written.
+    Field("temperature", ("temperature",), write=None),
+    Field("top_p", ("top_p",), write=None),
+    Field("top_k", ("top_k",), write=None),
     Field("stop", ("stop_sequences",), lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET),
     Field("stream", ("stream",)),
     Field("user", ("metadata", "user_id")),

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from toolwire._json import JSON, At
 from toolwire.model import Conversation
-from toolwire.parts import Call, Message, Part, Result, Role, Text
+from toolwire.parts import Call, Media, Message, Part, Result, Role, Text, label
 from toolwire.wires._page import Page
 from toolwire.wires._wire import own
 
@@ -35,6 +35,8 @@ class Blocks(Struct, frozen=True, eq=False):
     message: Callable[[Role, list[JSON]], JSON]
     text: Callable[[Role, str], JSON]
     """A message that is one plain text."""
+    pictures: bool = True
+    """Whether an assistant's message can hold media."""
     alone: bool = False
     """Whether results share their message with nothing else, and stand in the order of their calls."""
 
@@ -86,11 +88,10 @@ class Blocks(Struct, frozen=True, eq=False):
 
     def _mixed(self, message: Message, turn: _Turn, page: Page) -> list[JSON]:
         """The blocks of a message but for results, which join those of the turn."""
-        native = message.wire == self.name
         blocks: list[JSON] = []
         for part in message.parts:
-            block = part.raw if native and part.was is None else self.foreign[part.__class__](part, page)
-            if block is None or isinstance(block, UnsetType):
+            block = self._block(part, message, page)
+            if block is None:
                 continue
             if isinstance(part, Result) and message.role != "assistant":
                 turn.results.append(block)
@@ -98,6 +99,19 @@ class Blocks(Struct, frozen=True, eq=False):
             else:
                 blocks.append(block)
         return blocks
+
+    def _block(self, part: Part, message: Message, page: Page) -> JSON:
+        if message.wire == self.name and part.was is None and not isinstance(part.raw, UnsetType):
+            return part.raw
+        if isinstance(part, Media) and message.role == "assistant" and not self.pictures:
+            page.lose(part, f"an assistant's message cannot hold this {part.kind}; it is named in text")
+            part = Text(label(part), at=part.at)
+        return self.foreign[part.__class__](part, page)
+
+    def blocks(self, message: Message, page: Page) -> list[JSON]:
+        """A single message as blocks, as the answer of a response holds them."""
+        written = (self._block(part, message, page) for part in message.parts)
+        return [block for block in written if block is not None]
 
     def _close(self, turn: _Turn, out: list[JSON], more: list[JSON] | None = None) -> None:
         """Write a turn's results out, in the order of their calls where that counts; `more` comes after them."""

@@ -128,7 +128,7 @@ class Chat(Struct, frozen=True, eq=False):
                 out.append(kept)
             elif role == "assistant":
                 said = self.write_assistant(message, page)
-                if len(said) > 2 or said["content"] or not parts or page.kind == "response":
+                if len(said) > 2 or said.get("content") or not parts or page.kind == "response":
                     out.append(said)
             else:
                 content = held if role == "user" else []

@@ -65,12 +65,10 @@ def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) 
     extra: list[At] = []
     readers = _index(fields).readers
     for key, item in body.items():
-        if key in known or item is None or item == []:
+        if key in known or item is None or item in ([], {}):
             continue
         rows = readers.get(key)
-        if rows is None:
-            extra.append((key,))
-        elif not _read(rows, key, item, values, places, extra):
+        if rows is None or not _read(rows, key, item, values, places, extra):
             extra.append((key,))
     return Settings(values, places, tuple(extra))
 
@@ -102,7 +100,7 @@ def _read(
 def _beyond(value: Object, at: At, seen: set[At], inside: set[At], extra: list[At]) -> None:
     for key, item in value.items():
         path = (*at, key)
-        if path in seen or item is None or item == []:
+        if path in seen or item is None or item in ([], {}):
             continue
         if path in inside and isinstance(item, dict):
             _beyond(item, path, seen, inside, extra)
@@ -129,9 +127,10 @@ def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Pa
         if isinstance(before, Mapping) and name in before and before[name] == value:
             continue
         one = writers.get(name)
+        page.place = conversation.places.get(name, (name,))
         written = one.write(value, page) if one is not None and one.write is not None else UNSET
         if one is None or isinstance(written, UnsetType):
-            page.lose(conversation.places.get(name, (name,)), f"this wire has no such setting: {name}")
+            page.lose(page.place, f"this wire has no such setting: {name}")
         else:
             body = put(body, one.path, written)  # type: ignore[assignment]
     if not own:

@@ -16,7 +16,7 @@ from toolwire.parts import Call, Opaque, Output, Part, Read, Result
 class Page:
     """One encoding under way."""
 
-    __slots__ = ("called", "forms", "home", "ids", "kind", "losses", "names", "ordinal", "plain", "seed", "sent", "wire")
+    __slots__ = ("called", "forms", "home", "ids", "kind", "losses", "names", "ordinal", "place", "plain", "seed", "sent", "wire")
 
     def __init__(self, wire: str, kind: Kind, *, ids: dict[int, str] | None, names: Mapping[str, str], home: IdMap) -> None:
         self.wire = wire
@@ -31,6 +31,8 @@ class Page:
         self.forms: dict[str, str] = {}
         self.called: dict[str, str] = {}
         self.ordinal = 0
+        self.place: At = ()
+        """Where the setting that is being written stood in the source."""
         self.seed = ""
 
     def lose(self, at: At | Read, reason: str) -> None:
@@ -55,6 +57,7 @@ class Page:
 
     def _sent(self, sent: str, before: str) -> str:
         if sent != before:
+            self.sent.pop(before, None)
             self.sent[sent] = before
         return sent
 

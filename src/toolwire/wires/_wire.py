@@ -210,7 +210,30 @@ def own(message: Message, page: Page, read: Callable[[JSON, At], Message]) -> JS
     """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to be written anew."""
     if message.wire != page.wire or isinstance(message.raw, UnsetType):
         return UNSET
-    return edited(message.parts, read(message.raw, message.at).parts, message.raw, message.at, page)
+    try:
+        before = read(message.raw, message.at)
+    except RemoteError:  # it stood in a body of another kind, where messages look different
+        return UNSET
+    if before.role != message.role:
+        return UNSET
+    return edited(message.parts, before.parts, message.raw, message.at, page)
+
+
+def types_in(content: JSON) -> set[str]:
+    """The types that the blocks of a list name, for telling one wire from another."""
+    if not isinstance(content, list):
+        return set()
+    return {kind for block in content if isinstance(block, dict) and isinstance(kind := block.get("type"), str)}
+
+
+def answers(conversation: Conversation, page: Page) -> list[Message]:
+    """The messages a response can hold: its own as they came, else what the assistant says. Anything else is reported."""
+    if conversation.wire == page.wire and conversation.kind == page.kind:
+        return list(conversation.messages)
+    for message in conversation.messages:
+        if message.role != "assistant":
+            page.lose(message, "an answer holds only what the assistant says")
+    return [message for message in conversation.messages if message.role == "assistant"]
 
 
 class Wire(Struct, frozen=True, eq=False):

@@ -38,6 +38,7 @@ from toolwire.wires._wire import (
     Id,
     Row,
     Wire,
+    answers,
     blame,
     call_id,
     keys,
@@ -51,6 +52,7 @@ from toolwire.wires._wire import (
     string,
     table,
     text_or_none,
+    types_in,
 )  # fmt: skip
 
 NAME = "anthropic"
@@ -122,7 +124,9 @@ def _use(kind: str, family: str, executor: Literal["client", "provider"], write:
         one, origin = call_id(block.get("id"))
         given = block.get("input")
         args = Json("") if given is None else Json(UNSET, given)
-        return Call(one, name_of(block.get("name")), args, origin, family, executor, raw=block, at=at, row=row)
+        toolset = block.get("toolset_name")
+        kind_of = f"{toolset}-toolset" if isinstance(toolset, str) else family
+        return Call(one, name_of(block.get("name")), args, origin, kind_of, executor, raw=block, at=at, row=row)
 
     def plain(call: Call, page: Page) -> JSON:
         return {"type": kind, "id": call.id, "name": call.name, "input": call.input}
@@ -223,6 +227,12 @@ ROWS = table(
     _answer("tool_search_tool_result", "tool-search"),
     _answer("advisor_tool_result", "advisor"),
 )  # fmt: skip
+TOOLSETS = tuple(
+    Row("tool_use", Call, tell={"type": "tool_use", "toolset_name": name}, direction="call", family=f"{name}-toolset",
+        executor="client", ids=(Id("id"), Id("caller", "parent-call")), forms=("response",))
+    for name in ("computer", "browser")
+)  # fmt: skip
+"""The same block with a field more: told apart for the catalogue, read by the row above."""
 PLAIN = Row("content", Text, write=lambda part, page: part.text)
 MESSAGE = Row("message", Message, keys=keys("role", "content"))
 
@@ -291,7 +301,7 @@ def _text(role: Role, text: str) -> JSON:
     return {"role": "assistant" if role == "assistant" else "user", "content": text}
 
 
-HISTORY = Blocks(NAME, read_message, FOREIGN, _message, _text)
+HISTORY = Blocks(NAME, read_message, FOREIGN, _message, _text, pictures=False)
 
 
 # --- whole bodies ------------------------------------------------------------------------------------------------
@@ -319,7 +329,8 @@ def _read_response(body: Object) -> Conversation:
     settings = read_fields(RESPONSE, body, keys("type", "role", "content", "stop_reason"))
     reason = body.get("stop_reason")
     stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
-    message = Message("assistant", read_parts(content, ("content",)), stop, NAME, raw=content, at=("content",), row=MESSAGE)
+    raw: Object = {"role": "assistant", "content": content}
+    message = Message("assistant", read_parts(content, ("content",)), stop, NAME, raw=raw, row=MESSAGE)
     return Conversation(settle((message,), seed=str(settings.values.get("id", "")), ordered=False), (), settings.values, NAME,
                         "response", body, unknown=settings.unknown, places=settings.places)  # fmt: skip
 
@@ -346,21 +357,24 @@ def write(conversation: Conversation, page: Page) -> JSON:
 
 def _write_response(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(RESPONSE, conversation, page)
-    for message in conversation.messages[1:]:
+    first, *others = answers(conversation, page) or [Message("assistant", ())]
+    for message in others:
         page.lose(message, "an answer here is one message; the other candidates stay behind")
-    first = conversation.messages[0] if conversation.messages else Message("assistant", ())
-    kept = own(first, page, lambda raw, at: Message("assistant", read_parts(raw, at)))
-    if isinstance(kept, UnsetType):
-        written = [FOREIGN[type(part)](part, page) for part in first.parts]
-        kept = [block for block in written if block is not None]
+    kept = own(first, page, read_message)
+    content = kept["content"] if isinstance(kept, dict) else HISTORY.blocks(first, page)
+    if conversation.wire == NAME and conversation.kind == "response":
+        return {**body, "content": content}
     usage: Object = {"input_tokens": 0, "output_tokens": 0}
     frame: Object = {"id": "", "type": "message", "role": "assistant", "model": "", "stop_sequence": None, "usage": usage}
-    return {**frame, **body, "content": kept, "stop_reason": body.get("stop_reason") or write_stop(first, SAYS, MEANS, page)}
+    return {**frame, **body, "content": content, "stop_reason": body.get("stop_reason") or write_stop(first, SAYS, MEANS, page)}
 
 
 # --- telling it from others --------------------------------------------------------------------------------------
 
 _BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document"})
+
+
+_FOREIGN = keys("image_url", "input_audio", "file", "refusal")
 
 
 def looks(body: JSON) -> int:
@@ -374,27 +388,21 @@ def looks(body: JSON) -> int:
         return 0
     marks = 2 if any(key in body for key in ("system", "stop_sequences", "anthropic_version")) else 1
     for message in messages:
-        if not isinstance(message, dict) or message.get("role") not in ("user", "assistant", "system") or "tool_calls" in message:
+        if not isinstance(message, dict) or str(message.get("role")) not in ROLES or "tool_calls" in message:
             return 0
         content = message.get("content")
-        if isinstance(content, list):
-            kinds = {block.get("type") for block in content if isinstance(block, dict)}
-            if kinds & {"image_url", "input_audio", "file", "refusal"}:
-                return 0
-            marks = 3 if kinds & _BLOCKS else marks
-        elif not isinstance(content, str):
+        kinds = types_in(content)
+        if kinds & _FOREIGN or not isinstance(content, str | list):
             return 0
+        marks = 3 if kinds & _BLOCKS else marks
     tools = body.get("tools")
     if isinstance(tools, list) and tools:
-        marks = (
-            max(marks, 3)
-            if all(
-                isinstance(tool, dict) and ("input_schema" in tool or ("type" in tool and "function" not in tool))
-                for tool in tools
-            )
-            else 0
-        )
+        return 3 if all(map(_offered, tools)) else 0
     return marks
 
 
-WIRE = Wire(NAME, "Anthropic Messages", rows_of(ROWS), read, write, looks)
+def _offered(tool: JSON) -> bool:
+    return isinstance(tool, dict) and ("input_schema" in tool or ("type" in tool and "function" not in tool))
+
+
+WIRE = Wire(NAME, "Anthropic Messages", rows_of(ROWS, TOOLSETS), read, write, looks)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At, Json, Object, get
+from toolwire._json import JSON, At, Object, get
 from toolwire.identity import settle
 from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Result, Text, label
@@ -24,6 +24,7 @@ from toolwire.wires._wire import (
     Id,
     Row,
     Wire,
+    answers,
     arguments,
     blame,
     call_id,
@@ -34,11 +35,13 @@ from toolwire.wires._wire import (
     name_of,
     obj,
     object_at,
+    own,
     result_id,
     rows_of,
     string,
     table,
     text_or_none,
+    types_in,
 )  # fmt: skip
 
 NAME = "openai-chat"
@@ -379,52 +382,51 @@ def write(conversation: Conversation, page: Page) -> JSON:
 
 def _write_response(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(RESPONSE, conversation, page)
-    body.setdefault("id", "")
-    body["object"] = "chat.completion"
-    body.setdefault("created", 0)
-    body.setdefault("model", "")
+    if conversation.wire != NAME or conversation.kind != "response":
+        body = {"id": "", "object": "chat.completion", "created": 0, "model": "", **body}
     choices: list[JSON] = []
-    for i, message in enumerate(CHAT.write_messages(conversation.messages, page)):
-        read_one = conversation.messages[i]
-        old = get(conversation.source, read_one.at[:-1]) if conversation.wire == NAME else UNSET
-        frame: Object = (
-            {**old} if isinstance(old, dict) else {"index": i, "finish_reason": write_stop(read_one, SAYS, MEANS, page) or "stop"}
-        )
-        choices.append({**frame, "message": message})
+    for i, message in enumerate(answers(conversation, page)):
+        kept = own(message, page, CHAT.read_message)
+        said = CHAT.write_assistant(message, page) if isinstance(kept, UnsetType) else kept
+        old = get(conversation.source, message.at[:-1]) if conversation.wire == NAME else UNSET
+        if isinstance(old, dict):
+            frame = dict(old)
+        else:
+            frame = {"index": i, "finish_reason": write_stop(message, SAYS, MEANS, page) or "stop"}
+        choices.append({**frame, "message": said})
     return {**body, "choices": choices}
 
 
 # --- telling it from others --------------------------------------------------------------------------------------
 
 
+_FOREIGN = keys("tool_use", "tool_result", "thinking", "image", "document")
+_OWN = keys("image_url", "input_audio", "file", "refusal")
+_ROLES = keys("tool", "developer", "system", "function")
+
+
 def looks(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     if not isinstance(body, dict):
         return 0
-    if isinstance(body.get("choices"), list):
-        return 3 if str(body.get("object", "")).startswith("chat.completion") else 2
+    choices = body.get("choices")
+    if isinstance(choices, list):
+        said = {kind for choice in choices for kind in types_in(get(choice, ("message", "content")))}  # type: ignore[arg-type]
+        return 0 if said & _FOREIGN else 3 if str(body.get("object", "")).startswith("chat.completion") else 2
     messages = body.get("messages")
     if not isinstance(messages, list) or any(key in body for key in ("system", "stop_sequences", "anthropic_version")):
         return 0
     marks = 1
     for message in messages:
         if isinstance(message, dict):
-            if (
-                "tool_calls" in message
-                or "function_call" in message
-                or message.get("role") in ("tool", "developer", "system", "function")
-            ):
-                marks = 2
-            content = message.get("content")
-            kinds = {block.get("type") for block in content if isinstance(block, dict)} if isinstance(content, list) else set()
-            if kinds & {"tool_use", "tool_result", "thinking", "image", "document"}:
+            kinds = types_in(message.get("content"))
+            if kinds & _FOREIGN:
                 return 0
-            if kinds & {"image_url", "input_audio", "file"}:
+            if "tool_calls" in message or "function_call" in message or str(message.get("role")) in _ROLES or kinds & _OWN:
                 marks = 2
     tools = body.get("tools")
-    if isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools):
-        marks = 2
-    return marks
+    offered = isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools)
+    return 2 if offered else marks
 
 
 WIRE = Wire(NAME, "OpenAI Chat Completions", rows_of(CONTENT, CALLS, (LEGACY,), RESULTS), read, write, looks)
