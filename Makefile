@@ -32,7 +32,7 @@ fix: .venv/ready ## put the code in order: format, and mend what the linter can
 deep: .venv/ready ## the laws with large budgets (many minutes)
 	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n auto tests/laws
 
-bench: .venv/ready ## speed as ratios to the floor, in one run
+bench: .venv/ready ## speed as ratios to the floor, in one run; also written to docs/bench.md
 	@$(BIN)/python -m bench
 
 docs: .venv/ready ## write the generated pages anew

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -25,6 +26,7 @@ import toolwire
 ROUTES = (("openai-chat", "anthropic"), ("anthropic", "openai-chat"), ("openai-chat", "gemini"))
 SIZES = (6, 60, 1000)
 LIMIT = 3.0
+GROWTH = (1000, 4000)
 
 
 def ratio(work: Callable[[], object], floor: Callable[[], object], *, rounds: int, times: int) -> tuple[float, float]:
@@ -65,6 +67,17 @@ def translation() -> list[tuple[str, int, int, float, float]]:
     return rows
 
 
+def growth() -> float:
+    """How much longer a message takes in a history four times as long: 1.0 is linear."""
+    per_message = []
+    for size in GROWTH:
+        body = json.dumps(chat(size), ensure_ascii=False).encode()
+        work = partial(toolwire.translate, body, "openai-chat", "anthropic")
+        took = min(clock(lambda work=work: work().json(), 1) for _ in range(9))  # type: ignore[misc]
+        per_message.append(took / size)
+    return per_message[1] / per_message[0]
+
+
 def importing() -> tuple[float, float]:
     """Milliseconds of `import json` and of `import toolwire` in fresh processes, the best of several."""
 
@@ -79,17 +92,39 @@ def importing() -> tuple[float, float]:
     return best("import json"), best("import toolwire")
 
 
-def main() -> None:
-    print("translate, bytes to bytes, losses and ids on; × is the floor (orjson loads + dumps of the same bytes)\n")
-    print(f"{'route':28} {'messages':>8} {'kB':>6} {'µs':>8} {'×':>6}  limit")
+def verdict(value: float, limit: float) -> str:
+    return "ok" if value <= limit else "MISSED"
+
+
+def report() -> str:
+    """All measurements as a page."""
+    lines = [
+        "# Speed",
+        "",
+        "Written by `make bench`. Times are of one machine on one day; the ratios are what counts: × is the floor, `orjson`",
+        "loads and dumps of the same bytes, measured beside it in the same run. Losses, pairing and id maps are on.",
+        "",
+        "| translate, bytes to bytes | messages | kB | µs | × the floor | limit |",
+        "|---|---|---|---|---|---|",
+    ]
     for route, size, length, times, micros in translation():
-        limit = f"{LIMIT:.1f} {'ok' if times <= LIMIT else 'MISSED'}" if size >= 60 else "-"
-        print(f"{route:28} {size:8} {length / 1000:6.0f} {micros:8.0f} {times:6.2f}  {limit}")
+        limit = f"{LIMIT} {verdict(times, LIMIT)}" if size >= 60 else ""
+        lines.append(f"| {route} | {size} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |")
+    slope = growth()
     bare, ours = importing()
-    limit_ms = 3 * bare + 60
-    print(
-        f"\nimport toolwire {ours:.0f} ms, import json {bare:.0f} ms, limit {limit_ms:.0f} ms {'ok' if ours <= limit_ms else 'MISSED'}"
-    )
+    lines += [
+        "",
+        f"- a message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of {GROWTH[0]} (1 is linear)",
+        f"- `import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × that and 60 ms: {verdict(ours, 3 * bare + 60)}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    page = report()
+    print(page)
+    (Path(__file__).parents[1] / "docs" / "bench.md").write_text(page)
 
 
 if __name__ == "__main__":

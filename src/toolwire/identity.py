@@ -52,6 +52,8 @@ def _list_pattern(rule: IdRule) -> re.Pattern[str]:
 
 def _all_fit(texts: set[str], rule: IdRule) -> bool:
     """Whether every text fits, asked once for all of them: the common case, and a cheap one."""
+    if not rule.chars and not rule.first:
+        return all(texts) and (not rule.longest or not texts or max(map(len, texts)) <= rule.longest)
     return _list_pattern(rule).fullmatch("\n".join((*texts, ""))) is not None
 
 
@@ -101,11 +103,17 @@ def is_minted(text: str) -> bool:
 
 def settle(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tuple[Message, ...]:
     """The messages with an id for every call and result that came without: results get that of their call."""
+    named: list[str] = []
+    answered: list[str] = []
     for message in messages:
         for part in message.parts:
             kind = part.__class__
-            if (kind is Call and not part.id) or (kind is Result and not part.call_id):  # type: ignore[attr-defined]
-                return _settle(messages, seed, ordered)
+            if kind is Call:
+                named.append(part.id)  # type: ignore[attr-defined]
+            elif kind is Result:
+                answered.append(part.call_id)  # type: ignore[attr-defined]
+    if "" in named or "" in answered or (ordered and not set(named).issuperset(answered)):
+        return _settle(messages, seed, ordered)
     return messages
 
 
@@ -210,10 +218,9 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
     return given
 
 
-def odd(calls: list[Call], rule: IdRule) -> list[Call]:
-    """The calls whose ids break a rule: on the way home they must not be fitted to it."""
-    given = [call for call in calls if call.origin != "minted"]
-    return [] if _all_fit({call.id for call in given}, rule) else [call for call in given if not rule.fits(call.id)]
+def odd(texts: set[str], rule: IdRule) -> list[str]:
+    """Those that break a rule of the wire they came from: on the way home they must not be fitted to it."""
+    return [] if _all_fit(texts, rule) else [text for text in texts if not rule.fits(text)]
 
 
 def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> dict[str, str]:

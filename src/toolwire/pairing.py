@@ -80,7 +80,11 @@ class _Walk:
         return [c for c in self.batch if id(c) not in self.found and c.executor == "client"]
 
     def _match(self, calls: list[Call], results: list[Result], how: How) -> None:
-        """One to one, or all of them in order where order is promised. A call that has an id waits for it, if others wait too."""
+        """One to one, or all of them in order where order is promised. A result with an id of its own is no answer to a call
+        that has one too, and another.
+        """
+        if any(result.origin != "minted" for result in results):
+            calls = [call for call in calls if call.origin == "minted"]
         if len(calls) != len(results) or not calls:
             return
         if len(calls) == 1:

@@ -54,6 +54,9 @@ class Read(Struct, frozen=True, eq=False, gc=False, kw_only=True):
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Read) and type(self) is type(other) and self.meaning() == other.meaning())
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((type(self).__name__, *(value for value in self.meaning() if isinstance(value, str | bool))))
 

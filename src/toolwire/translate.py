@@ -107,7 +107,7 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
         raise LocalError(spoken.name, (), "nested too deeply") from None
     changed = page.sent or page.names or page.forms
     ids_home = IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms) if changed else NO_MAP
-    return Encoded(body, page.losses, ids_home)
+    return Encoded(body, list(dict.fromkeys(page.losses)), ids_home)
 
 
 def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
@@ -169,14 +169,17 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
     known = {**survey.native, **home.ids} if survey.native else home.ids
     sent = fit_calls(survey.calls, survey.results, owners, rules.ids, unique=rules.unique and not survey.native, home=known)
     names: dict[str, str] = {}
+    came = PROFILES.get(conversation.wire)
     if conversation.wire != spoken.name or home.names:
         choice = conversation.settings.get("choice")
         used = {call.name for call in survey.calls}.union(tool.name for tool in conversation.tools if tool.name)
-        names = fit_names(used.union(choice.names) if isinstance(choice, Choice) else used, rules.names, home.names)
+        used |= set(choice.names) if isinstance(choice, Choice) else set()
+        names = fit_names(used, rules.names, home.names)
+        if came is not None:
+            names |= {name: name for name in odd(used, came.names) if name not in names}
     page = Page(spoken.name, kind, ids=sent, names=names, home=home)
-    came = PROFILES.get(conversation.wire)
     if came is not None and came.wire != spoken.name:
-        page.sent = {call.id: call.id for call in odd(survey.calls, came.ids)}
+        page.sent = {one: one for one in odd({call.id for call in survey.calls if call.origin != "minted"}, came.ids)}
     return page
 
 

@@ -79,7 +79,9 @@ class Chat(Struct, frozen=True, eq=False):
     def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
         parts: list[Part] = []
         calls = message.get("tool_calls")
-        bare = len(message) == 3 and calls is not None  # role, content and calls: nothing else to look for
+        bare = (
+            len(message) == 3 and calls is not None and "content" in message
+        )  # role, content and calls: nothing else to look for
         for key in () if bare else self.thoughts:
             thought = message.get(key)
             if thought and isinstance(thought, str):
@@ -192,6 +194,8 @@ class Chat(Struct, frozen=True, eq=False):
                 if part.refusal:
                     out["refusal"] = f"{out.get('refusal') or ''}{part.text}"
                 elif part.text:
+                    if calls:
+                        page.lose(part, "text after a call stands before the calls here")
                     texts.append(part.text)
             elif isinstance(part, Reasoning):
                 self._write_thought(part, out, page)

@@ -104,22 +104,29 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
     if not value.names or value.mode == "none":
         return {"mode": mode}
     if value.mode == "auto":
-        page.lose(("tool_choice",), "names can be given only where a call is required")
+        page.lose(page.place, "names can be given only where a call is required")
         return {"mode": mode}
     return {"mode": mode, "allowedFunctionNames": [page.name(name) for name in value.names]}
+
+
+def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Format)
+    if any(one is not None for one in (value.name, value.strict, value.description)):
+        page.lose(page.place, "a form of answer has neither a name nor a strict flag here")
+    return "application/json"
 
 
 _LEVELS = {"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"}
 CONFIG = "generationConfig"
 
 
-def _both(*fields: Field) -> tuple[Field, ...]:
+def both(*fields: Field) -> tuple[Field, ...]:
     """Each field, and its other spelling for reading only; camelCase, last, is what is written."""
     other = (replace(one, path=tuple(map(snake, one.path)), write=None) for one in fields)
     return (*(one for one in other), *fields)
 
 
-REQUEST = _both(
+REQUEST = both(
     Field("model", ("model",)),
     Field("max_tokens", (CONFIG, "maxOutputTokens")),
     Field("temperature", (CONFIG, "temperature")),
@@ -135,18 +142,23 @@ REQUEST = _both(
     Field("budget", (CONFIG, "thinkingConfig", "thinkingBudget")),
     Field("effort", (CONFIG, "thinkingConfig", "thinkingLevel"), lambda v: string(v).lower(),
           lambda v, _: _LEVELS.get(str(v), UNSET)),
-    Field("format", (CONFIG, "responseMimeType"), lambda v: Format() if v == "application/json" else UNSET,
-          lambda v, _: "application/json"),
+    Field("format", (CONFIG, "responseMimeType"), lambda v: Format() if v == "application/json" else UNSET, _write_format),
     Field("format", (CONFIG, "responseSchema"), lambda v: Format(plain_schema(v)), None),
     Field("format", (CONFIG, "responseJsonSchema"), lambda v: Format(v), None),
 )  # fmt: skip
 
 
+def _count(value: JSON, name: str) -> int | None:
+    """A count under either spelling."""
+    found = count_at(value, name)
+    return count_at(value, snake(name)) if found is None else found
+
+
 def _read_usage(value: JSON) -> Setting | UnsetType:
-    thoughts = count_at(value, "thoughtsTokenCount")
-    made = count_at(value, "candidatesTokenCount")
+    thoughts = _count(value, "thoughtsTokenCount")
+    made = _count(value, "candidatesTokenCount")
     total = made if thoughts is None else (made or 0) + thoughts
-    return Usage(count_at(value, "promptTokenCount"), total, count_at(value, "cachedContentTokenCount"), None, thoughts)
+    return Usage(_count(value, "promptTokenCount"), total, _count(value, "cachedContentTokenCount"), None, thoughts)
 
 
 def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
@@ -162,17 +174,15 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     if value.cached is not None:
         out["cachedContentTokenCount"] = value.cached
     if value.cache_write:
-        page.lose(("usage",), "tokens written to a cache are not counted here")
+        page.lose(page.place, "tokens written to a cache are not counted here")
     return out
 
 
-RESPONSE = (
-    Field("id", ("responseId",)),
-    Field("model", ("modelVersion",)),
-    Field("usage", ("usageMetadata",), _read_usage, _write_usage, keys(
-        "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount", "totalTokenCount",
-    )),
-)  # fmt: skip
+MODEL = Field("model", ("modelVersion",))
+USAGE = Field("usage", ("usageMetadata",), _read_usage, _write_usage, keys(
+    "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount", "totalTokenCount",
+))  # fmt: skip
+RESPONSE = both(Field("id", ("responseId",)), MODEL, USAGE)
 MEANS = {
     "STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "filter", "RECITATION": "filter", "BLOCKLIST": "filter",
     "PROHIBITED_CONTENT": "filter", "SPII": "filter", "IMAGE_SAFETY": "filter",

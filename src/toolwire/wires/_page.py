@@ -71,7 +71,7 @@ class Page:
         self.called[call.id] = call.name
         if sent[:3] != MINTED or not is_minted(sent):
             return sent
-        self._sent(mint(self.seed, self.ordinal - 1, self.name(call.name)), call.id)
+        self._sent(mint(self.seed, self.ordinal - 1, self.name(call.name)), sent)
         return None
 
     # --- arguments ---

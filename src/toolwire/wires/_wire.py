@@ -233,7 +233,9 @@ def answers(conversation: Conversation, page: Page) -> list[Message]:
     for message in conversation.messages:
         if message.role != "assistant":
             page.lose(message, "an answer holds only what the assistant says")
-    return [message for message in conversation.messages if message.role == "assistant"]
+    for tool in conversation.tools:
+        page.lose(tool, "an answer offers no tools")
+    return [message for message in conversation.messages if message.role == "assistant"] or [Message("assistant", ())]
 
 
 class Wire(Struct, frozen=True, eq=False):

@@ -341,9 +341,10 @@ def write(conversation: Conversation, page: Page) -> JSON:
         return _write_response(conversation, page)
     body = write_fields(REQUEST, conversation, page)
     body.setdefault("max_tokens", LONGEST_ANSWER)
-    choice = body.get("tool_choice")
-    if isinstance(choice, dict) and "type" not in choice:
-        body["tool_choice"] = {"type": "auto", **choice}
+    parallel, choice = conversation.settings.get("parallel"), body.get("tool_choice")
+    if conversation.wire != NAME and isinstance(choice, dict):  # the flag stands inside the choice, whichever came first
+        flag: Object = {"disable_parallel_tool_use": not parallel} if isinstance(parallel, bool) else {}
+        body["tool_choice"] = {"type": "auto", **choice, **flag}
     written = HISTORY.write(conversation, page)
     if not isinstance(written.whole, UnsetType):
         body["system"] = written.whole
@@ -357,7 +358,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
 
 def _write_response(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(RESPONSE, conversation, page)
-    first, *others = answers(conversation, page) or [Message("assistant", ())]
+    first, *others = answers(conversation, page)
     for message in others:
         page.lose(message, "an answer here is one message; the other candidates stay behind")
     kept = own(first, page, read_message)

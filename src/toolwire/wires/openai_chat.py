@@ -73,6 +73,8 @@ def _write_media(media: Media, page: Page) -> JSON:
     """Images by URL or data, sounds by data, files by data; anything else can only be named."""
     mime = mime_of(media) or ""
     if media.kind == "image" and (url := data_url(media)):
+        if media.name is not None:
+            page.lose(media, "a picture has no name here")
         return {"type": "image_url", "image_url": {"url": url}}
     if media.kind == "audio" and media.data is not None and mime:
         return {"type": "input_audio", "input_audio": {"data": media.data, "format": mime.partition("/")[2]}}
@@ -80,6 +82,8 @@ def _write_media(media: Media, page: Page) -> JSON:
         page.lose(media, "a text document is sent as text")
         return {"type": "text", "text": media.text}
     if media.data is not None:
+        if media.kind != "file":
+            page.lose(media, f"this {media.kind} goes as a file: its type is not known")
         return {"type": "file", "file": {"file_data": data_url(media), "filename": media.name or "file"}}
     page.lose(media, f"this wire takes no {media.kind} by {'file id' if media.file else 'URL'}; it is named in text")
     return {"type": "text", "text": label(media)}

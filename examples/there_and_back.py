@@ -1,0 +1,21 @@
+"""Switch the provider in mid-conversation, and come back with every id as it was.
+
+Anthropic takes no dots or colons in ids, so they are fitted on the way out; the id map restores them on the way home.
+"""
+
+from pathlib import Path
+
+import toolwire
+
+history = Path(__file__).with_name("weather.json").read_bytes()
+
+there = toolwire.translate(history, "openai-chat", "anthropic")
+back = toolwire.translate(there.json(), "anthropic", "openai-chat", ids=there.ids)
+
+for sent, before in there.ids.ids.items():
+    print(f"{before} travelled as {sent}")
+for loss in there.losses:
+    print(f"lost {loss}")
+
+was, now = (toolwire.decode(body, "openai-chat") for body in (history, back.json()))
+print("same messages:", was.messages == now.messages)

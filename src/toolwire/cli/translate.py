@@ -1,0 +1,97 @@
+"""`toolwire translate`: a body of one wire as a body of another, and what was lost on the way."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from toolwire._json import JSON, dump, load
+from toolwire.cli._misuse import Misuse, complete_wire, known_wire, read_input, said, write_output
+from toolwire.cli._view import view
+from toolwire.errors import RemoteError, WireError
+from toolwire.hosted import POLICIES, Hosted
+from toolwire.identity import IdMap
+from toolwire.model import Conversation, Kind
+from toolwire.translate import decode, detect, encode
+
+
+@click.command("translate")
+@click.argument("file", required=False)
+@click.option("--from", "source", metavar="WIRE", callback=known_wire, shell_complete=complete_wire,
+              help="The wire of the input. Found out when missing.")  # fmt: skip
+@click.option("--to", "target", metavar="WIRE", callback=known_wire, shell_complete=complete_wire, required=True,
+              help="The wire, or a provider's profile of it, to write.")  # fmt: skip
+@click.option("--kind", type=click.Choice(["request", "response"]), default="request", show_default=True,
+              help="A history going to a model, or a model's answer.")  # fmt: skip
+@click.option("--hosted", type=click.Choice(POLICIES), default="text", show_default=True,
+              help="What becomes of tools that a provider ran itself.")  # fmt: skip
+@click.option("--ids", metavar="FILE", help="The id map of an earlier translation, to restore its ids and names.")
+@click.option("--save-ids", metavar="FILE", help="Write the id map of this translation there.")
+@click.option("--strict", is_flag=True, help="Write no body and no id map if anything is lost.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
+@click.pass_context
+def verb(ctx: click.Context, file: str | None, source: str | None, target: str, kind: Kind, hosted: Hosted, ids: str | None,
+         save_ids: str | None, strict: bool, quiet: bool) -> None:  # fmt: skip
+    """Translate a body of one wire into a body of another.
+
+    FILE is a JSON file; - or nothing is stdin. The body goes to stdout: compact when piped, indented on a terminal. What
+    the target cannot hold is reported on stderr, with its JSON pointer in the input.
+
+    Exit codes: 0 nothing was lost, 1 something was lost, 2 misuse.
+    """
+    if file is None and sys.stdin is not None and sys.stdin.isatty():
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(2)
+    home = _id_map(ids) if ids else None
+    body = read_input(file or "-")
+    made = encode(_decoded(body, source or _detected(body), kind), target, kind, ids=home, hosted=hosted)
+    out = view()
+    if not (strict and made.losses):
+        if save_ids:
+            write_output(save_ids, dump(_plain(made.ids)) + b"\n")
+        out.body(made.json())
+    if not quiet:
+        out.losses(made.losses)
+    ctx.exit(1 if made.losses else 0)
+
+
+def _detected(body: bytes) -> str:
+    try:
+        return detect(body)
+    except RemoteError:
+        raise
+    except WireError as error:
+        raise Misuse(f"{said(error)} (--from WIRE decides)") from None
+
+
+def _decoded(body: bytes, wire: str, kind: Kind) -> Conversation:
+    """The conversation; if it can only be read as the other kind, the error says so."""
+    try:
+        return decode(body, wire, kind)
+    except RemoteError as error:
+        other: Kind = "response" if kind == "request" else "request"
+        try:
+            decode(body, wire, other)
+        except WireError:
+            raise error from None
+        raise Misuse(f"{said(error)} (but it can be read with --kind {other})") from None
+
+
+def _id_map(file: str) -> IdMap:
+    """The id map of a file: objects of text, as `--save-ids` writes them."""
+    try:
+        value, _ = load(read_input(file), "")
+    except RemoteError as error:
+        raise Misuse(f"{file}: {error.why}") from None
+    parts: list[dict[str, str]] = []
+    for key in ("ids", "names", "forms"):
+        held = value.get(key, {}) if isinstance(value, dict) else None
+        if not isinstance(held, dict) or not all(isinstance(one, str) for one in held.values()):
+            raise Misuse(f"{file}: not an id map as --save-ids writes it")
+        parts.append({name: one for name, one in held.items() if isinstance(one, str)})
+    return IdMap(*parts)
+
+
+def _plain(ids: IdMap) -> JSON:
+    return {key: dict(held) for key, held in ids.to_dict().items()}

@@ -1,0 +1,223 @@
+"""AI SDK: a conversation written as UI messages.
+
+A result goes into the part of its call, wherever it stood; the turns of one run share a message. What this wire sent goes back
+as it came, with the edits where they stand.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire._json import JSON, Json, Object, get, patch, put
+from toolwire.identity import IdMap
+from toolwire.model import Conversation
+from toolwire.parts import Call, Media, Message, Part, Reasoning, Result, Role, Text, label
+from toolwire.wires._ai_sdk_outputs import NAME
+from toolwire.wires._ai_sdk_ui import (
+    ROLES,
+    STEP,
+    is_tool,
+    read_message,
+    read_result,
+    read_run,
+    read_tool,
+    said,
+    whole,
+    write_file,
+)
+from toolwire.wires._page import Page
+from toolwire.wires._wire import Row, native
+
+
+def write_call(call: Call, result: Result | None, page: Page) -> Object:
+    """A call of another wire, with its result, as a tool part."""
+    out: Object = {"type": f"tool-{page.name(call.name)}", "toolCallId": page.call_id(call), "state": "input-available"}
+    args = Json(page.text_of(call)) if page.home.forms and call.args.text else call.args
+    if args.broken and call.family != "custom" and (result is None or page.failed(result)):
+        # Unfinished input has a field of its own, but only where there is no output for it.
+        given: Object = {"state": "input-streaming", "rawInput": args.text}
+    else:
+        value = args.value if call.family != "custom" else None
+        given = {"input": page.object_of(call) if value is None else value}
+    if call.executor == "provider":
+        given["providerExecuted"] = True
+    return {**out, **given, **(said(result, page) if result is not None else {})}
+
+
+class History:
+    """A conversation as UI messages: results go to their calls, turns of one run share a message."""
+
+    def __init__(self, conversation: Conversation, page: Page) -> None:
+        self.answers: dict[int, Result] = {}
+        here = {part.at: part for part in conversation.calls() if isinstance(part.row, Row) and part.row.answer is not None}
+        for pair in conversation.pairs():
+            if pair.result is not None:
+                row = pair.result.row
+                # A result that still stands in the part of a call is that call's, whatever the ids say.
+                own = here.get(pair.result.at) if isinstance(row, Row) and row.read is read_result else None
+                call = own or pair.call
+                if call is not None:
+                    self.answers[id(call)] = pair.result
+        self.paired = {id(result) for result in self.answers.values()}
+        self.source = conversation.source if conversation.wire == NAME else None
+        self.kind = conversation.kind
+        self.page = page
+        self.plain = Page(NAME, page.kind, ids=None, names={}, home=IdMap())
+        self.out: list[JSON] = []
+        self.run: list[JSON] = []
+        self.answered = False
+        self.taken = {str(get(self.source, (*message.at, "id"))) for message in conversation.messages}
+
+    def write(self, messages: tuple[Message, ...]) -> list[JSON]:
+        """The list of messages."""
+        i = 0
+        while i < len(messages):
+            n = i + 1
+            base = self._base(messages[i])
+            while base is not None and n < len(messages) and self._base(messages[n]) is base and messages[n].at == messages[i].at:
+                n += 1
+            self._group(messages[i:n], base)
+            i = n
+        self._close()
+        return self.out
+
+    def _base(self, message: Message) -> Object | None:
+        """The UI message that a message of this wire was read from, if all its parts still stand there."""
+        if message.wire != NAME:
+            return None
+        raw = message.raw if not isinstance(message.raw, UnsetType) else get(self.source, message.at)
+        if not isinstance(raw, dict) or not isinstance(raw.get("parts"), list):
+            return None
+        skip = len(message.at)
+        here = all(get(raw, part.at[skip:]) == part.raw for part in message.parts if not isinstance(part.raw, UnsetType))
+        return raw if here else None
+
+    def _group(self, group: tuple[Message, ...], base: Object | None) -> None:
+        for part in (part for message in group for part in message.parts):
+            if isinstance(part, Result) and id(part) not in self.paired:
+                self.page.lose(part, f"a result has its place in the part of its call, which is not here: {label(part)[:80]}")
+        if base is None:
+            self._turn(group[0])
+            return
+        self._close()
+        kept = self._kept(group, base)
+        if not isinstance(kept, UnsetType):
+            self.out.append(kept)
+            return
+        role = ROLES.get(str(base.get("role")), "user")
+        blocks = [block for message in group for block in self._blocks(message, role, base)]
+        if blocks:
+            self.out.append({**base, "parts": blocks})
+
+    def _kept(self, group: tuple[Message, ...], base: Object) -> JSON | UnsetType:
+        """The message as it came, with edits where they stand and results put into their calls."""
+        at = group[0].at
+        read = read_run if self.kind == "response" else read_message
+        before = [part for message in read(base, at) for part in message.parts if not isinstance(part, Result)]
+        now = [part for message in group for part in message.parts if not isinstance(part, Result)]
+        if [part.at for part in before] != [part.at for part in now]:
+            return UNSET
+        out: JSON = base
+        for part in now:
+            where = part.at[len(at) :]
+            block = self._block(part, get(out, where))
+            if isinstance(block, UnsetType):
+                return UNSET
+            out = put(out, where, block)
+        return out
+
+    def _block(self, part: Part, now: JSON | UnsetType) -> JSON | UnsetType:
+        """A block of this wire as it is now; UNSET if an edit made something else of it."""
+        if isinstance(now, UnsetType):
+            return UNSET
+        if not isinstance(part, Call):
+            return native(part, self.page, now)
+        row, result = part.row, self.answers.get(id(part))
+        if not isinstance(row, Row) or row.write is None or not isinstance(now, dict) or not is_tool(now):
+            return UNSET
+        was, *had = read_tool(now, part.at)
+        same = result is None if not had else result is not None and result.was is None and result.at == part.at
+        if same and part.was is None and (self.page.call_id(part), self.page.name(part.name)) == (part.id, part.name):
+            return now
+        if isinstance(was, Call) and not was.id:
+            was = replace(was, id=part.id)  # an id that was made here is not sent back
+        new = row.write(part, self.page) | (_answer(result, self.page) if result is not None else {})
+        if result is None:
+            new["state"] = "input-available" if had else now.get("state")
+        elif not had and "approval" in now and get(now, ("approval", "approved")) is not True:
+            self.page.lose((*part.at, "approval"), "an approval that was not given cannot stand beside a result")
+            now = {key: value for key, value in now.items() if key != "approval"}
+        old = row.write(was, self.plain) | (_answer(had[0], self.plain) if had else {"state": now.get("state")})
+        made = patch(now, old, new)
+        return whole(made) if isinstance(made, dict) else made
+
+    def _turn(self, message: Message) -> None:
+        """A message of another wire, or one that was made anew."""
+        blocks = self._blocks(message, "assistant" if message.role == "tool" else message.role, None)
+        if any(isinstance(part, Result) for part in message.parts):
+            self.answered = True
+        if message.role in ("assistant", "tool"):
+            # Two messages of the assistant with no result between them are one turn, so one step.
+            again = self.run and not self.answered
+            self.run += blocks[1:] if again else blocks
+            self.answered = self.answered and not blocks
+        elif blocks:
+            self._close()
+            self.out.append({"id": self._id(), "role": message.role, "parts": blocks})
+
+    def _blocks(self, message: Message, role: Role, base: Object | None) -> list[JSON]:
+        blocks: list[JSON] = []
+        for part in message.parts:
+            if isinstance(part, Result):
+                continue
+            if message.role == "user" and role == "assistant":
+                self.page.lose(part, "a user's words in the middle of a run that was changed")
+                continue
+            raw = get(base, part.at[len(message.at) :]) if base is not None else UNSET
+            block = self._block(part, raw) if not isinstance(raw, UnsetType) else UNSET
+            if isinstance(block, UnsetType):
+                block = self._foreign(part, role)
+            if block is not None:
+                blocks.append(block)
+        return [STEP, *blocks] if blocks and message.role == "assistant" else blocks
+
+    def _foreign(self, part: Part, role: Role) -> JSON:
+        """A part of another wire; None if it cannot stand in a message of this role."""
+        page = self.page
+        match part:
+            case Text():
+                if part.refusal:
+                    page.lose(part, "a refusal is sent as plain text")
+                return {"type": "text", "text": part.text} if part.text else None
+            case Media() if role != "system":
+                return write_file(part, page)
+            case Reasoning(hidden=None) if role == "assistant":
+                return {"type": "reasoning", "text": part.text}
+            case Call() if role == "assistant":
+                return write_call(part, self.answers.get(id(part)), page)
+        page.lose(part, f"a message of the {role} cannot hold this here: {label(part)[:80]}")
+        return None
+
+    def _id(self) -> str:
+        made = f"msg-{len(self.out)}"
+        while made in self.taken:
+            made += "-"
+        self.taken.add(made)
+        return made
+
+    def _close(self) -> None:
+        if self.run:
+            self.out.append({"id": self._id(), "role": "assistant", "parts": self.run})
+            self.run = []
+
+
+def _answer(result: Part, page: Page) -> Object:
+    """The result's fields: by its own row if a tool part of this wire held it."""
+    assert isinstance(result, Result)
+    row = result.row
+    if isinstance(row, Row) and row.read is read_result and row.write is not None:
+        written = row.write(result, page)
+        assert isinstance(written, dict)
+        return {key: value for key, value in written.items() if key != "toolCallId"}
+    return said(result, page)

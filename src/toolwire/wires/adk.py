@@ -1,0 +1,282 @@
+"""Google ADK: a list of Events, or a session that holds one.
+
+- parts-are-geminis: a content's parts are those of Gemini, in camelCase or snake_case.
+- ids-are-the-logs-own: where the model gave a call no id, ADK makes one up (`adk-` and a UUID) and the response repeats it. On
+  this wire it is the id like any other: it is kept, pairs, and goes to every wire that has ids. ADK itself takes it off
+  before it speaks to Gemini, and so does that wire's writer: an id of this kind is the log's, not the model's.
+- author-says-who: an Event is the user's if its author is `user`, else an agent's; results come in Events of the agent whose
+  content has the role `user`.
+- long-running-answers-twice: a call named in `longRunningToolIds` may be answered first with a note and later with the
+  result, under the same id. The first answer is paired; the later ones stay visible.
+- confirmation-is-a-call: `adk_request_confirmation` and its kin are calls with ids of their own.
+- partial-is-repeated: an Event with `partial: true` is a fragment that a later one repeats whole. It counts only if it holds
+  a call that is answered and nowhere repeated, as ADK before 1.22 sent them.
+- events-without-content: errors, state and other actions say nothing to a model; they stay in the log.
+- log-keeping: an Event's id, invocation, author's name and time belong to the log and are not reported as losses.
+- instruction-is-the-agents: system prompt, tools and settings belong to the agent; a log has no place for them.
+
+A response is what a run returned: its Events are one answer, and calls that were answered inside it are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from toolwire._json import JSON, At, Object, get, put
+from toolwire.identity import settle
+from toolwire.model import Choice, Conversation, Format, Kind, Setting, Usage
+from toolwire.parts import Call, Message, Part, Result, Role
+from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
+from toolwire.wires._gemini_parts import parts
+from toolwire.wires._gemini_settings import MEANS, MODEL, SAYS, USAGE, both, keys, pick
+from toolwire.wires._page import Page
+from toolwire.wires._turns import Turns, bare, merged
+from toolwire.wires._wire import Wire, answers, blame, list_at, object_at, rows_of
+
+NAME = "adk"
+AGENT = "agent"
+"""The author of what an assistant of another wire said."""
+PARTS = parts(NAME, thinks=True)
+
+
+# --- events ------------------------------------------------------------------------------------------------------
+
+
+def read_event(event: JSON, at: At) -> Message:
+    """One Event; it has no parts if it has no content."""
+    if not isinstance(event, dict):
+        blame(NAME, at, "an object", event)
+    content = event.get("content")
+    read = PARTS.read_content({} if content is None else content, (*at, "content"), "user")
+    if isinstance(content, str):
+        blame(NAME, (*at, "content"), "an object", content)
+    return Message(_role(event, read.parts), read.parts, None, NAME, raw=event, at=at)
+
+
+def _role(event: Object, inside: tuple[Part, ...]) -> Role:
+    said, author = get(event, ("content", "role")), event.get("author")
+    if author == "user" or (not author and said != "model"):
+        return "user"
+    answers = [isinstance(part, Result) and part.executor == "client" for part in inside]
+    return "tool" if answers and (all(answers) or (any(answers) and said != "model")) else "assistant"
+
+
+_KNOWN = keys("id", "invocationId", "author", "content", "timestamp", "partial", "turnComplete")
+_ANSWER = _KNOWN | keys("modelVersion", "usageMetadata", "finishReason")
+_INSIDE = keys("actions", "nodeInfo", "content")
+
+
+def _says(value: JSON) -> bool:
+    """Whether a field says anything: ADK writes out all its empty defaults."""
+    if isinstance(value, dict):
+        return any(map(_says, value.values()))
+    return bool(value)
+
+
+def _extra(event: Object, at: At, known: frozenset[str]) -> Iterator[At]:
+    """The places of what an Event says beyond its content."""
+    for key, value in event.items():
+        if key in _INSIDE and isinstance(value, dict):
+            skip = keys("role", "parts") if key == "content" else frozenset()
+            yield from ((*at, key, name) for name, inner in value.items() if name not in skip and _says(inner))
+        elif key not in known and _says(value) and (key, value) not in (("finishReason", "STOP"), ("finish_reason", "STOP")):
+            yield (*at, key)
+
+
+def _fragments(events: list[Message]) -> set[int]:
+    """The events, by number, that are only fragments of later ones."""
+    partial = [i for i, event in enumerate(events) if get(event.raw, ("partial",)) is True]  # type: ignore[arg-type]
+    if not partial:
+        return set()
+    whole = {part.id for i, event in enumerate(events) if i not in partial for part in event.parts if isinstance(part, Call)}
+    answered = {part.call_id for event in events for part in event.parts if isinstance(part, Result) and part.call_id}
+    alone = answered - whole
+    return {i for i in partial if not any(isinstance(part, Call) and part.id in alone for part in events[i].parts)}
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def _place(body: JSON) -> At:
+    """Where the events stand: in a session's field, or they are the body itself."""
+    if isinstance(body, list):
+        return ()
+    if not isinstance(body, dict):
+        blame(NAME, (), "a list of events or a session", body)
+    return ("events",)
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """A log of events as a conversation, or what a run returned as one answer."""
+    place = _place(body)
+    events = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, body, place))]
+    extra = [(key,) for key, value in body.items() if key != "events" and _says(value)] if isinstance(body, dict) else []
+    unknown: list[At] = [*extra]
+    fragments = _fragments(events)
+    last = max((i for i, event in enumerate(events) if i not in fragments and event.role == "assistant"), default=-1)
+    said: list[Message] = []
+    for i, event in enumerate(events):
+        if i in fragments:
+            unknown += [event.at] if i > last else []
+            continue
+        if kind == "response" and event.role == "user":
+            unknown += [event.at] if event.parts else []
+            continue
+        unknown += _extra(object_at(NAME, event.raw, ()), event.at, _ANSWER if kind == "response" else _KNOWN)  # type: ignore[arg-type]
+        if event.parts:
+            said.append(event)
+    if kind == "response":
+        return _answer(body, said, [event for i, event in enumerate(events) if i not in fragments], unknown)
+    ordered = bare(said)
+    return Conversation(settle(tuple(said), seed="", ordered=ordered), (), {}, NAME, "request", body, unknown=tuple(unknown),
+                        ordered=ordered)  # fmt: skip
+
+
+FIELDS = both(
+    Field("id", ("id",)),
+    MODEL,
+    Field("created", ("timestamp",), lambda v: int(v) if isinstance(v, int | float) else UNSET),
+    USAGE,
+)
+_SETTINGS = frozenset(one.path[0] for one in FIELDS)
+
+
+def _answer(body: JSON, said: list[Message], events: list[Message], unknown: list[At]) -> Conversation:
+    """The events of a run as one message. Tokens add up; of everything else the last event speaks."""
+    values: dict[str, Setting] = {}
+    places: dict[str, At] = {}
+    stop: str | None = None
+    for event in events:
+        if event.role != "assistant":
+            continue
+        raw = object_at(NAME, event.raw, ())  # type: ignore[arg-type]
+        found = read_fields(FIELDS, {key: value for key, value in raw.items() if key in _SETTINGS}, frozenset())
+        unknown += [event.at + path for path in found.unknown]
+        places.update({name: event.at + path for name, path in found.places.items()})
+        used, more = values.get("usage"), found.values.get("usage")
+        values.update(found.values)
+        if isinstance(used, Usage) and isinstance(more, Usage):
+            values["usage"] = _sum(used, more)
+        reason = pick(raw, "finishReason")
+        stop = MEANS.get(reason, reason.lower()) if isinstance(reason, str) else stop
+    ordered = bare(said)
+    turns = settle(tuple(said), seed=str(values.get("id", "")), ordered=ordered)
+    message = merged(turns, NAME, ordered=ordered)
+    called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
+    message = replace(message, stop="tool" if called and stop in ("stop", None) else stop)
+    return Conversation((message,), (), values, NAME, "response", body, unknown=tuple(unknown), places=places, ordered=ordered)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    counts = ((getattr(one, name), getattr(other, name)) for name in Usage.__struct_fields__)
+    return Usage(*(None if a is None and b is None else (a or 0) + (b or 0) for a, b in counts))
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+def _message(role: Role, blocks: list[JSON]) -> JSON:
+    author = "user" if role in ("user", "system") else AGENT
+    return {"author": author, "content": {"role": "model" if role == "assistant" else "user", "parts": blocks}}
+
+
+HISTORY = Turns(NAME, read_event, PARTS.foreign, _message, lambda raw, blocks: put(raw, ("content", "parts"), blocks))
+
+
+def write(conversation: Conversation, page: Page) -> JSON:
+    """A conversation as a log of events, or an answer as what a run returned."""
+    if page.kind == "response":
+        return _write_answer(conversation, page)
+    mine = conversation.wire == NAME and conversation.kind == page.kind
+    write_fields((), replace(conversation, unknown=()) if mine else conversation, page)
+    for tool in conversation.tools:
+        page.lose(tool, "tools belong to the agent; a log has no place for them")
+    messages = list(conversation.messages)
+    while messages and (messages[0].role == "system" or not messages[0].parts):
+        if messages[0].parts:
+            page.lose(messages[0], "the instruction belongs to the agent; a log has no place for it")
+        del messages[0]
+    for message in messages:
+        if message.role == "system":
+            page.lose(message, "a system message in mid-conversation becomes a user's")
+    if not mine:
+        return HISTORY.write(messages, page)
+    events = HISTORY.write(_woven(messages, conversation.source), page)
+    return {**conversation.source, "events": events} if isinstance(conversation.source, dict) else events
+
+
+def _woven(messages: list[Message], source: JSON) -> list[Message]:
+    """The messages with the events between them that say nothing to a model."""
+    place = _place(source)
+    events = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, source, place))]
+    fragments = _fragments(events)
+    place_of = {event.at: i for i, event in enumerate(events)}
+    silent = [i for i, event in enumerate(events) if i in fragments or not event.parts]
+    out: list[Message] = []
+    for message in messages:
+        here = place_of.get(message.at, -1)
+        while silent and silent[0] < here:
+            out.append(events[silent.pop(0)])
+        out.append(message)
+        while silent and silent[0] == here + 1 > 0:
+            out.append(events[silent.pop(0)])
+            here += 1
+    return out + [events[i] for i in silent]
+
+
+def _changed(conversation: Conversation, page: Page) -> JSON:
+    """The log with the settings that were changed, each on the event that had it."""
+    log = conversation.source
+    before = conversation.was[2] if conversation.was else {}
+    for name, value in conversation.settings.items():
+        if isinstance(before, dict) and before.get(name, UNSET) == value:
+            continue
+        place = conversation.places.get(name, ())
+        if place and name != "usage" and not isinstance(value, Choice | Format | Usage | tuple):
+            log = put(log, place, value)
+        else:
+            page.lose(place, f"it cannot be changed in a log: {name}")
+    return log
+
+
+def _write_answer(conversation: Conversation, page: Page) -> JSON:
+    first, *others = answers(conversation, page) or [Message("assistant", ())]
+    for message in others:
+        page.lose(message, "an answer here is one; the other candidates stay behind")
+    if conversation.wire == NAME and conversation.kind == page.kind:
+        log = _changed(conversation, page)
+        place = _place(log)
+        before = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, log, place))]
+        fragments = _fragments(before)
+        kept = [replace(one, parts=()) if i in fragments or one.role == "user" else one for i, one in enumerate(before)]
+        events = HISTORY.spread(first, kept, page)
+        return {**log, "events": events} if isinstance(log, dict) else events
+    body = write_fields(FIELDS, conversation, page)
+    seed = conversation.settings.get("id")
+    page.seed = seed if isinstance(seed, str) else ""
+    blocks = [PARTS.foreign[type(part)](part, page) for part in first.parts]
+    event: Object = {**body, "author": AGENT}
+    event["content"] = {"role": "model", "parts": [block for block in blocks if block is not None]}
+    called = first.stop == "tool" and any(isinstance(part, Call) for part in first.parts)
+    stop = "STOP" if called else write_stop(first, SAYS, MEANS, page)
+    return [{**event, "finishReason": stop} if stop is not None else event]
+
+
+# --- telling it from others --------------------------------------------------------------------------------------
+
+
+def looks(body: JSON) -> int:
+    """How sure it is that this is one of its bodies."""
+    events = body.get("events") if isinstance(body, dict) else body
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        return 0
+    if isinstance(body, dict) and ("appName" in body or "app_name" in body):
+        return 3
+    marks = ("author", "invocationId", "invocation_id")
+    return 3 if events and all(isinstance(event, dict) and any(mark in event for mark in marks) for event in events) else 0
+
+
+WIRE = Wire(NAME, "Google ADK events", rows_of(PARTS.rows), read, write, looks)

@@ -1,0 +1,156 @@
+"""Every case of every wire, as the laws draw on them: hand-made folders, and recorded traffic where it is at hand.
+
+A case is a folder `cases/<wire>/<behaviour>/` with `request.json` or `response.json` and, where there are calls, `pairs.json`.
+TOOLWIRE_WIRES (names with commas) narrows a run to some wires.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from toolwire import wires
+from toolwire._json import JSON, At
+from toolwire.model import Kind
+
+HERE = Path(__file__).parent / "cases"
+RECORDED = Path(__file__).parents[2] / "shared" / "data" / "recorded"
+KINDS: tuple[Kind, ...] = ("request", "response")
+DEEP = os.environ.get("TOOLWIRE_DEEP") == "1"
+
+Truth: TypeAlias = "tuple[str | None, str | None, str | None]"
+
+_wanted = os.environ.get("TOOLWIRE_WIRES")
+WIRES = [name for name in wires() if not _wanted or name in _wanted.split(",")]
+MODELS = [
+    name
+    for name in (
+        "openai-chat", "openai-responses", "azure-foundry", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama",
+    )
+    if name in WIRES
+]  # fmt: skip
+"""The wires that models speak; the others are spoken by frameworks and tool servers."""
+
+
+class Case(Struct, frozen=True, eq=False):
+    """A body of a wire, and the truth about its pairs."""
+
+    name: str
+    wire: str
+    kind: Kind
+    body: JSON
+    pairs: tuple[Truth, ...] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.wire}-{self.kind}-{self.name}"
+
+
+@cache
+def load(wire: str) -> tuple[Case, ...]:
+    """The cases in a wire's folder."""
+    found: list[Case] = []
+    for folder in sorted((HERE / wire).glob("*/")):
+        for kind in KINDS:
+            file = folder / f"{kind}.json"
+            if file.is_file():
+                truth = folder / "pairs.json"
+                alone = kind == "request" or not (folder / "request.json").is_file()
+                pairs = json.loads(truth.read_text()) if alone and truth.is_file() else None
+                found.append(
+                    Case(folder.name, wire, kind, json.loads(file.read_text()), pairs and tuple(tuple(p) for p in pairs))
+                )
+    return tuple(found)
+
+
+@cache
+def recorded(wire: str) -> tuple[Case, ...]:
+    """Recorded bodies of a wire, none if there are no recordings."""
+    found: list[Case] = []
+    for kind in KINDS:
+        file = RECORDED / f"{wire}.{kind}.jsonl"
+        if file.is_file():
+            rows = (json.loads(line) for line in file.read_text().splitlines())
+            found += (Case(f"recorded-{i}", wire, kind, row["body"]) for i, row in enumerate(rows))
+    return tuple(found)
+
+
+CASES: list[Case] = [case for wire in WIRES for case in load(wire)]
+ALL: list[Case] = CASES + [case for wire in WIRES for case in recorded(wire)]
+
+
+# --- bodies, changed -----------------------------------------------------------------------------------------------
+
+DELETE: Literal["<delete>"] = "<delete>"
+NOISE: tuple[JSON, ...] = (
+    DELETE, None, True, False, -1, 0, 0.5, 10**30, "", " ", "null", "tw-0123456789abcdef", "\ud800", [], {}, [None], [[]], [{}],
+    {"type": "text"}, {"": {}}, ["text"], "auto", "assistant", "tool",
+)  # fmt: skip
+
+
+def nodes(value: JSON, at: At = ()) -> Iterator[At]:
+    """The paths of everything in a value, itself first."""
+    yield at
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from nodes(item, (*at, key))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from nodes(item, (*at, i))
+
+
+def leaves(value: JSON, at: At = ()) -> Iterator[tuple[At, JSON]]:
+    """The paths of everything that holds nothing else, with its value; empty containers count."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from leaves(item, (*at, key))
+    elif isinstance(value, list) and value:
+        for i, item in enumerate(value):
+            yield from leaves(item, (*at, i))
+    else:
+        yield at, value
+
+
+def changed(body: JSON, at: At, new: JSON) -> JSON:
+    """A copy of a body with another node at a path, or without it."""
+    if not at:
+        return None if new is DELETE else new
+    out = deepcopy(body)
+    held = out
+    for step in at[:-1]:
+        held = held[step]  # type: ignore[index]
+    if new is DELETE:
+        del held[at[-1]]  # type: ignore[union-attr,arg-type]
+    else:
+        held[at[-1]] = deepcopy(new)  # type: ignore[index]
+    return out
+
+
+def same(left: JSON, right: JSON) -> bool:
+    """Whether two values are the same JSON: `True` is not 1, and 1.0 is not 1."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return type(left) is type(right) and left == right
+
+
+def differences(left: JSON, right: JSON, at: At = ()) -> Iterator[At]:
+    """The deepest paths at which two values differ."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in {**left, **right}:
+            if key in left and key in right:
+                yield from differences(left[key], right[key], (*at, key))
+            else:
+                yield (*at, key)
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for i, (a, b) in enumerate(zip(left, right, strict=True)):
+            yield from differences(a, b, (*at, i))
+    elif not same(left, right):
+        yield at

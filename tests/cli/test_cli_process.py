@@ -1,0 +1,153 @@
+"""The program as a process: pipes, signals, terminals, and what it imports."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.shell import PROGRAM, ROOT, at_terminal, environment, piped
+
+LONG = json.dumps({"contents": [{"role": "user", "parts": [{"text": "x" * 1000}]}] * 2000}).encode()
+
+
+def start(*arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env=environment(), cwd=ROOT)  # fmt: skip
+
+
+def test_control_c_ends_it_with_130_and_without_a_word() -> None:
+    code = (
+        "import os, signal, sys, threading\n"
+        "import toolwire.cli, toolwire.cli.translate\n"
+        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "sys.argv[1:] = ['translate', '--to', 'gemini']\n"
+        "toolwire.cli.main()\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=environment())  # fmt: skip
+    assert process.wait(timeout=60) == 130  # Its stdin is still open: it was reading.
+    assert process.communicate() == (b"", b"")
+
+
+def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
+    with start("translate", "--from", "gemini", "--to", "openai-chat") as process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdout.close()
+        process.stdin.write(LONG)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 128 + signal.SIGPIPE
+
+
+def test_head_gets_the_beginning_of_a_long_body_and_nobody_complains(tmp_path: Path) -> None:
+    file = tmp_path / "long.json"
+    file.write_bytes(LONG)
+    line = f"'{sys.executable}' -m toolwire.cli translate '{file}' --from gemini --to openai-chat | head -c 14"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b'{"messages":[{', b"")
+
+
+def test_the_tour_survives_a_reader_that_goes_away() -> None:
+    line = f"'{sys.executable}' -m toolwire.cli tour | head -n 1"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=60)
+    assert done.stdout.startswith(b"1. A conversation that went wrong")
+    assert done.stderr == b""
+
+
+def test_a_closed_stdin_is_said_in_one_line() -> None:
+    line = f"'{sys.executable}' -m toolwire.cli translate --to gemini <&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"toolwire: stdin is closed\n")
+
+
+@pytest.mark.parametrize("verb", ["tour", "wires", "translate --from gemini --to gemini"])
+def test_a_full_disk_is_said_in_one_line(verb: str) -> None:
+    line = f"echo '{{\"contents\": []}}' | '{sys.executable}' -m toolwire.cli {verb} > /dev/full"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (2, b"toolwire: cannot write: no space left on device\n")
+
+
+@pytest.mark.parametrize("verb", ["tour", "wires"])
+def test_a_closed_stdout_is_no_reason_to_complain(verb: str) -> None:
+    line = f"'{sys.executable}' -m toolwire.cli {verb} >&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_installed_program_is_this_one() -> None:
+    script = Path(sys.executable).with_name("toolwire")
+    done = subprocess.run([script, "--version"], capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode().startswith("toolwire ")
+
+
+def imported(code: str) -> set[str]:
+    shown = subprocess.run([sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"], input=b"",
+                           capture_output=True, env=environment(), check=True, timeout=60)  # fmt: skip
+    return set(shown.stderr.decode().split())
+
+
+def test_importing_the_library_imports_no_command_line() -> None:
+    assert imported("import toolwire") & {"click", "rich", "toolwire.cli"} == set()
+
+
+@pytest.mark.parametrize("verb", ["['translate', '--from', 'gemini', '--to', 'gemini', '/dev/null']", "['wires']"])
+def test_a_verb_in_a_pipe_does_not_pay_for_drawing(verb: str) -> None:
+    seen = imported(f"from click.testing import CliRunner\nfrom toolwire.cli import verbs\nCliRunner().invoke(verbs, {verb})")
+    assert "toolwire.cli._piped" in seen or "toolwire.cli.translate" in seen
+    assert "rich" not in seen
+    assert "toolwire.cli.tour" not in seen
+
+
+TERMINAL = """\
+{
+  "model": "some-model",
+  "max_tokens": 4096,
+  "messages": [
+"""
+
+TABLE = """\
+one thing was lost on the way
+pointer  reason
+/seed    this wire has no such setting: seed
+"""
+
+
+def test_at_a_terminal_the_body_is_indented_and_losses_are_a_table_below_it() -> None:
+    code, text = at_terminal("translate", "examples/weather.json", "--from", "openai-chat", "--to", "anthropic")
+    assert code == 1
+    assert text.startswith(TERMINAL)
+    assert text.endswith("\n}\n" + TABLE)
+
+
+def test_at_a_terminal_without_input_the_help_is_shown() -> None:
+    code, text = at_terminal("translate", "--to", "gemini")
+    assert code == 2
+    assert text.startswith("Usage: toolwire translate [OPTIONS] [FILE]\n")
+
+
+def test_at_a_terminal_wires_are_a_table() -> None:
+    code, text = at_terminal("wires", "gemini", "anthropic")
+    head, first, second = text.splitlines()
+    assert (code, head.split()) == (0, ["wire", "title", "types", "calls", "results", "profiles"])
+    assert first.startswith("anthropic  Anthropic Messages")
+    assert second.startswith("gemini     Gemini generateContent")
+
+
+def test_at_a_terminal_types_are_a_table_of_ids() -> None:
+    code, text = at_terminal("wires", "gemini", "--types", columns=140)
+    assert code == 0
+    assert text.splitlines()[1].split() == "gemini functionCall part_field=functionCall call function client id? nullable".split()
+
+
+def test_json_can_be_had_at_a_terminal_too() -> None:
+    code, text = at_terminal("wires", "gemini", "--json", columns=400)
+    assert (code, json.loads(text)[0]["title"]) == (0, "Gemini generateContent")
+
+
+def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
+    runs = {piped("tour", PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
+    assert len(runs) == 1

@@ -1,0 +1,58 @@
+"""`toolwire wires`, as programs see it."""
+
+from __future__ import annotations
+
+import json
+
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+import toolwire
+from toolwire.cli import verbs
+from toolwire.wires import wire
+
+
+def listed(*arguments: str) -> list[dict[str, object]]:
+    result = CliRunner().invoke(verbs, ["wires", *arguments])
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows: list[dict[str, object]] = json.loads(result.stdout)
+    return rows
+
+
+def test_every_wire_is_listed_with_its_title_and_counts() -> None:
+    rows = listed()
+    assert [row["name"] for row in rows] == toolwire.wires()
+    assert [row["title"] for row in rows] == [wire(name).title for name in toolwire.wires()]
+    assert sum(int(str(row["types"])) for row in rows) == len(toolwire.catalogue())
+
+
+def test_a_type_that_is_call_and_result_in_one_counts_as_both() -> None:
+    for row in listed():
+        mine = [entry for entry in toolwire.catalogue() if entry.wire == row["name"]]
+        both = sum(entry.direction == "call+output" for entry in mine)
+        assert int(str(row["calls"])) + int(str(row["results"])) == len(mine) + both
+
+
+def test_types_list_the_whole_catalogue() -> None:
+    rows = listed("--types")
+    assert [(row["wire"], row["type"]) for row in rows] == [(entry.wire, entry.type) for entry in toolwire.catalogue()]
+
+
+def test_a_type_says_how_it_is_told_who_runs_it_and_what_its_id_is() -> None:
+    assert listed("--types", "openai-chat")[0] == {
+        "wire": "openai-chat", "type": "function", "tell": {"path": "tool_calls[]", "type": "function"}, "direction": "call",
+        "family": "function", "executor": "client",
+        "ids": [{"name": "id", "role": "correlation", "required": True, "nullable": False}],
+        "origin": "natural", "forms": ["request", "response"],
+    }  # fmt: skip
+
+
+def test_an_unknown_wire_is_misuse() -> None:
+    result = CliRunner().invoke(verbs, ["wires", "gemin"])
+    assert (result.exit_code, result.stderr) == (2, "toolwire: no such wire: gemin; did you mean gemini?\n")
+
+
+def test_a_shell_can_complete_the_names_of_wires_and_verbs() -> None:
+    shell = ShellComplete(verbs, {}, "toolwire", "_TOOLWIRE_COMPLETE")
+    assert [item.value for item in shell.get_completions(["translate", "--to"], "anth")] == ["anthropic"]
+    assert [item.value for item in shell.get_completions([], "t")] == ["tour", "translate"]

@@ -1,0 +1,39 @@
+"""Law 11, Deterministic: the same input gives the same bytes in another process with another hash seed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from hashlib import blake2b
+from pathlib import Path
+
+from cases import CASES, WIRES
+
+from toolwire import WireError, decode, encode
+
+
+def fingerprints() -> list[str]:
+    """One line for each case and target: a hash of the bytes, the losses and the id map."""
+    lines: list[str] = []
+    for case in CASES:
+        conversation = decode(case.body, case.wire, case.kind)
+        for target in WIRES:
+            try:
+                made = encode(conversation, target, case.kind)
+                said = repr((made.json(), [str(loss) for loss in made.losses], made.ids.to_dict()))
+            except WireError as error:
+                said = str(error)
+            lines.append(f"{case} {target} {blake2b(said.encode(), digest_size=8).hexdigest()}")
+    return lines
+
+
+def test_another_process_with_another_hash_seed_gives_the_same_bytes() -> None:
+    tests = str(Path(__file__).parents[1])
+    env = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": tests}
+    done = subprocess.run([sys.executable, __file__], env=env, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines() == fingerprints()
+
+
+if __name__ == "__main__":
+    print("\n".join(fingerprints()))

@@ -1,0 +1,98 @@
+"""Law 2, Lossless: encode(decode(x)) equals x as JSON, and an edit of one part changes that part of the body and no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from cases import ALL, CASES, Case, differences, leaves, same
+from msgspec.structs import replace
+
+from toolwire import Call, Conversation, LocalError, Message, Part, Result, Text, decode, encode
+from toolwire._json import Json
+
+
+def read(case: Case) -> Conversation:
+    return decode(case.body, case.wire, case.kind)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_a_body_comes_back_as_the_same_json(case: Case) -> None:
+    assert same(encode(read(case), case.wire, case.kind).body, case.body)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_bytes_come_back_as_the_same_bytes(case: Case) -> None:
+    text = json.dumps(case.body, indent=3).encode()
+    assert encode(decode(text, case.wire, case.kind), case.wire, case.kind).json() == text
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_a_conversation_put_together_anew_is_written_as_it_came(case: Case) -> None:
+    conversation = read(case)
+    messages = (*conversation.messages,)  # another tuple
+    assert same(encode(replace(conversation, messages=messages), case.wire, case.kind).body, case.body)
+    written = encode(replace(conversation, messages=messages, settings=dict(conversation.settings)), case.wire, case.kind)
+    assert list(differences(case.body, written.body)) == []
+    assert written.losses == []
+
+
+def edits(part: Part) -> Iterator[Part]:
+    """What a user may change of a part, one thing at a time."""
+    match part:
+        case Text():
+            yield replace(part, text="Something else.")
+        case Call(executor="client"):
+            yield replace(part, name="another_tool")
+            yield replace(part, args=Json("free text") if part.family == "custom" else Json('{"changed": true}'))
+        case Result(executor="client"):
+            yield replace(part, output="Something else.")
+
+
+EDITS = [(case, n) for case in CASES for n, part in enumerate(read(case).parts()) if any(True for _ in edits(part))]
+
+
+@pytest.mark.parametrize(("case", "n"), EDITS, ids=lambda value: str(value))
+def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int) -> None:
+    conversation = read(case)
+    part = list(conversation.parts())[n]
+    for new in edits(part):
+        written = encode(conversation.replace(part, new), case.wire, case.kind)
+        touched = list(differences(case.body, written.body))
+        assert touched
+        assert [at for at in touched if at[: len(part.at)] != part.at] == [], "a node outside the part changed"
+        again = list(decode(written.body, case.wire, case.kind).parts())
+        before = list(conversation.parts())
+        assert [type(p) for p in again] == [type(p) for p in before]
+        others = [i for i, p in enumerate(before) if i != n and not _leans_on(p, part)]
+        assert [again[i] for i in others] == [before[i] for i in others]
+        now = again[n]
+        if isinstance(new, Call):
+            assert isinstance(now, Call)
+            assert (now.name, now.input) == (new.name, new.input)
+        elif isinstance(new, Result):
+            assert isinstance(now, Result)
+            assert (now.text, now.error) == (new.text, new.error)
+        else:
+            assert now == new
+
+
+def _leans_on(part: Part, edited: Part) -> bool:
+    """Whether a part says of another what the edit changes: a result may bear its call's name, a minted id is made of it."""
+    return isinstance(part, Call | Result) and isinstance(edited, Call | Result) and edited.origin == "minted"
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.kind == "request"], ids=str)
+def test_a_message_added_at_the_end_leaves_every_node_as_it_was(case: Case) -> None:
+    conversation = read(case)
+    more = replace(conversation, messages=(*conversation.messages, Message("user", (Text("One more thing."),))))
+    try:
+        written = encode(more, case.wire, case.kind)
+    except LocalError:
+        return
+    kept = dict(leaves(written.body))
+    assert [at for at, value in leaves(case.body) if value not in ({}, []) and not same(kept.get(at), value)] == []
+    again = decode(written.body, case.wire, case.kind)
+    if not written.losses:
+        assert [part.text for part in again.parts() if isinstance(part, Text)][-1].endswith("One more thing.")

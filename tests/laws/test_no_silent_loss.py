@@ -1,0 +1,220 @@
+"""Law 9, No silent loss: what is not reported as lost is still there after a translation, in the same order."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from itertools import groupby
+
+import pytest
+from cases import ALL, CASES, MODELS, WIRES, Case
+from msgspec import Struct
+
+from toolwire import (
+    Call,
+    Choice,
+    Conversation,
+    Encoded,
+    Format,
+    IdMap,
+    LocalError,
+    Media,
+    Message,
+    Opaque,
+    Reasoning,
+    Result,
+    Text,
+    Tool,
+    Usage,
+    decode,
+    encode,
+)  # fmt: skip
+from toolwire._json import JSON, At, parse, text_of
+from toolwire.model import Setting
+from toolwire.parts import Output, Part, label
+from toolwire.wires._media import mime_of
+
+NO_PARAMETERS: JSON = {"type": "object", "properties": {}}
+
+
+class Item(Struct, frozen=True, eq=False):
+    """One thing a conversation says, and where it stood."""
+
+    at: At
+    said: tuple[object, ...]
+
+    @property
+    def is_text(self) -> bool:
+        return self.said[1] == "text"
+
+
+def _output(output: Output) -> tuple[object, ...]:
+    """Text, then what is not text: wires differ in how they mix the two in a result."""
+    if isinstance(output, str):
+        return (_tidy(output),)
+    if not isinstance(output, tuple):
+        return (text_of(_sorted(output)),)
+    texts = [part.text if isinstance(part, Text) else label(part) for part in output if not _is_media(part)]
+    return (_tidy("\n".join(texts)), *(_said("tool", part, IdMap()) for part in output if _is_media(part)))
+
+
+def _tidy(text: str) -> str:
+    """A text; one that is JSON without regard to its spelling."""
+    try:
+        value = parse(text)
+    except ValueError:
+        return text
+    return text_of(_sorted(value)) if isinstance(value, dict | list) else text
+
+
+def _media(role: str, part: Media) -> tuple[object, ...]:
+    """A medium: a MIME type that the name or URL tells counts as said, and a text is a text in base64 too."""
+    mime, text, held = mime_of(part), part.text, part.data
+    if held is not None and mime is not None and mime.startswith("text/"):
+        text, held = b64decode(held).decode(), None
+    return (role, "media", part.kind, text, held, part.url, part.file, "text/plain" if text is not None else mime, part.name)
+
+
+def _is_media(part: Part) -> bool:
+    return isinstance(part, Media) and part.text is None
+
+
+def _sorted(value: JSON) -> JSON:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _said(role: str, part: Part, home: IdMap) -> tuple[object, ...]:
+    match part:
+        case Text():
+            return (role, "text", part.text, part.refusal)
+        case Media():
+            return _media(role, part)
+        case Reasoning():
+            return (role, "reasoning", part.text, part.hidden)
+        case Call():
+            given = part.arguments if part.args.broken else text_of(_sorted(part.input or {}))
+            return (role, "call", home.ids.get(part.id, part.id), home.names.get(part.name, part.name), given, part.executor)
+        case Result():
+            failed = part.error or "error" in home.forms.get(f"={part.call_id}", "")
+            return ("tool", "result", home.ids.get(part.call_id, part.call_id), _output(part.output), failed, part.executor)
+        case Opaque():
+            return (role, "opaque", part.type, text_of(_sorted(part.value)))
+    raise AssertionError(part)
+
+
+def items(conversation: Conversation, home: IdMap) -> list[Item]:
+    """What a conversation says, in an order that all wires can keep.
+
+    Of what a user sends, results come first, by id; of what an assistant says in one message, calls come last.
+    """
+    out: list[Item] = []
+    for asked, run in groupby(conversation.messages, key=lambda message: message.role == "assistant"):
+        parts = [(m, part) for m in run for part in sorted(m.parts, key=lambda part: asked and isinstance(part, Call | Result))]
+        found = [Item(part.at, _said(m.role, part, home)) for m, part in parts]
+        found = [item for item in found if item.said[1:3] not in (("text", ""), ("reasoning", ""))]
+        if not asked:
+            results = sorted((item for item in found if item.said[1] == "result"), key=lambda item: str(item.said[2]))
+            found = results + [item for item in found if item.said[1] != "result"]
+        out += found
+    return out
+
+
+def merged(found: list[Item]) -> Iterator[tuple[object, ...]]:
+    """What is said, with texts of one role that stand side by side as one: some wires cannot keep them apart."""
+    for (role, is_text), run in groupby(found, key=lambda item: (item.said[0], item.is_text)):
+        if is_text:
+            texts = list(run)
+            yield (role, "text", "".join(str(item.said[2]) for item in texts), any(item.said[3] for item in texts))
+        else:
+            yield from (item.said for item in run)
+
+
+def tool(one: Tool, home: IdMap) -> tuple[object, ...]:
+    schema = NO_PARAMETERS if one.schema is None or one.schema == {"type": "object"} else one.schema
+    return (home.names.get(one.name, one.name), one.description, text_of(_sorted(schema)), one.strict, one.kind)
+
+
+def lost(at: At, encoded: Encoded) -> bool:
+    """Whether something is reported at a place, around it, or inside it."""
+    return any(loss.path == at[: len(loss.path)] or loss.path[: len(at)] == at for loss in encoded.losses)
+
+
+def carried(source: list[Item], target: list[Item]) -> list[Item]:
+    """What of the source is missing in the target, in order; a text counts as there if it is part of a longer one."""
+    missing: list[Item] = []
+    place = 0
+    for item in source:
+        for n in range(place, len(target)):
+            other = target[n]
+            if agrees(item.said, other.said) or (item.is_text and other.is_text and _inside(item, other)):
+                place = n if item.is_text else n + 1
+                break
+        else:
+            missing.append(item)
+    return missing
+
+
+def agrees(before: object, after: object) -> bool:
+    """Whether all that was said is said again; what was left open may be filled in (a file's name, a count of nought)."""
+    if isinstance(before, tuple) and isinstance(after, tuple):
+        return len(before) == len(after) and all(map(agrees, before, after))
+    return before is None or before == after
+
+
+def _inside(item: Item, other: Item) -> bool:
+    return item.said[0] == other.said[0] and item.said[3] == other.said[3] and str(item.said[2]) in str(other.said[2])
+
+
+def setting(value: Setting, home: IdMap) -> object:
+    """A setting to compare: names in a choice as they were before."""
+    if isinstance(value, Choice):
+        return (value.mode, tuple(home.names.get(name, name) for name in value.names))
+    if isinstance(value, Usage):  # a count of nought says nothing
+        return tuple(getattr(value, name) or None for name in value.__struct_fields__)
+    return tuple(getattr(value, name) for name in value.__struct_fields__) if isinstance(value, Format) else value
+
+
+def stop(message: Message) -> str | None:
+    """Why the model stopped; one that called tools stopped for them, whatever some servers say."""
+    called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
+    return "tool" if called and message.stop == "stop" else message.stop
+
+
+PAIRS = [(case, target) for case in CASES for target in WIRES if target != case.wire]
+PAIRS += [(case, target) for case in ALL if case not in CASES for target in MODELS if target != case.wire]
+
+
+@pytest.mark.parametrize(("case", "target"), PAIRS, ids=str)
+def test_what_is_not_reported_lost_is_still_there(case: Case, target: str) -> None:
+    source = decode(case.body, case.wire, case.kind)
+    try:
+        encoded = encode(source, target, case.kind)
+    except LocalError:
+        return
+    found = decode(encoded.json(), target, case.kind)
+    home = encoded.ids
+    before, after = items(source, IdMap()), items(found, home)
+
+    assert carried([item for item in before if not lost(item.at, encoded)], after) == []
+    tools = [tool(one, home) for one in found.tools]
+    assert [one for one in source.tools if not lost(one.at, encoded) and tool(one, IdMap()) not in tools] == []
+    settings = {name: setting(value, home) for name, value in found.settings.items()}
+    left = {n: v for n, v in source.settings.items() if not lost(source.places.get(n, (n,)), encoded)}
+    assert {n: v for n, v in left.items() if not agrees(setting(v, IdMap()), settings.get(n))} == {}
+    assert [path for path in source.unknown if not lost(path, encoded)] == []
+    stops = [stop(message) for message in found.messages]
+    assert [m for m in source.messages if m.stop and not lost(m.at, encoded) and stop(m) not in stops] == []
+    if not encoded.losses:
+        assert agrees(tuple(merged(before)), tuple(merged(after)))
+
+
+def test_some_translations_lose_nothing_at_all() -> None:
+    clean = 0
+    for case, target in PAIRS:
+        try:
+            clean += not encode(decode(case.body, case.wire, case.kind), target, case.kind).losses
+        except LocalError:
+            continue
+    assert clean > 10

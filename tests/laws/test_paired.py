@@ -1,0 +1,80 @@
+"""Law 3, Paired: pairs equal the truth, also when parallel results come back in another order."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import pytest
+from cases import ALL, CASES, Case, changed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire import Conversation, decode
+from toolwire._json import JSON, At, get
+from toolwire.errors import pointer
+
+TOLD = [case for case in CASES if case.pairs is not None]
+
+
+def read(body: JSON, case: Case) -> Conversation:
+    return decode(body, case.wire, case.kind)
+
+
+@pytest.mark.parametrize("case", TOLD, ids=str)
+def test_pairs_equal_the_truth(case: Case) -> None:
+    found = [
+        (pair.call and pointer(pair.call.at), pair.result and pointer(pair.result.at), pair.how)
+        for pair in read(case.body, case).pairs()
+    ]
+    assert sorted(found, key=repr) == sorted(case.pairs or (), key=repr)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.pairs is None], ids=str)
+def test_a_case_without_a_truth_has_nothing_to_pair(case: Case) -> None:
+    assert read(case.body, case).pairs() == []
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_pairs_hold_every_call_and_every_result_once_and_joined_ones_share_their_id(case: Case) -> None:
+    conversation = read(case.body, case)
+    pairs = conversation.pairs()
+    calls, results = [p.call for p in pairs if p.call], [p.result for p in pairs if p.result]
+    assert [id(call) for call in calls] == [id(call) for call in conversation.calls()]
+    assert sorted(map(id, results)) == sorted(map(id, conversation.results()))
+    assert all(call.id for call in calls)
+    assert all(result.call_id for result in results)
+    assert [p for p in pairs if p.call and p.result and p.call.id != p.result.call_id] == []
+    assert all((p.how is None) == (p.call is None or p.result is None) for p in pairs)
+
+
+def batches(case: Case) -> list[list[At]]:
+    """Runs of results that stand side by side, each joined by an id of its own."""
+    pairs = [pair for pair in read(case.body, case).pairs() if pair.result is not None]
+    if any(pair.how != "id" for pair in pairs):
+        return []
+    listed = (pair.result.at for pair in pairs if pair.result and isinstance(pair.result.at[-1], int))
+    places = sorted(listed, key=lambda at: (str(at[:-1]), at[-1]))
+    called = {pair.call.at for pair in pairs if pair.call}
+    runs = groupby(enumerate(places), key=lambda item: (item[1][:-1], int(item[1][-1]) - item[0]))
+    found = [[at for _, at in run] for _, run in runs]
+    return [run for run in found if len(run) > 1 and not called.intersection(run)]
+
+
+def said(conversation: Conversation) -> list[str]:
+    return [f"{p.call and p.call.at} {p.result and (p.result.text, p.result.error)} {p.how}" for p in conversation.pairs()]
+
+
+PARALLEL = [(case, run) for case in TOLD for run in batches(case)]
+
+
+@pytest.mark.parametrize(("case", "run"), PARALLEL, ids=lambda value: str(value) if isinstance(value, Case) else "")
+@given(data=st.data())
+def test_results_in_another_order_make_the_same_pairs(case: Case, run: list[At], data: st.DataObject) -> None:
+    body = case.body
+    for at, other in zip(run, data.draw(st.permutations(run)), strict=True):
+        body = changed(body, at, get(case.body, other))  # type: ignore[arg-type]
+    assert said(read(body, case)) == said(read(case.body, case))
+
+
+def test_there_are_permuted_results_to_try() -> None:
+    assert PARALLEL

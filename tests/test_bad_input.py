@@ -1,0 +1,279 @@
+"""Broken input is met by a RemoteError that says on which wire and where, or read as data; and it is never changed."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from dataclasses import dataclass
+
+import pytest
+from anthropic.types import Message as AnthropicMessage
+from cases import CASES, KINDS, WIRES, Case, load
+from google.genai.types import GenerateContentResponse
+from openai.types.chat import ChatCompletion
+
+from toolwire import LocalError, RemoteError, decode, detect, encode, translate
+from toolwire._json import JSON
+from toolwire.model import Kind
+
+DOORS = [(wire, kind) for wire in WIRES for kind in KINDS]
+on_every_door = pytest.mark.parametrize(("wire", "kind"), DOORS)
+
+
+def refused(body: object, wire: str, kind: Kind) -> RemoteError:
+    with pytest.raises(RemoteError) as caught:
+        decode(body, wire, kind)  # type: ignore[arg-type]
+    assert caught.value.wire == wire
+    assert str(caught.value).startswith(wire)
+    return caught.value
+
+
+def survives(body: object, wire: str, kind: Kind) -> None:
+    """It is refused by a RemoteError, or read, and then it can be written."""
+    try:
+        conversation = decode(body, wire, kind)  # type: ignore[arg-type]
+    except RemoteError as error:
+        assert error.wire == wire
+        return
+    encode(conversation, wire, kind).json()
+
+
+NOT_JSON = {
+    "nothing": b"",
+    "blanks": b" \n\t",
+    "a-cut-off-object": b'{"messages": [',
+    "a-cut-off-text": b'{"messages": "',
+    "single-quotes": b"{'messages': []}",
+    "a-trailing-comma": b'{"messages": [],}',
+    "two-values": b"{} {}",
+    "not-utf-8": b'{"messages": "\xff\xfe"}',
+    "utf-16": '{"messages": []}'.encode("utf-16"),
+    "nan": b'{"messages": [], "temperature": NaN}',
+    "infinity": b'{"messages": [], "temperature": -Infinity}',
+    "half-a-surrogate-pair": b'{"messages": [{"role": "user", "content": "\\ud83d"}]}',
+    "a-control-character": b'{"messages": "\x00"}',
+    "a-page-of-html": b"<html><body>502 Bad Gateway</body></html>",
+}
+
+
+@pytest.mark.parametrize("text", NOT_JSON.values(), ids=NOT_JSON)
+@on_every_door
+def test_what_is_not_json_is_refused_in_plain_words(text: bytes, wire: str, kind: Kind) -> None:
+    error = refused(text, wire, kind)
+    assert error.pointer == ""
+    assert error.why.startswith("broken JSON: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"", "broken JSON: the input is empty"),
+        (b'{"a": 1,}', "broken JSON: illegal trailing comma before end of object at line 1, column 8"),
+        (b'{"a": "\xff"}', "broken JSON: byte 7 is not UTF-8"),
+        (b'{"a": NaN}', "broken JSON: NaN and Infinity are not JSON numbers"),
+        (b'{"a": "\\ud83d"}', "broken JSON: a \\u escape is half of a surrogate pair"),
+    ],
+)
+def test_the_message_says_what_is_wrong(text: bytes, says: str) -> None:
+    why = refused(text, WIRES[0], "request").why
+    assert why == says or ("trailing comma" in says and "column" in why)  # the standard library's words differ by version
+
+
+@on_every_door
+def test_a_lone_surrogate_in_text_is_refused_and_in_a_dict_is_data(wire: str, kind: Kind) -> None:
+    refused('{"messages": "\ud83d"}', wire, kind)
+    for case in load(wire):
+        if case.kind == kind:
+            survives(put_text(case.body, "\ud83d"), wire, kind)
+
+
+def put_text(value: JSON, text: str) -> JSON:
+    """The value with a text appended to every text in it that is not a type, a role or a name."""
+    if isinstance(value, dict):
+        words = ("text", "content", "output", "data")
+        return {k: v + text if isinstance(v, str) and k in words else put_text(v, text) for k, v in value.items()}
+    return [put_text(item, text) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_lone_surrogate_that_was_read_can_be_written_anywhere_as_json(case: Case) -> None:
+    conversation = decode(put_text(case.body, "\ud83d"), case.wire, case.kind)
+    for wire in WIRES:
+        try:
+            json.loads(encode(conversation, wire, case.kind).json())
+        except LocalError as error:
+            assert error.why
+
+
+@on_every_door
+@pytest.mark.parametrize("body", [float("nan"), float("inf"), float("-inf")], ids=str)
+def test_nan_and_infinity_in_a_dict_are_refused_where_they_stand(body: float, wire: str, kind: Kind) -> None:
+    assert refused({"x": [1, {"y": body}]}, wire, kind).pointer == "/x/1/y"
+
+
+@on_every_door
+def test_what_json_cannot_hold_is_refused_where_it_stands(wire: str, kind: Kind) -> None:
+    @dataclass
+    class Thing:
+        x: int = 1
+
+    for thing in (Thing(), object(), {1, 2}, b"bytes", 1j, Thing):
+        assert refused({"messages": [{"x": thing}]}, wire, kind).pointer == "/messages/0/x"
+    assert refused({"messages": [{1: "x"}]}, wire, kind).pointer == "/messages/0"
+
+
+@on_every_door
+@pytest.mark.parametrize("text", [b"null", b"true", b"7", b'"text"', b"[]", b"[null]", b"{}"])
+def test_another_json_value_is_refused_or_read(text: bytes, wire: str, kind: Kind) -> None:
+    survives(text, wire, kind)
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_body_that_is_no_object_is_refused_with_what_was_wanted_and_what_came(wire: str, kind: Kind) -> None:
+    for text, word in ((b"null", "null"), (b"7", "a number"), (b'"x"', "a string"), (b"[]", "a list"), (b"true", "a boolean")):
+        assert refused(text, wire, kind).why == f"expected an object, got {word}"
+    assert refused(b"{}", wire, kind).pointer in ("/messages", "/contents", "/choices", "/content", "/candidates")
+
+
+@pytest.mark.parametrize("thing", [None, 7, 1.5, True, object()], ids=lambda thing: type(thing).__name__)
+def test_a_body_that_is_no_body_at_all_is_the_callers_mistake(thing: object) -> None:
+    for wire in WIRES:
+        with pytest.raises(LocalError, match="expected bytes, text, a dict, a list or an SDK object"):
+            decode(thing, wire)  # type: ignore[arg-type]
+
+
+@on_every_door
+def test_null_everywhere_is_refused_or_read(wire: str, kind: Kind) -> None:
+    def nulled(value: JSON, depth: int) -> JSON:
+        if depth == 0:
+            return None
+        if isinstance(value, dict):
+            return {key: nulled(item, depth - 1) for key, item in value.items()}
+        return [nulled(item, depth - 1) for item in value] if isinstance(value, list) else value
+
+    for case in load(wire):
+        if case.kind == kind:
+            for depth in range(1, 9):
+                survives(nulled(case.body, depth), wire, kind)
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+@on_every_door
+def test_a_hundred_levels_are_read_and_a_hundred_thousand_are_refused(wire: str, kind: Kind) -> None:
+    for case in load(wire):
+        if case.kind == kind and isinstance(case.body, dict):
+            text = json.dumps({**case.body, "deep": 0}).encode()
+            body = json.loads(text.replace(b'"deep": 0', b'"deep": ' + nested(100)))
+            assert encode(decode(body, wire, kind), wire, kind).body == body
+            error = refused(text.replace(b'"deep": 0', b'"deep": ' + nested(100_000)), wire, kind)
+            assert error.why == "broken JSON: nested too deeply"
+            return
+
+
+@pytest.mark.parametrize("depth", [100, 250, 399, 450, 900, 5000])
+def test_arguments_and_schemas_of_any_depth_go_through_or_are_refused(depth: int) -> None:
+    deep: JSON = {}
+    for _ in range(depth):
+        deep = {"x": deep}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": nested(depth).decode()}}]},
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": deep}}],
+    }
+    for wire in WIRES:
+        try:
+            translate(body, "openai-chat", wire).json()
+        except (RemoteError, LocalError) as error:
+            assert error.why
+
+
+def test_fifty_megabytes_are_read_and_come_back() -> None:
+    big = b'{"messages":[{"role":"user","content":"' + b"x" * 50_000_000 + b'"}]}'
+    assert encode(decode(big, "openai-chat"), "openai-chat").json() is big
+    with pytest.raises(RemoteError):
+        decode(big[:-1], "openai-chat")
+
+
+def test_of_two_fields_of_one_name_the_last_counts_and_the_bytes_stay() -> None:
+    text = b'{"model":"a","model":"b","messages":[{"role":"user","role":"assistant","content":"hi"}]}'
+    conversation = decode(text, "openai-chat")
+    assert conversation.settings["model"] == "b"
+    assert conversation.messages[0].role == "assistant"
+    assert encode(conversation, "openai-chat").json() == text
+
+
+def test_a_byte_order_mark_is_not_part_of_the_body() -> None:
+    text = b'\xef\xbb\xbf{"messages":[{"role":"user","content":"hi"}]}'
+    assert encode(decode(text, "openai-chat"), "openai-chat").json() == text[3:]
+    assert decode(text.decode(), "openai-chat") == decode(text, "openai-chat")
+
+
+@pytest.mark.parametrize("form", [bytes, bytearray, memoryview, bytes.decode])
+def test_bytes_come_in_any_form(form: type) -> None:
+    text = b'{"messages":[{"role":"user","content":"hi"}]}'
+    assert encode(decode(form(text), "openai-chat"), "openai-chat").json() == text
+
+
+SDK = [
+    (ChatCompletion, "openai-chat"),
+    (AnthropicMessage, "anthropic"),
+    (GenerateContentResponse, "gemini"),
+]
+
+
+@pytest.mark.parametrize(("model", "wire"), SDK, ids=lambda value: value if isinstance(value, str) else "")
+def test_an_sdk_object_is_read_as_its_body_is_and_not_changed(model: type[ChatCompletion], wire: str) -> None:
+    case = next(case for case in load(wire) if case.name == "answer-with-calls")
+    answer = model.model_validate(case.body)
+    before = answer.model_dump()
+    read, plain = decode(answer, wire, "response"), decode(case.body, wire, "response")
+    assert [(call.id, call.name, call.input) for call in read.calls()] == [(c.id, c.name, c.input) for c in plain.calls()]
+    assert read.messages == plain.messages
+    assert read.settings["usage"] == plain.settings["usage"]
+    assert answer.model_dump() == before
+
+
+def test_sdk_objects_inside_a_history_are_read() -> None:
+    case = next(case for case in load("openai-chat") if case.name == "answer-with-calls")
+    message = ChatCompletion.model_validate(case.body).choices[0].message
+    history = {"messages": [{"role": "user", "content": "hi"}, message]}
+    assert [call.id for call in decode(history, "openai-chat").calls()] == ["call_A", "call_B", "call_C"]  # type: ignore[arg-type]
+    assert history["messages"][1] is message
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_tuples_and_mappings_are_read_as_lists_and_dicts(case: Case) -> None:
+    def frozen(value: JSON) -> object:
+        if isinstance(value, dict):
+            return {key: frozen(item) for key, item in value.items()}
+        return tuple(frozen(item) for item in value) if isinstance(value, list) else value
+
+    body = frozen(case.body)
+    before = deepcopy(body)
+    assert encode(decode(body, case.wire, case.kind), case.wire, case.kind).body == case.body  # type: ignore[arg-type]
+    assert body == before
+
+
+def test_a_name_that_is_no_wire_is_the_callers_mistake() -> None:
+    for name in ("", "openai", "OPENAI-CHAT", "../wires", "_wire", "__init__"):
+        with pytest.raises(LocalError, match="no such wire"):
+            decode(b"{}", name)
+    for thing in (None, 7, ["openai-chat"], b"openai-chat"):
+        with pytest.raises(LocalError):
+            decode(b"{}", thing)  # type: ignore[arg-type]
+    for kind in ("", "stream", "requests", None):
+        with pytest.raises(LocalError, match="kind is request or response"):
+            decode(b"{}", "openai-chat", kind)  # type: ignore[arg-type]
+
+
+def test_detect_says_what_it_cannot_tell() -> None:
+    with pytest.raises(LocalError, match="none of the wires"):
+        detect(b'{"weather": "fine"}')
+    with pytest.raises(RemoteError):
+        detect(b"{")

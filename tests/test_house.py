@@ -1,0 +1,212 @@
+"""The house rules that a machine can check: layers, imports, names, the public surface, and a test for every wire."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from msgspec import Struct
+
+import toolwire
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "toolwire"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+LAYERS = (
+    ("errors", "_json", "parts", "pairing", "model", "events"),
+    ("identity", "fold", "framing"),
+    ("profiles", "wires"),
+    ("lint", "translate", "history", "hosted"),
+    ("tools", "agent", "protocols"),
+    ("io",),
+    ("server",),
+    ("cli", "__init__", "__main__"),
+)
+LAYER = {name: n for n, names in enumerate(LAYERS) for name in names}
+ONLY_IN_IO = {"socket", "time", "random", "threading", "uuid", "secrets", "asyncio", "selectors", "ssl"}
+WIRES = sorted(path.stem for path in (SOURCE / "wires").glob("[a-z]*.py"))
+VENDORS = re.compile(
+    r"openai|anthropic|claude|gemini|google|vertex|bedrock|amazon|mistral|cohere|ollama|azure|foundry|genkit|vercel|kimi"
+    r"|deepseek|groq|litellm",
+    re.IGNORECASE,
+)
+SPEAKS_OF_VENDORS = {"profiles"}
+"""Modules outside the wires that may name a provider: rows of data about them."""
+
+
+def name_of(path: Path) -> str:
+    """`wires/_chat.py` as `wires._chat`."""
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+
+
+def top(name: str) -> str:
+    return name.split(".")[0]
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> list[tuple[ast.stmt, str]]:
+    """Every import of a module, wherever it stands, with the full name of what is imported."""
+    found: list[tuple[ast.stmt, str]] = []
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found += ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            found += ((node, f"{node.module}.{alias.name}") for alias in node.names)
+    return found
+
+
+def inside(target: str) -> str | None:
+    """The module of this package an import leads to, without the package's name."""
+    package, _, rest = target.partition(".")
+    if package != "toolwire":
+        return None
+    return rest if rest and top(rest) in LAYER else "__init__"
+
+
+def is_wire(name: str) -> bool:
+    return name.startswith("wires.") and name.removeprefix("wires.") in WIRES
+
+
+def companion(name: str) -> str | None:
+    """The wire whose tables an underscore module holds: `_gemini_settings` belongs to `gemini`."""
+    stem = name.removeprefix("wires._")
+    return next((wire for wire in sorted(WIRES, key=len, reverse=True) if stem == wire or stem.startswith(f"{wire}_")), None)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_belongs_to_a_layer_and_imports_only_its_own_or_a_lower_one(path: Path) -> None:
+    name = name_of(path)
+    assert top(name) in LAYER, "a module outside the layers"
+    up = [target for _, target in imports(path) if (to := inside(target)) and LAYER[top(to)] > LAYER[top(name)]]
+    assert up == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
+    body = tree(path).body
+    here = {id(node) for node in body}
+    here |= {id(node) for block in body if isinstance(block, ast.If) for node in block.body}  # TYPE_CHECKING
+    lazy = [target for node, target in imports(path) if id(node) not in here]
+    assert not lazy or top(name_of(path)) == "cli", f"imported inside a function: {lazy}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if name_of(p).startswith("wires.")], ids=name_of)
+def test_wires_do_not_import_each_other(path: Path) -> None:
+    name = name_of(path)
+    others = {f"wires.{wire}" for wire in WIRES} - {name}
+    found = {to for _, target in imports(path) if (to := inside(target)) for other in others if f"{to}.".startswith(f"{other}.")}
+    assert found == set()
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if LAYER.get(top(name_of(p)), 0) < LAYER["io"]], ids=name_of)
+def test_nothing_below_io_touches_sockets_clocks_threads_or_randomness(path: Path) -> None:
+    assert [target for _, target in imports(path) if top(target) in ONLY_IN_IO] == []
+    text = path.read_text()
+    assert "urandom" not in text
+    assert re.search(r"\bdatetime\.now\b|\bopen\(", text) is None
+
+
+def shared(name: str) -> bool:
+    return not is_wire(name) and companion(name) is None and top(name) not in SPEAKS_OF_VENDORS
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if shared(name_of(p)) and LAYER.get(top(name_of(p)), 0) <= LAYER["hosted"]], ids=name_of
+)
+def test_shared_code_names_no_vendor(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    assert [f"{n}: {line.strip()}" for n, line in enumerate(lines, 1) if VENDORS.search(line)] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_opens_with_a_docstring(path: Path) -> None:
+    assert ast.get_docstring(tree(path))
+
+
+def test_all_is_sorted_and_is_what_is_there() -> None:
+    assert list(toolwire.__all__) == sorted(toolwire.__all__)
+    there = {name for name, value in vars(toolwire).items() if not name.startswith("_") and not isinstance(value, ModuleType)}
+    assert there == set(toolwire.__all__)
+
+
+# --- the public surface ------------------------------------------------------------------------------------------
+
+
+def signature(name: str, value: object) -> str:
+    """A name with its parameters; those of a struct are its fields, written as they stand in the code."""
+    if isinstance(value, type) and issubclass(value, Struct):
+        hints = {key: hint for base in reversed(value.__mro__) for key, hint in vars(base).get("__annotations__", {}).items()}
+        fields = [f"{one}: {hints[one]}" for one in value.__struct_fields__]
+        return f"{name}({', '.join(fields)})"
+    return f"{name}{inspect.signature(value)}" if callable(value) else f"{name} = {value!r}"
+
+
+def surface() -> list[str]:
+    """One line for each public name, and for each public member of a class."""
+    lines: list[str] = []
+    for name in toolwire.__all__:
+        value = getattr(toolwire, name)
+        lines.append(signature(name, value))
+        if isinstance(value, type):
+            for member, held in sorted(vars(value).items()):
+                if isinstance(held, property):
+                    lines.append(f"{name}.{member}")
+                elif not member.startswith("_") and inspect.isroutine(getattr(value, member)):
+                    lines.append(signature(f"{name}.{member}", getattr(value, member)))
+    return [re.sub(r" at 0x[0-9a-f]+", "", line) for line in lines]
+
+
+def test_the_public_names_and_signatures_are_those_of_api_txt() -> None:
+    """A change of the public surface is a visible diff: write the file anew with TOOLWIRE_API=write."""
+    file = TESTS / "api.txt"
+    if os.environ.get("TOOLWIRE_API") == "write":
+        file.write_text("\n".join(surface()) + "\n")
+    assert surface() == file.read_text().splitlines()
+
+
+def test_importing_the_package_stays_light() -> None:
+    heavy = (
+        "click rich openai anthropic google mcp boto3 botocore mistralai cohere ollama httpx pydantic starlette uvicorn asyncio"
+    )
+    code = f"import sys, toolwire; print([name for name in {heavy.split()!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+# --- wires ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_every_wire_has_a_test_file_and_a_folder_of_cases(wire: str) -> None:
+    assert (TESTS / "wires" / f"test_{wire}.py").is_file()
+    folder = TESTS / "cases" / wire.replace("_", "-")
+    assert [case for case in folder.glob("*/") if any((case / f"{kind}.json").is_file() for kind in ("request", "response"))]
+
+
+def test_every_folder_of_cases_belongs_to_a_wire() -> None:
+    found = {folder.name for folder in (TESTS / "cases").glob("*/")}
+    assert found - {wire.replace("_", "-") for wire in WIRES} == set()
+
+
+@pytest.mark.parametrize("folder", sorted((TESTS / "cases").glob("*/*/")), ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_case_folder_holds_bodies_and_pairs_and_is_named_after_a_behaviour(folder: Path) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", folder.name)
+    names = {file.name for file in folder.iterdir()}
+    known = {"request.json", "response.json", "stream.txt", "stream.json", "pairs.json", "notes.md"}
+    assert names <= known, f"not part of a case: {names - known}"
+    assert names - {"pairs.json", "notes.md"}

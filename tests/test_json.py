@@ -1,0 +1,159 @@
+"""JSON behind one door: what goes in comes out to the digit, and what JSON cannot say is refused."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import msgspec
+import pytest
+from cases import differences, same
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+import toolwire
+from toolwire import LocalError, RemoteError
+from toolwire._json import JSON, Json, checked, dump, get, load, parse, patch, put, snake
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_what_is_dumped_is_parsed_to_the_same(value: JSON) -> None:
+    assert same(parse(dump(value)), value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [2**53 + 1, -(2**63), 2**64, 10**40, -(10**40), 0.1, 1e-7, 1.0, -0.0, 1.7e308, "\u2028\u2029\x7f", "\x00\x1f", "🏔", ""],
+    ids=repr,
+)  # fmt: skip
+def test_numbers_and_text_keep_every_digit_and_letter(value: JSON) -> None:
+    assert same(parse(dump({"x": [value]})), {"x": [value]})
+
+
+@pytest.mark.parametrize("deep", [200, 300, 390])
+def test_deep_values_are_dumped(deep: int) -> None:
+    value: JSON = []
+    for _ in range(deep):
+        value = [value]
+    assert json.loads(dump(value)) == value
+
+
+def test_a_lone_surrogate_is_dumped_as_an_escape() -> None:
+    assert dump({"x": "a\ud83d"}) == b'{"x":"a\\ud83d"}'
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, b"x", {1: 2}, date(2026, 1, 1)], ids=lambda v: type(v).__name__)
+def test_what_is_not_json_is_not_dumped(value: object) -> None:
+    with pytest.raises(LocalError, match="not JSON"):
+        dump(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": {1}}])
+def test_what_json_cannot_say_is_refused_where_it_is_put_in(value: object) -> None:
+    body: JSON = {"messages": [{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]}]}
+    conversation = toolwire.decode(body, "openai-chat")
+    [call] = conversation.calls()
+    with pytest.raises(LocalError):
+        call.result(value)  # type: ignore[arg-type]
+    with pytest.raises(LocalError):
+        conversation.replace(call, msgspec.structs.replace(call, args=Json(UNSET, value)))  # type: ignore[arg-type]
+
+
+def test_a_plain_value_is_taken_as_the_very_same_object() -> None:
+    value: JSON = {"a": [1, {"b": None}], "c": "x"}
+    assert checked(value, "") is value
+
+
+def test_a_value_of_subclasses_and_tuples_becomes_plain_and_is_not_changed() -> None:
+    class Text(str):
+        pass
+
+    class Map(dict[str, object]):
+        pass
+
+    inner = Map(b=Text("x"))
+    value = {"a": (1, inner)}
+    assert checked(value, "") == {"a": [1, {"b": "x"}]}
+    assert value == {"a": (1, inner)}
+    assert type(value["a"]) is tuple
+
+
+def test_load_keeps_the_bytes_of_text() -> None:
+    assert load(' {"a": 1.0} ', "") == ({"a": 1.0}, b' {"a": 1.0} ')
+    assert load({"a": 1}, "") == ({"a": 1}, None)
+    with pytest.raises(RemoteError):
+        load("{", "")
+
+
+# --- a value that is mostly carried --------------------------------------------------------------------------------
+
+
+def test_json_keeps_its_text_to_the_letter_and_parses_it_on_demand() -> None:
+    held = Json('{ "a" : 1.50 }')
+    assert (held.text, held.value, held.broken) == ('{ "a" : 1.50 }', {"a": 1.5}, False)
+
+
+def test_empty_text_is_no_arguments_and_broken_text_is_told() -> None:
+    assert (Json("").value, Json("").broken, Json("").text) == ({}, False, "")
+    assert (Json('{"a').value, Json('{"a').broken, Json('{"a').text) == (None, True, '{"a')
+    assert Json("[" * 100_000).broken
+    assert Json("[" * 100_000).value is None
+
+
+def test_two_json_values_are_equal_if_they_mean_the_same() -> None:
+    assert Json('{"a":1}') == Json('{ "a": 1 }') == Json(_value={"a": 1})
+    assert Json("{") == Json("{")
+    assert Json("{") != Json("[")
+    assert Json("") != Json("null")
+
+
+@pytest.mark.parametrize("pair", [(Json('{"a":1}'), Json('{ "a": 1 }')), (Json(""), Json("{}"))], ids=("spelling", "empty"))
+def test_equal_json_values_have_equal_hashes(pair: tuple[Json, Json]) -> None:
+    left, right = pair
+    assert left == right
+    assert hash(left) == hash(right)
+
+
+# --- get, put, patch -----------------------------------------------------------------------------------------------
+
+OLD: JSON = {"a": [{"b": 1}, {"b": 2}], "c": None}
+
+
+def test_get_finds_what_stands_at_a_path() -> None:
+    assert get(OLD, ("a", 1, "b")) == 2
+    assert get(OLD, ()) is OLD
+    assert get(OLD, ("c",)) is None
+    assert repr(get(OLD, ("a", 7))) == repr(get(OLD, ("c", "x"))) == "UNSET"
+
+
+@given(VALUES, VALUES)
+def test_put_changes_the_path_and_nothing_else(value: JSON, new: JSON) -> None:
+    before: JSON = {"a": [value, {"b": value}]}
+    made = put(before, ("a", 1, "b"), new)
+    assert same(get(made, ("a", 1, "b")), new)  # type: ignore[arg-type]
+    assert all(at[:3] == ("a", 1, "b") for at in differences(before, made))
+    assert before == {"a": [value, {"b": value}]}
+
+
+@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=4), st.dictionaries(st.text(max_size=3), VALUES, max_size=4))
+def test_patch_turns_the_old_into_the_new_and_keeps_what_neither_mentions(old: dict[str, JSON], new: dict[str, JSON]) -> None:
+    raw: JSON = {**old, "unknown field": [1]}
+    assert patch(raw, old, new) == {**new, "unknown field": [1]}
+    assert raw == {**old, "unknown field": [1]}
+
+
+def test_patch_finds_a_field_under_its_other_spelling() -> None:
+    raw: JSON = {"function_call": {"name": "a", "more": 1}, "thought_signature": "s"}
+    old: JSON = {"functionCall": {"name": "a"}}
+    assert patch(raw, old, {"functionCall": {"name": "b"}}) == {
+        "function_call": {"name": "b", "more": 1},
+        "thought_signature": "s",
+    }
+    assert snake("thoughtSignature") == "thought_signature"

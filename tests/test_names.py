@@ -1,0 +1,183 @@
+"""Names of tools go through a reversible map in every direction: fitted where a wire is stricter, and always mapped back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from toolwire import Choice, Conversation, Encoded, decode, encode, translate
+from toolwire._json import JSON
+from toolwire.profiles import profile
+
+TARGETS = ("openai-chat", "anthropic", "gemini", "bedrock")
+LONG = "warehouse.inventory/list_all_items_by_location_and_supplier_and_season"
+NAMES = ("server___tool", "Calculator.Add@1.0.0", "a.b/c", LONG, "a.b", "a_b", "a:b", "2fast", "größe", "plain-name")
+"""Valid everywhere, of a tool protocol, with dots and slashes, too long, three that look alike, and some odd ones."""
+CHOSEN = "Calculator.Add@1.0.0"
+
+
+def exchange() -> JSON:
+    """A log in which every tool is offered, called and answered."""
+    tools: list[JSON] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
+    calls: list[JSON] = [
+        {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": name, "arguments": {"n": n}}}
+        for n, name in enumerate(NAMES)
+    ]
+    results: list[JSON] = [
+        {"jsonrpc": "2.0", "id": n, "result": {"content": [{"type": "text", "text": name}]}} for n, name in enumerate(NAMES)
+    ]
+    return [
+        {"jsonrpc": "2.0", "id": "list", "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": "list", "result": {"tools": tools}},
+        *calls,
+        *results,
+    ]
+
+
+def conversation() -> Conversation:
+    read = decode(exchange(), "mcp")
+    return replace(read, settings={"choice": Choice("required", (CHOSEN,))})
+
+
+def sent(target: str) -> tuple[Encoded, Conversation]:
+    """The conversation as a body of a wire, and what a reader of that body sees."""
+    made = encode(conversation(), target)
+    return made, decode(made.json(), target)
+
+
+def called(found: Conversation) -> list[str]:
+    return [call.name for call in found.calls()]
+
+
+def choice(found: Conversation) -> tuple[str, ...]:
+    chosen = found.settings["choice"]
+    assert isinstance(chosen, Choice)
+    return chosen.names
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_name_that_is_sent_is_one_the_wire_allows(target: str) -> None:
+    _, found = sent(target)
+    names = [*called(found), *(tool.name for tool in found.tools), *choice(found)]
+    assert [name for name in names if not profile(target).names.fits(name)] == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_tool_its_calls_and_the_choice_of_it_bear_the_same_name(target: str) -> None:
+    _, found = sent(target)
+    assert [tool.name for tool in found.tools] == called(found)
+    assert choice(found) == (called(found)[NAMES.index(CHOSEN)],)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_valid_name_is_left_byte_identical(target: str) -> None:
+    _, found = sent(target)
+    fits = profile(target).names.fits
+    assert "server___tool" in called(found)
+    assert [(name, now) for name, now in zip(NAMES, called(found), strict=True) if fits(name) and now != name] == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_names_that_look_alike_stay_distinct(target: str) -> None:
+    _, found = sent(target)
+    assert len(set(called(found))) == len(NAMES)
+    assert len({tool.name for tool in found.tools}) == len(NAMES)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_map_leads_every_name_home(target: str) -> None:
+    made, found = sent(target)
+    home = made.ids.names
+    assert [home.get(name, name) for name in called(found)] == list(NAMES)
+    assert [home.get(tool.name, tool.name) for tool in found.tools] == list(NAMES)
+    assert [home.get(name, name) for name in choice(found)] == [CHOSEN]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_calls_results_and_tools_come_home_under_their_own_names(target: str) -> None:
+    made, _ = sent(target)
+    through_json = json.loads(json.dumps(made.ids.to_dict()))
+    back = translate(made.json(), target, "mcp", ids=through_json)
+    again = decode(back.json(), "mcp")
+    assert called(again) == list(NAMES)
+    assert [tool.name for tool in again.tools] == list(NAMES)
+    assert {call.id: result.output for call in again.calls() for result in again.results() if result.call_id == call.id} == {
+        str(n): name for n, name in enumerate(NAMES)
+    }
+
+
+@pytest.mark.parametrize("middle", [name for name in TARGETS if name != "openai-chat"])
+def test_a_choice_comes_home_under_its_own_name(middle: str) -> None:
+    body: JSON = {
+        "messages": [{"role": "user", "content": "Go."}],
+        "tools": [{"type": "function", "function": {"name": "x" * 64, "parameters": {"type": "object"}}}],
+        "tool_choice": {"type": "function", "function": {"name": "x" * 64}},
+    }
+    there = translate(body, "openai-chat", middle)
+    back = translate(there.json(), middle, "openai-chat", ids=there.ids)
+    assert isinstance(back.body, dict)
+    assert isinstance(body, dict)
+    assert (back.body["tool_choice"], back.body["tools"]) == (body["tool_choice"], body["tools"])
+
+
+def test_a_response_on_gemini_bears_the_name_its_call_has_there() -> None:
+    made, _ = sent("gemini")
+    parts: list[JSON] = [part for content in items(made.body, "contents") for part in items(content, "parts")]
+    blocks = {
+        key: [part[key] for part in parts if isinstance(part, dict) and key in part]
+        for key in ("functionCall", "functionResponse")
+    }
+    names = {key: [block["name"] for block in found if isinstance(block, dict)] for key, found in blocks.items()}
+    assert names["functionResponse"] == names["functionCall"]
+    assert len(names["functionCall"]) == len(NAMES)
+
+
+def items(value: JSON, key: str) -> list[JSON]:
+    assert isinstance(value, dict)
+    found = value[key]
+    assert isinstance(found, list)
+    return found
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_tool_id_goes_out_and_comes_back_as_the_very_same_request(target: str) -> None:
+    request: JSON = {"$schema": "urn:oxp:1.0", "request": {"tool_id": CHOSEN, "call_id": "c1", "input": {"a": 10, "b": 5}}}
+    there = translate(request, "oxp", target)
+    assert profile(target).names.fits(called(decode(there.json(), target))[0])
+    assert translate(there.json(), target, "oxp", ids=there.ids).body == request
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("source", TARGETS)
+def test_a_name_without_a_kit_gets_one_and_loses_it_on_the_way_home(source: str, name: str) -> None:
+    only = replace(conversation(), settings={}, tools=())
+    first = only.messages[0]
+    call = first.parts[NAMES.index(name)]
+    body = encode(replace(only, messages=(replace(first, parts=(call,)),)), source)
+    there = translate(body.json(), source, "oxp", ids=body.ids)
+    back = translate(there.json(), "oxp", source, ids=there.ids)
+    found = called(decode(there.json(), "oxp"))
+    assert there.ids.names.get(found[0], found[0]) in (name, *called(decode(body.json(), source)))
+    assert called(decode(back.json(), source)) == called(decode(body.json(), source))
+
+
+def fingerprint() -> str:
+    made = {target: sent(target)[0] for target in TARGETS}
+    return json.dumps({target: [one.json().decode(), one.ids.to_dict()] for target, one in made.items()}, sort_keys=True)
+
+
+@pytest.mark.parametrize("seed", ["0", "4711"])
+def test_names_are_the_same_in_another_process_with_another_hash_seed(seed: str) -> None:
+    env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([sys.executable, __file__], env=env, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == fingerprint()
+
+
+if __name__ == "__main__":
+    print(fingerprint())

@@ -1,0 +1,172 @@
+"""Decode, encode, translate, detect: what a caller sees."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cases import CASES, WIRES, Case, load
+from msgspec.structs import replace
+
+from toolwire import Choice, LocalError, Message, Text, catalogue, decode, detect, encode, profiles, translate, wires
+from toolwire._json import JSON
+from toolwire.model import Kind
+
+ASK: JSON = {
+    "model": "m",
+    "messages": [
+        {"role": "user", "content": "Weather?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "call:1", "type": "function", "function": {"name": "get.weather", "arguments": '{"city":"Paris"}'}},
+                {"id": "call:2", "type": "function", "function": {"name": "get.weather", "arguments": '{"city":"Oslo"}'}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call:2", "content": "3 C"},
+        {"role": "tool", "tool_call_id": "call:1", "content": "18 C"},
+    ],
+    "tools": [{"type": "function", "function": {"name": "get.weather", "parameters": {"type": "object"}}}],
+    "tool_choice": {"type": "function", "function": {"name": "get.weather"}},
+}
+
+
+def to(target: str, body: JSON = ASK, kind: Kind = "request") -> JSON:
+    return translate(body, "openai-chat", target, kind).body
+
+
+def test_a_call_and_its_result_get_the_same_fitted_id_and_the_map_leads_home() -> None:
+    made = translate(ASK, "openai-chat", "anthropic")
+    read = decode(made.body, "anthropic")
+    assert all(call.id.replace("_", "").replace("-", "").isalnum() for call in read.calls())
+    assert [(made.ids.ids[p.call.id], p.result.text) for p in read.pairs() if p.call and p.result] == [
+        ("call:1", "18 C"),
+        ("call:2", "3 C"),
+    ]
+    assert set(made.ids.names.values()) == {"get.weather"}
+
+
+def test_the_map_survives_a_trip_through_json() -> None:
+    there = translate(ASK, "openai-chat", "anthropic")
+    ids = json.loads(json.dumps(there.ids.to_dict()))
+    back = translate(there.body, "anthropic", "openai-chat", ids=ids).body
+    assert isinstance(back, dict)
+    assert isinstance(ASK, dict)
+    assert back["messages"][1] == ASK["messages"][1]  # type: ignore[index]
+    assert back["tool_choice"] == ASK["tool_choice"]
+    assert back["tools"] == ASK["tools"]
+
+
+def test_names_are_fitted_alike_in_calls_tools_and_choice() -> None:
+    made = to("anthropic")
+    assert isinstance(made, dict)
+    name = made["tools"][0]["name"]  # type: ignore[index,call-overload]
+    assert made["tool_choice"] == {"type": "tool", "name": name}
+    assert {call.name for call in decode(made, "anthropic").calls()} == {name}
+    assert name != "get.weather"
+
+
+def test_an_untouched_conversation_is_its_source_to_the_byte() -> None:
+    text = json.dumps(ASK, indent=7).encode()
+    made = encode(decode(text, "openai-chat"), "openai-chat")
+    assert made.json() is text
+    assert made.losses == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_setting_can_be_changed_and_nothing_else_is(case: Case) -> None:
+    conversation = decode(case.body, case.wire, case.kind)
+    if "model" not in conversation.settings:
+        return
+    made = encode(replace(conversation, settings={**conversation.settings, "model": "another"}), case.wire, case.kind)
+    again = decode(made.body, case.wire, case.kind)
+    assert again.settings == {**conversation.settings, "model": "another"}
+    assert again.messages == conversation.messages
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
+def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
+    start = decode(ASK, "openai-chat")
+    call = start.calls()[0]
+    history = (
+        Message("user", (Text("Weather?"),)),
+        Message("assistant", (call,)),
+        Message("tool", (call.result({"celsius": 18}),)),
+    )
+    made = encode(replace(start, messages=history, settings={"choice": Choice("none")}, wire="", source=None), wire)
+    read = decode(made.body, wire)
+    assert [(pair.how, pair.result.text) for pair in read.pairs() if pair.result] == [("id", '{"celsius":18}')]
+    assert read.settings["choice"] == Choice("none")
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
+def test_an_error_made_from_a_call_says_so_where_the_wire_can(wire: str) -> None:
+    start = decode(ASK, "openai-chat")
+    call = start.calls()[0]
+    history = (Message("assistant", (call,)), Message("tool", (call.result("offline", error=True),)))
+    made = encode(replace(start, messages=history), wire)
+    (result,) = decode(made.body, wire).results()
+    assert result.text == "offline"
+    assert result.error or any("error flag" in loss.reason for loss in made.losses)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_detect_names_the_wire_of_a_case_or_admits_that_others_are_like_it(case: Case) -> None:
+    try:
+        found = detect(case.body)
+    except LocalError as error:
+        assert case.wire in error.why
+    else:
+        assert found == case.wire
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
+def test_detect_is_sure_of_most_cases(wire: str) -> None:
+    sure = 0
+    for case in load(wire):
+        try:
+            sure += detect(case.body) == wire
+        except LocalError:
+            continue
+    assert sure > len(load(wire)) / 2
+
+
+def test_there_are_wires_profiles_and_a_catalogue() -> None:
+    assert wires() == sorted(wires())
+    assert set(wires()) <= set(profiles())
+    assert {entry.wire for entry in catalogue()} == set(wires())
+    assert all(entry.direction in ("call", "output", "call+output") for entry in catalogue())
+
+
+def test_an_option_that_does_not_exist_is_the_callers_mistake() -> None:
+    conversation = decode(ASK, "openai-chat")
+    with pytest.raises(LocalError, match="hosted is one of"):
+        encode(conversation, "anthropic", hosted="magic")  # type: ignore[arg-type]
+    with pytest.raises(LocalError, match="kind is request or response"):
+        encode(conversation, "anthropic", "stream")
+    with pytest.raises(LocalError, match="no such wire"):
+        encode(conversation, "nowhere")
+
+
+def test_every_loss_has_a_pointer_into_the_source_and_a_reason() -> None:
+    for case in CASES:
+        for wire in WIRES:
+            try:
+                losses = translate(case.body, case.wire, wire, case.kind).losses
+            except LocalError:
+                continue
+            for loss in losses:
+                assert loss.reason
+                assert stands(case.body, loss.path), f"{case} to {wire}: {loss}"
+
+
+def stands(value: JSON, path: tuple[str | int, ...]) -> bool:
+    for step in path:
+        if isinstance(value, dict) and step in value:
+            value = value[str(step)]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return False
+    return True

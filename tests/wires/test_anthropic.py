@@ -1,0 +1,172 @@
+"""What is peculiar to Anthropic Messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toolwire import Call, Opaque, Reasoning, Result, Usage, catalogue, decode, encode, translate
+from toolwire._json import JSON
+from toolwire.model import Kind
+
+NAME = "anthropic"
+CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
+ENTRIES = [
+    entry
+    for entry in (json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else [])
+    if entry["wire"] == NAME and entry["core_wire"] and entry["form"] != "response-stream"
+]
+
+
+def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+    """A whole body around a minimal example of a block; None for a streamed one."""
+    if form == "response-stream":
+        return None
+    if form == "request":
+        role = "user" if discriminator["type"] == "tool_result" else "assistant"
+        return {"max_tokens": 1, "messages": [{"role": role, "content": [example]}]}, "request"
+    return {"role": "assistant", "type": "message", "content": [example]}, "response"
+
+
+@pytest.mark.parametrize(
+    "entry", ENTRIES, ids=lambda entry: f"{entry['form']}-{entry['type_name']}-{entry['discriminator'].get('toolset_name', '')}"
+)
+def test_every_block_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
+    held = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    assert held is not None
+    body, kind = held
+    conversation = decode(body, NAME, kind)
+    (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
+    assert isinstance(part, Call if entry["direction"] == "call" else Result)
+    assert (part.family, part.executor) == (entry["family"], {"server": "provider"}.get(entry["executor"], entry["executor"]))
+    assert encode(conversation, NAME, kind).body == body
+    rows = {(row.direction, row.family, row.origin) for row in catalogue() if row.wire == NAME}
+    assert (entry["direction"], entry["family"], entry["origin_class"]) in rows
+
+
+def chat(*messages: JSON, **more: JSON) -> JSON:
+    return {"messages": list(messages), **more}
+
+
+def made(body: JSON, source: str = "openai-chat", kind: Kind = "request") -> dict[str, JSON]:
+    found = translate(body, source, NAME, kind).body
+    assert isinstance(found, dict)
+    return found
+
+
+def fn(one: str, arguments: str = "{}") -> JSON:
+    return {"id": one, "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+
+def test_all_results_of_a_turn_stand_in_one_user_message_before_any_text() -> None:
+    body = made(
+        chat(
+            {"role": "assistant", "tool_calls": [fn("a"), fn("b")]},
+            {"role": "tool", "tool_call_id": "b", "content": "B"},
+            {"role": "tool", "tool_call_id": "a", "content": "A"},
+            {"role": "user", "content": "go"},
+        )
+    )
+    found = decode(body, NAME)
+    assert [[type(part).__name__ for part in message.parts] for message in found.messages] == [
+        ["Call", "Call"],
+        ["Result", "Result"],
+        ["Text"],
+    ]
+    assert found.messages[1].role == "user"
+
+
+@pytest.mark.parametrize("arguments", ['{"a', "[1]", '"x"', "7"])
+def test_arguments_that_are_no_object_are_sent_under_raw_and_reported_and_come_home(arguments: str) -> None:
+    source = chat({"role": "assistant", "tool_calls": [fn("a", arguments)]})
+    there = translate(source, "openai-chat", NAME)
+    assert decode(there.body, NAME).calls()[0].input == {"_raw": arguments}
+    assert ("messages", 0, "tool_calls", 0) in [loss.path for loss in there.losses]
+    home = translate(there.body, NAME, "openai-chat", ids=there.ids)
+    assert decode(home.body, "openai-chat").calls()[0].arguments == arguments
+
+
+@pytest.mark.parametrize("arguments", ["", "{}", "null"])
+def test_no_arguments_are_an_empty_object(arguments: str) -> None:
+    there = translate(chat({"role": "assistant", "tool_calls": [fn("a", arguments)]}), "openai-chat", NAME)
+    assert decode(there.body, NAME).calls()[0].input == {}
+    assert there.losses == []
+
+
+def test_the_system_prompt_stands_apart() -> None:
+    body = made(
+        chat(
+            {"role": "system", "content": "Be brief."},
+            {"role": "developer", "content": "Be kind."},
+            {"role": "user", "content": "hi"},
+        )
+    )
+    assert body["system"] == [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}]
+    assert body["messages"] == [{"role": "user", "content": "hi"}]
+
+
+def test_a_request_says_how_long_the_answer_may_be() -> None:
+    assert made(chat({"role": "user", "content": "hi"}))["max_tokens"]
+    assert made(chat({"role": "user", "content": "hi"}, max_completion_tokens=7))["max_tokens"] == 7
+
+
+def test_thinking_keeps_its_seal_and_reasoning_of_others_is_not_taken_back() -> None:
+    body: JSON = {"messages": [{"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "redacted_thinking", "data": "d"},
+    ]}]}  # fmt: skip
+    parts = list(decode(body, NAME).parts())
+    assert [(p.text, p.seal, p.hidden) for p in parts if isinstance(p, Reasoning)] == [("hm", "s", None), ("", None, "d")]
+    foreign: JSON = {"contents": [{"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "yes"}]}]}
+    there = translate(foreign, "gemini", NAME)
+    assert there.body["messages"] == [{"role": "assistant", "content": "yes"}]  # type: ignore[index,call-overload]
+    assert [loss.path for loss in there.losses] == [("contents", 0, "parts", 0)]
+
+
+def test_an_id_is_fitted_to_the_charset_and_unique_in_the_whole_request() -> None:
+    source = chat(
+        {"role": "assistant", "tool_calls": [fn("functions.f:0")]},
+        {"role": "tool", "tool_call_id": "functions.f:0", "content": "1"},
+        {"role": "assistant", "tool_calls": [fn("functions.f:0")]},
+        {"role": "tool", "tool_call_id": "functions.f:0", "content": "2"},
+    )
+    there = translate(source, "openai-chat", NAME)
+    read = decode(there.body, NAME)
+    ids = [call.id for call in read.calls()]
+    assert len(set(ids)) == 2
+    assert all(one.replace("_", "").replace("-", "").isalnum() for one in ids)
+    assert [(p.how, p.result.text) for p in read.pairs() if p.result] == [("id", "1"), ("id", "2")]
+    home = translate(there.body, NAME, "openai-chat", ids=there.ids)
+    assert [call.id for call in decode(home.body, "openai-chat").calls()] == ["functions.f:0"] * 2
+
+
+def test_a_server_tool_and_its_result_stand_in_the_same_message_and_pair() -> None:
+    body: JSON = {"content": [
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "s",
+         "content": {"type": "web_search_tool_result_error", "error_code": "x"}},
+    ], "role": "assistant"}  # fmt: skip
+    (pair,) = decode(body, NAME, "response").pairs()
+    assert pair.how == "id"
+    assert pair.result is not None
+    assert pair.result.error
+
+
+def test_usage_counts_what_came_from_the_cache_as_read() -> None:
+    usage: JSON = {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 100}
+    body: JSON = {"content": [], "role": "assistant", "usage": usage}
+    assert decode(body, NAME, "response").settings["usage"] == Usage(111, 2, 10, 100)
+    there = translate(body, NAME, "openai-chat", "response").body
+    assert made(there, "openai-chat", "response")["usage"] == usage
+
+
+def test_a_block_that_does_not_fit_its_own_type_is_kept_as_unknown() -> None:
+    body: JSON = {"messages": [{"role": "user", "content": [{"type": "image", "source": 7}, {"type": 7}, {}]}]}
+    assert [type(part) for part in decode(body, NAME).parts()] == [Opaque] * 3
+
+
+def test_the_parallel_flag_stands_inside_the_choice_and_is_turned_round() -> None:
+    body = made(chat({"role": "user", "content": "hi"}, parallel_tool_calls=False))
+    assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
+    assert decode(body, NAME).settings["parallel"] is False

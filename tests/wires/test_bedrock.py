@@ -1,0 +1,349 @@
+"""What is peculiar to Bedrock Converse. The judge is botocore's own description of the service."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+from botocore.model import ListShape, OperationModel, Shape, StructureShape  # type: ignore[import-untyped]
+from botocore.session import get_session  # type: ignore[import-untyped]
+from botocore.validate import ParamValidator  # type: ignore[import-untyped]
+from msgspec.structs import replace
+
+from toolwire._json import JSON, Json, Object, get
+from toolwire.errors import pointer
+from toolwire.model import Kind, Usage
+from toolwire.parts import Media, Message, Opaque, Reasoning, Text
+from toolwire.translate import catalogue, decode, detect, encode, translate
+
+HERE = Path(__file__).parents[1]
+CASES = HERE / "cases" / "bedrock"
+DATA = HERE.parents[1] / "shared" / "data"
+CONVERSE: OperationModel = get_session().get_service_model("bedrock-runtime").operation_model("Converse")
+
+# --- the judge and the cases -------------------------------------------------------------------------------------
+
+
+def as_given(value: object, shape: Shape) -> object:
+    """A JSON value as an SDK takes it: bytes where the description says blob."""
+    if shape.type_name == "blob" and isinstance(value, str):
+        return b64decode(value)
+    if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
+        return {key: as_given(item, shape.members[key]) if key in shape.members else item for key, item in value.items()}
+    if isinstance(shape, ListShape) and isinstance(value, list):
+        return [as_given(item, shape.member) for item in value]
+    return value
+
+
+def complaints(body: JSON, kind: Kind = "request") -> str:
+    """What botocore has against a body; nothing if it takes it."""
+    assert isinstance(body, dict)
+    shape = CONVERSE.input_shape if kind == "request" else CONVERSE.output_shape
+    given = {"modelId": "m", **body} if kind == "request" else body
+    return str(ParamValidator().validate(as_given(given, shape), shape).generate_report())
+
+
+def cases() -> Iterator[tuple[str, Kind, Object]]:
+    """Every body in the case folders."""
+    for path in sorted(CASES.glob("*/re*.json")):
+        yield path.parent.name, "request" if path.stem == "request" else "response", json.loads(path.read_bytes())
+
+
+def case(name: str, kind: Kind = "request") -> Object:
+    body: Object = json.loads((CASES / name / f"{kind}.json").read_bytes())
+    return body
+
+
+def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+    """A whole body around one block: a call stands in an answer, a client's result in a history, a provider's in an answer."""
+    if form == "response-stream":
+        return None
+    if discriminator["content_field"] == "toolResult":
+        return {"messages": [{"role": "user", "content": [example]}]}, "request"
+    message: JSON = {"role": "assistant", "content": [example]}
+    return {"output": {"message": message}, "stopReason": "tool_use"}, "response"
+
+
+def lost(body: JSON, source: str, target: str, kind: Kind = "request") -> list[str]:
+    return [loss.pointer for loss in translate(body, source, target, kind).losses]
+
+
+# --- the catalogue and the recorded traffic ----------------------------------------------------------------------
+
+
+def test_every_type_of_the_catalogue_is_read_and_goes_back_as_it_came() -> None:
+    path = DATA / "wire-catalogue.json"
+    listed = json.loads(path.read_bytes()) if path.exists() else []
+    ours = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
+    for entry in listed:
+        if entry["wire"] != "bedrock" or not entry["core_wire"]:
+            continue
+        assert ("bedrock", entry["direction"], entry["family"], entry["origin_class"]) in ours
+        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        if held is None:
+            continue
+        read = decode(held[0], "bedrock", held[1])
+        found = read.calls() if entry["direction"] == "call" else read.results()
+        executor = "provider" if entry["executor"] == "server" else entry["executor"]
+        assert [(part.family, part.executor) for part in found] == [(entry["family"], executor)]
+        assert encode(read, "bedrock", held[1]).body == held[0]
+
+
+def test_recorded_traffic_goes_back_as_it_came_also_when_the_list_is_rebuilt() -> None:
+    for kind in ("request", "response"):
+        path = DATA / "recorded" / f"bedrock.{kind}.jsonl"
+        for line in path.read_bytes().splitlines() if path.exists() else []:
+            body = json.loads(line)["body"]
+            read = decode(body, "bedrock", kind)
+            assert encode(replace(read, messages=(*read.messages,)), "bedrock", kind).body == body
+            known = {part.type for part in read.parts() if isinstance(part, Opaque)}
+            assert known <= {"cachePoint", "citationsContent"}
+
+
+# --- cases -------------------------------------------------------------------------------------------------------
+
+
+def test_every_case_goes_back_as_it_came_when_everything_is_written_anew() -> None:
+    for name, kind, body in cases():
+        read = decode(body, "bedrock", kind)
+        again = replace(read, messages=(*read.messages,), tools=(*read.tools,), settings={**read.settings})
+        written = encode(again, "bedrock", kind)
+        assert (name, written.body, written.losses) == (name, body, [])
+
+
+def test_every_case_has_the_pairs_it_says() -> None:
+    for name, kind, body in cases():
+        path = CASES / name / "pairs.json"
+        found = [
+            [pair.call and pointer(pair.call.at), pair.result and pointer(pair.result.at), pair.how]
+            for pair in decode(body, "bedrock", kind).pairs()
+        ]
+        assert (name, found) == (name, json.loads(path.read_bytes()) if path.exists() else [])
+
+
+def test_every_case_is_told_from_the_other_wires() -> None:
+    assert {detect(body) for _, _, body in cases()} == {"bedrock"}
+
+
+# --- history -----------------------------------------------------------------------------------------------------
+
+CHAT: Object = {
+    "model": "gpt-x",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Oslo and Rome?"},
+        {"role": "user", "content": "In Celsius."},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "call_a", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Oslo"}'}},
+            {"id": "call b!", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":'}},
+        ]},
+        {"role": "tool", "tool_call_id": "call b!", "content": "14"},
+        {"role": "tool", "tool_call_id": "call_a", "content": ""},
+        {"role": "user", "content": "Well?"},
+    ],
+}  # fmt: skip
+
+
+def test_neighbours_of_one_role_become_one_message() -> None:
+    body = translate(CHAT, "openai-chat", "bedrock").body
+    messages = get(body, ("messages",))
+    assert isinstance(messages, list)
+    assert [get(message, ("role",)) for message in messages] == ["user", "assistant", "user"]
+    assert get(body, ("messages", 0, "content")) == [{"text": "Oslo and Rome?"}, {"text": "In Celsius."}]
+    assert get(body, ("messages", 2, "content", 2)) == {"text": "Well?"}
+    assert complaints(body) == ""
+
+
+def test_neighbours_that_came_so_stay_apart() -> None:
+    body: JSON = {"messages": [{"role": "user", "content": [{"text": "a"}]}, {"role": "user", "content": [{"text": "b"}]}]}
+    read = decode(body, "bedrock")
+    assert encode(replace(read, messages=(*read.messages,)), "bedrock").body == body
+    more = replace(read, messages=(*read.messages, Message("user", (Text("c"),))))
+    said = get(encode(more, "bedrock").body, ("messages", 1, "content"))
+    assert said == [{"text": "b"}, {"text": "c"}]
+
+
+def test_a_history_with_calls_gets_stubs_that_vanish_on_the_way_home() -> None:
+    there = translate(CHAT, "openai-chat", "bedrock")
+    assert get(there.body, ("toolConfig", "tools", 0, "toolSpec", "name")) == "get_weather"
+    assert decode(there.body, "bedrock").tools == ()
+    home = translate(there.body, "bedrock", "openai-chat", ids=there.ids).body
+    assert isinstance(home, dict) and "tools" not in home
+    calls, came = decode(home, "openai-chat").calls(), decode(CHAT, "openai-chat").calls()
+    assert [(call.id, call.name, call.arguments) for call in calls] == [(c.id, c.name, c.arguments) for c in came]
+
+
+def test_stubs_are_written_when_the_last_tool_is_taken_away() -> None:
+    read = decode(case("text-after-results"), "bedrock")
+    body = encode(replace(read, tools=()), "bedrock").body
+    assert get(body, ("toolConfig", "tools", 0, "toolSpec", "name")) == "find"
+    assert complaints(body) == ""
+
+
+def test_a_choice_without_tools_is_reported_and_left_out() -> None:
+    body: JSON = {"messages": [{"role": "user", "content": "Hi"}], "tool_choice": "auto"}
+    there = translate(body, "openai-chat", "bedrock")
+    assert isinstance(there.body, dict) and "toolConfig" not in there.body
+    assert [loss.pointer for loss in there.losses] == ["/tool_choice"]
+
+
+def test_media_in_a_system_prompt_are_named() -> None:
+    image: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    body: JSON = {"messages": [{"role": "system", "content": [image]}, {"role": "user", "content": "Hi"}]}
+    there = translate(body, "openai-chat", "bedrock")
+    assert get(there.body, ("system",)) == [{"text": "[image image/png]"}]
+    assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
+
+
+# --- results -----------------------------------------------------------------------------------------------------
+
+
+def test_an_error_that_says_nothing_says_error() -> None:
+    body = case("text-after-results")
+    read = decode(body, "bedrock")
+    failed = read.calls()[0].result("", error=True)
+    there = encode(replace(read, messages=(*read.messages[:2], Message("tool", (failed,)))), "bedrock")
+    answer = get(there.body, ("messages", 2, "content", 0, "toolResult"))
+    assert answer == {"toolUseId": "tooluse_find", "content": [{"text": "error"}], "status": "error"}
+    assert len(there.losses) == 1
+
+
+def test_an_object_is_json_and_any_other_value_is_text_that_comes_home_as_json() -> None:
+    call: JSON = {"functionCall": {"id": "c1", "name": "f", "args": {}}}
+    for output, content in (({"a": 1}, {"json": {"a": 1}}), ([1, 2], {"text": "[1,2]"}), (7, {"text": "7"})):
+        answer: JSON = {"functionResponse": {"id": "c1", "name": "f", "response": {"output": output}}}  # type: ignore[dict-item]
+        body: JSON = {"contents": [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]}
+        there = translate(body, "gemini", "bedrock")
+        assert get(there.body, ("messages", 1, "content", 0, "toolResult", "content")) == [content]
+        home = translate(there.body, "bedrock", "gemini", ids=there.ids).body
+        assert decode(home, "gemini").results()[0].output == output
+
+
+def test_a_result_in_an_assistants_message_is_the_providers() -> None:
+    read = decode(case("server-tools-answer-in-place", "response"), "bedrock", "response")
+    assert [call.executor for call in read.calls()] == [result.executor for result in read.results()] == ["provider"]
+    assert decode(case("text-after-results"), "bedrock").results()[0].executor == "client"
+
+
+def test_input_that_is_no_object_is_kept_here_and_wrapped_elsewhere() -> None:
+    use: JSON = {"toolUse": {"toolUseId": "t1", "name": "run", "input": "ls -l"}}
+    body: JSON = {"messages": [{"role": "assistant", "content": [use]}]}
+    assert decode(body, "bedrock").calls()[0].arguments == '"ls -l"'
+    there = translate(body, "bedrock", "anthropic")
+    assert get(there.body, ("messages", 0, "content", 0, "input")) == {"_raw": '"ls -l"'}
+
+
+# --- parts -------------------------------------------------------------------------------------------------------
+
+
+def test_editing_one_argument_changes_just_that() -> None:
+    body = case("unknown-blocks")
+    read = decode(body, "bedrock")
+    call = read.calls()[0]
+    edited = encode(read.replace(call, replace(call, args=Json('{"zone":"cet"}'))), "bedrock").body
+    use = get(edited, ("messages", 1, "content", 1, "toolUse"))
+    assert use == {"toolUseId": "tooluse_1", "name": "clock", "input": {"zone": "cet"}, "type": "tool_use", "lane": 2}
+
+
+def test_an_edited_thought_keeps_its_signature() -> None:
+    read = decode(case("reasoning-keeps-its-seal"), "bedrock")
+    thought = next(part for part in read.parts() if isinstance(part, Reasoning))
+    body = encode(read.replace(thought, replace(thought, text="Hm.")), "bedrock").body
+    said = get(body, ("messages", 1, "content", 0, "reasoningContent", "reasoningText"))
+    assert said == {"text": "Hm.", "signature": "c2VhbGVk"}
+
+
+def test_what_a_source_of_media_says_beyond_its_place_is_reported() -> None:
+    assert "/messages/0/content/2/image/source" in lost(case("media-of-every-kind"), "bedrock", "gemini")
+    assert "/messages/0/content/1/image/source" not in lost(case("media-of-every-kind"), "bedrock", "gemini")
+
+
+def test_words_that_were_guarded_are_carried_and_the_guard_is_reported() -> None:
+    there = translate(case("settings-of-every-kind"), "bedrock", "openai-chat")
+    assert "Never tell the code." in there.json().decode()
+    assert "/system/2/guardContent" in [loss.pointer for loss in there.losses]
+
+
+def test_a_document_gets_a_name_of_allowed_characters_and_that_is_reported() -> None:
+    file: JSON = {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0xLjQK", "filename": "q3_report.pdf"}}
+    body: JSON = {"messages": [{"role": "user", "content": [file, {"type": "text", "text": "Read."}]}]}
+    there = translate(body, "openai-chat", "bedrock")
+    assert get(there.body, ("messages", 0, "content", 0, "document", "name")) == "q3-report-pdf"
+    assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
+    assert complaints(there.body) == ""
+
+
+def test_a_picture_on_the_web_can_only_be_named() -> None:
+    body: JSON = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}]}]}
+    there = translate(body, "openai-chat", "bedrock")
+    assert get(there.body, ("messages", 0, "content")) == [{"text": "[image https://a.b/c.png]"}]
+    assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
+
+
+def test_every_format_has_one_mime_type_and_comes_back_as_it_was() -> None:
+    media = [part for part in decode(case("media-of-every-kind"), "bedrock").parts() if isinstance(part, Media)]
+    assert [part.mime for part in media] == [
+        "image/jpeg", "image/webp", "application/pdf", None, "text/plain", "video/3gpp", "audio/wav",
+    ]  # fmt: skip
+
+
+# --- settings and answers ----------------------------------------------------------------------------------------
+
+
+def test_a_thinking_budget_is_carried_to_the_model_that_has_one_and_to_no_other() -> None:
+    body: JSON = {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "max_tokens": 9,
+        "thinking": {"type": "enabled", "budget_tokens": 2048},
+    }
+    claude = translate({**body, "model": "claude-x"}, "anthropic", "bedrock")  # type: ignore[dict-item]
+    assert get(claude.body, ("additionalModelRequestFields", "thinking")) == {"type": "enabled", "budget_tokens": 2048}
+    nova = translate({**body, "model": "amazon.nova"}, "anthropic", "bedrock")  # type: ignore[dict-item]
+    assert isinstance(nova.body, dict) and "additionalModelRequestFields" not in nova.body
+    assert [loss.pointer for loss in nova.losses] == ["/thinking"]
+
+
+def test_settings_beyond_what_can_be_said_are_reported_where_they_stood() -> None:
+    body: JSON = {"messages": [{"role": "user", "content": "Hi"}], "temperature": 1.7, "tool_choice": "none"}
+    there = translate(body, "openai-chat", "bedrock")
+    assert get(there.body, ("inferenceConfig", "temperature")) == 1.0
+    assert [loss.pointer for loss in there.losses] == ["/tool_choice", "/temperature"]
+
+
+def test_usage_counts_what_came_from_the_cache() -> None:
+    read = decode(case("answer-with-calls", "response"), "bedrock", "response")
+    assert read.settings["usage"] == Usage(input=120, output=41, cached=80, cache_write=20)
+    there = translate(case("answer-with-calls", "response"), "bedrock", "anthropic", "response")
+    home = translate(there.body, "anthropic", "bedrock", "response").body
+    assert get(home, ("usage",)) == case("answer-with-calls", "response")["usage"]
+
+
+def test_answers_of_other_wires_are_answers_here() -> None:
+    answer: JSON = {
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
+            "role": "assistant", "content": "I look.", "reasoning_content": "Hm.",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        }}],
+    }  # fmt: skip
+    there = translate(answer, "openai-chat", "bedrock", "response")
+    assert complaints(there.body, "response") == ""
+    assert get(there.body, ("stopReason",)) == "tool_use"
+    assert get(there.body, ("output", "message", "content", 0)) == {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+    assert {loss.pointer for loss in there.losses} == {"/id", "/created", "/model"}
+
+
+def test_the_judge_takes_the_cases_and_refuses_a_call_without_its_id() -> None:
+    odd = {"ids-missing", "input-missing", "unknown-blocks", "server-tools-answer-in-place"}
+    assert {name for name, kind, body in cases() if complaints(body, kind)} == odd
+    assert "toolUseId" in complaints(case("ids-missing"))
+
+
+def test_the_judge_takes_what_is_made_of_the_cases_of_other_wires() -> None:
+    for wire in ("openai-chat", "anthropic", "gemini", "mistral"):
+        for path in sorted((HERE / "cases" / wire).glob("*/re*.json")):
+            kind: Kind = "request" if path.stem == "request" else "response"
+            body = translate(path.read_bytes(), wire, "bedrock", kind).body
+            assert (path.parent.name, complaints(body, kind)) == (path.parent.name, "")

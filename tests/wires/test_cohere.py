@@ -1,0 +1,232 @@
+"""What is peculiar to Cohere Chat v2: the plan, documents as results, one strictness for all tools, citations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cases import Case, load, recorded
+from cohere.types import (
+    AssistantChatMessageV2,
+    JsonObjectResponseFormatV2,
+    SystemChatMessageV2,
+    Thinking,
+    ToolChatMessageV2,
+    ToolV2,
+    UserChatMessageV2,
+)  # fmt: skip
+from cohere.v2.types import V2ChatResponse
+from msgspec.structs import replace
+from pydantic import BaseModel
+
+from toolwire import Call, Conversation, Media, Message, Reasoning, Result, Text, catalogue, decode, detect, encode, translate
+from toolwire._json import JSON, Json, Object, get
+from toolwire.model import Choice, Kind, Usage
+
+CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
+_ROLES: dict[str, type[BaseModel]] = {
+    "user": UserChatMessageV2, "assistant": AssistantChatMessageV2, "system": SystemChatMessageV2, "tool": ToolChatMessageV2,
+}  # fmt: skip
+_FIELDS = frozenset(
+    "model messages tools strict_tools documents citation_options response_format safety_mode max_tokens stop_sequences "
+    "temperature seed frequency_penalty presence_penalty k p logprobs tool_choice thinking priority stream".split()
+)
+
+
+def judge(body: JSON, kind: Kind) -> None:
+    """The official types, made to validate: on their own they take anything."""
+    assert isinstance(body, dict)
+    if kind == "response":
+        V2ChatResponse.model_validate(body)
+        assert isinstance(body["message"], dict)
+        assert isinstance(body["message"].get("content", []), list)
+        return
+    assert body.keys() <= _FIELDS, f"unknown fields: {sorted(body.keys() - _FIELDS)}"
+    assert body.get("tool_choice") in (None, "REQUIRED", "NONE")
+    messages, tools = body["messages"], body.get("tools", [])
+    assert isinstance(messages, list)
+    assert isinstance(tools, list)
+    for message in messages:
+        assert isinstance(message, dict)
+        _ROLES[str(message["role"])].model_validate(message)
+    for tool in tools:
+        ToolV2.model_validate(tool)
+    if "response_format" in body:
+        JsonObjectResponseFormatV2.model_validate(body["response_format"])
+    if "thinking" in body:
+        Thinking.model_validate(body["thinking"])
+
+
+def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+    """An example of the catalogue in a whole body."""
+    if form == "response-stream":
+        return None
+    call: JSON = {"id": "get_weather_001", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+    if discriminator.get("role") == "tool":
+        return {"messages": [{"role": "assistant", "tool_calls": [call]}, example]}, "request"
+    if form == "request":
+        return {"messages": [{"role": "assistant", "tool_calls": [example]}]}, "request"
+    return {"id": "1", "finish_reason": "TOOL_CALL", "message": {"role": "assistant", "tool_calls": [example]}}, "response"
+
+
+def read(name: str) -> Conversation:
+    case = next(case for case in load("cohere") if case.name == name)
+    return decode(case.body, "cohere", case.kind)
+
+
+def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> None:
+    entries = json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else []
+    known = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
+    for entry in (one for one in entries if one["wire"] == "cohere" and one["core_wire"]):
+        assert ("cohere", entry["direction"], entry["family"], entry["origin_class"]) in known
+        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        assert held is not None
+        conversation = decode(held[0], "cohere", held[1])
+        found = conversation.calls() if entry["direction"] == "call" else conversation.results()
+        assert [(part.family, part.executor) for part in found] == [(entry["family"], entry["executor"])]
+        assert encode(conversation, "cohere", held[1]).body == held[0]
+
+
+@pytest.mark.parametrize("case", load("cohere") + recorded("cohere"), ids=str)
+def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_broken_on_purpose(case: Case) -> None:
+    broken = {"missing-and-empty-ids", "unknown-blocks-and-fields"}
+    if case.name not in broken:
+        judge(case.body, case.kind)
+
+
+@pytest.mark.parametrize("source", ["openai-chat", "anthropic", "gemini"])
+def test_what_other_wires_say_becomes_a_body_the_official_types_accept(source: str) -> None:
+    for case in load(source):
+        judge(translate(case.body, source, "cohere", case.kind).body, case.kind)
+
+
+def test_the_plan_is_reasoning_before_the_calls_and_goes_back_as_the_plan() -> None:
+    conversation = read("parallel-calls-with-a-plan")
+    plan = conversation.messages[2].parts[0]
+    assert plan == Reasoning("I will look up both cities.")
+    edited = encode(conversation.replace(plan, replace(plan, text="Both.")), "cohere").body
+    assert edited["messages"][2]["tool_plan"] == "Both."  # type: ignore[index,call-overload]
+
+
+def test_reasoning_of_another_wire_is_a_plan_beside_calls_and_a_thinking_block_without() -> None:
+    call = Call("c1", "look", Json("{}"))
+    thought = Reasoning("Because.")
+    conversation = Conversation((Message("assistant", (thought, call)), Message("assistant", (thought, Text("So.")))))
+    body = encode(conversation, "cohere").body
+    assert isinstance(body, dict)
+    assert body["messages"] == [
+        {"role": "assistant", "tool_plan": "Because.", "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Because."}, {"type": "text", "text": "So."}]},
+    ]  # fmt: skip
+    assert decode(body, "cohere") == conversation
+
+
+def test_a_bare_document_is_a_json_result_and_several_are_documents() -> None:
+    outputs = [result.output for result in read("documents-are-results").results()]
+    assert outputs[0] == {"celsius": 18, "wind": {"kmh": 12.5}}
+    assert outputs[1] == (
+        Media("file", "application/json", text='{"title":"Oslo","snippet":"9 C"}', name="b:0"),
+        Media("file", "text/plain", text="It rains.", name="b:1"),
+    )
+    assert outputs[5] == (Media("file", "text/plain", text="A text alone."),)
+
+
+@pytest.mark.parametrize("output", [{"a": 1}, {"text": "x"}, {"text": 1}, [1, 2], "plain", '{"a": 1}', True, 0])
+def test_every_json_result_comes_home_through_this_wire(output: JSON) -> None:
+    call = Call("c1", "look", Json("{}"))
+    start = encode(Conversation((Message("assistant", (call,)), Message("tool", (call.result(output),)))), "gemini")
+    there = translate(start.body, "gemini", "cohere")
+    judge(there.body, "request")
+    back = translate(there.body, "cohere", "gemini", ids=there.ids)
+    assert decode(back.body, "gemini").results()[0].output == output
+
+
+def test_a_picture_in_a_result_follows_in_a_user_message_and_is_reported() -> None:
+    call = Call("c1", "draw", Json("{}"))
+    drawn = call.result((Text("Here."), Media("image", "image/png", "QUJD")))
+    encoded = encode(Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "cohere")
+    judge(encoded.body, "request")
+    picture: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    said: JSON = [{"type": "text", "text": "From tool call c1:"}, picture]
+    assert get(encoded.body, ("messages", -1)) == {"role": "user", "content": said}
+    assert len(encoded.losses) == 1
+
+
+def test_an_error_flag_is_reported_and_comes_home() -> None:
+    call = Call("c1", "look", Json("{}"))
+    start = encode(
+        Conversation((Message("assistant", (call,)), Message("tool", (call.result({"no": 1}, error=True),)))), "gemini"
+    )
+    there = translate(start.body, "gemini", "cohere")
+    assert [loss.reason for loss in there.losses] == ["a tool message has no error flag; its text is kept"]
+    home = translate(there.body, "cohere", "gemini", ids=there.ids)
+    assert decode(home.body, "gemini").results()[0].error
+
+
+def test_strict_tools_holds_for_every_tool_and_is_written_only_if_all_agree() -> None:
+    conversation = read("settings-and-strict-tools")
+    assert [tool.strict for tool in conversation.tools] == [True, True]
+    fewer = encode(replace(conversation, tools=conversation.tools[:1]), "cohere").body
+    assert fewer["strict_tools"] is True  # type: ignore[index,call-overload]
+    first, second = conversation.tools
+    mixed = encode(replace(conversation, tools=(first, replace(second, strict=None))), "cohere")
+    assert "strict_tools" not in mixed.body  # type: ignore[operator]
+    assert [loss.pointer for loss in mixed.losses] == ["/tools/0"]
+    none = encode(replace(conversation, tools=()), "cohere").body
+    assert "tools" not in none  # type: ignore[operator]
+    assert "strict_tools" not in none  # type: ignore[operator]
+
+
+def test_a_choice_of_one_tool_becomes_any_and_auto_is_said_by_silence_both_reported() -> None:
+    user = Message("user", (Text("Hi"),))
+    named = encode(Conversation((user,), settings={"choice": Choice("required", ("look",))}), "cohere")
+    assert named.body == {"tool_choice": "REQUIRED", "messages": [{"role": "user", "content": "Hi"}]}
+    auto = encode(Conversation((user,), settings={"choice": Choice("auto")}), "cohere")
+    assert "tool_choice" not in auto.body  # type: ignore[operator]
+    assert [len(encoded.losses) for encoded in (named, auto)] == [1, 1]
+
+
+def test_citations_are_a_loss_for_every_other_wire() -> None:
+    case = next(case for case in load("cohere") if case.name == "citations-point-at-results")
+    for target in ("openai-chat", "anthropic", "gemini"):
+        losses = translate(case.body, "cohere", target).losses
+        assert "/messages/3/citations" in [loss.pointer for loss in losses]
+
+
+def test_counts_may_be_written_as_fractions() -> None:
+    assert read("answer-with-calls").settings["usage"] == Usage(913, 83, 800)
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"), [("COMPLETE", "stop"), ("TOOL_CALL", "tool"), ("ERROR", "ERROR"), ("TIMEOUT", "TIMEOUT")]
+)
+def test_a_reason_without_a_neutral_word_keeps_its_own(reason: str, stop: str) -> None:
+    body: Object = {
+        "id": "1",
+        "finish_reason": reason,
+        "message": {"role": "assistant", "content": [{"type": "text", "text": "a"}]},
+    }
+    conversation = decode(body, "cohere", "response")
+    assert conversation.messages[0].stop == stop
+    assert encode(replace(conversation, settings=dict(conversation.settings)), "cohere", "response").body == body
+
+
+@pytest.mark.parametrize("case", load("cohere"), ids=str)
+def test_detect_names_this_wire_or_says_nothing_wrong(case: Case) -> None:
+    vague = {"missing-and-empty-ids", "odd-arguments", "open-and-stray", "pictures", "thinking-in-the-content", "format-object",
+             "unknown-blocks-and-fields"}  # fmt: skip
+    if case.name not in vague:
+        assert detect(case.body) == "cohere"
+
+
+def test_a_result_added_to_a_history_leaves_the_rest_to_the_letter() -> None:
+    case = next(case for case in load("cohere") if case.name == "open-and-stray")
+    conversation = decode(case.body, "cohere")
+    answer = Message("tool", (conversation.calls()[0].result("18 C"),))
+    body = encode(replace(conversation, messages=(*conversation.messages, answer)), "cohere").body
+    assert isinstance(body, dict)
+    assert isinstance(case.body, dict)
+    assert body["messages"] == [*case.body["messages"], {"role": "tool", "tool_call_id": "a", "content": "18 C"}]  # type: ignore[misc]
+    assert isinstance(decode(body, "cohere").pairs()[0].result, Result)

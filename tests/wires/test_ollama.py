@@ -1,0 +1,209 @@
+"""What is peculiar to Ollama's own chat: ids that may be missing, pictures beside the text, one word for every good end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cases import Case, load, recorded
+from msgspec.structs import replace
+from ollama import ChatResponse, Image
+from ollama._types import ChatRequest
+from ollama._types import Message as OllamaMessage
+
+from toolwire import Call, Conversation, Media, Message, Reasoning, Text, catalogue, decode, detect, encode, translate
+from toolwire._json import JSON, Json
+from toolwire.identity import is_minted
+from toolwire.model import Format, Kind, Usage
+
+CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
+_MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"})
+"""The fields of the server's own type; the Python types do not know the last one and take any."""
+
+
+def judge(body: JSON, kind: Kind) -> None:
+    """The official types, and the server's field names, which they do not insist on."""
+    assert isinstance(body, dict)
+    messages = body["messages"] if kind == "request" else [body["message"]]
+    assert isinstance(messages, list)
+    shown = [_shown(message) for message in messages]
+    if kind == "response":
+        ChatResponse.model_validate({**body, "message": shown[0]})
+    else:
+        ChatRequest.model_validate({"model": "any", **body, "messages": shown})
+    for message in shown:
+        OllamaMessage.model_validate(message)
+
+
+def _shown(message: JSON) -> dict[str, object]:
+    """A message as the Python types hold it: a picture is an object that prints as its base64."""
+    assert isinstance(message, dict)
+    assert message.keys() <= _MESSAGE, f"unknown fields: {sorted(message.keys() - _MESSAGE)}"
+    images = message.get("images", [])
+    assert isinstance(images, list)
+    held = [Image.model_validate({"value": image}) for image in images]
+    assert [image.model_dump() for image in held] == images
+    return {**message, **({"images": held} if held else {})}
+
+
+def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+    """An example of the catalogue in a whole body."""
+    if form == "response-stream":
+        return None
+    call: JSON = {"function": {"name": "get_weather", "arguments": {}}}
+    if discriminator.get("role") == "tool":
+        return {"model": "any", "messages": [{"role": "assistant", "tool_calls": [call]}, example]}, "request"
+    said: JSON = {"role": "assistant", "content": "", "tool_calls": [example]}
+    if form == "request":
+        return {"model": "any", "messages": [said]}, "request"
+    return {
+        "model": "any",
+        "created_at": "2025-07-07T20:22:19Z",
+        "message": said,
+        "done": True,
+        "done_reason": "stop",
+    }, "response"
+
+
+def case_of(name: str) -> Case:
+    return next(case for case in load("ollama") if case.name == name)
+
+
+def read(name: str) -> Conversation:
+    case = case_of(name)
+    return decode(case.body, "ollama", case.kind)
+
+
+def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> None:
+    entries = json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else []
+    known = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
+    for entry in (one for one in entries if one["wire"] == "ollama" and one["core_wire"]):
+        assert ("ollama", entry["direction"], entry["family"], entry["origin_class"]) in known
+        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        assert held is not None
+        conversation = decode(held[0], "ollama", held[1])
+        found = conversation.calls() if entry["direction"] == "call" else conversation.results()
+        assert [(part.family, part.executor) for part in found] == [(entry["family"], entry["executor"])]
+        assert encode(conversation, "ollama", held[1]).body == held[0]
+
+
+@pytest.mark.parametrize("case", load("ollama") + recorded("ollama"), ids=str)
+def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_broken_on_purpose(case: Case) -> None:
+    broken = {"odd-arguments", "unknown-roles-and-fields", "results-in-every-form"}
+    if case.name not in broken:
+        judge(case.body, case.kind)
+
+
+@pytest.mark.parametrize("source", ["openai-chat", "anthropic", "gemini", "cohere"])
+def test_what_other_wires_say_becomes_a_body_the_official_types_accept(source: str) -> None:
+    for case in load(source):
+        judge(translate(case.body, source, "ollama", case.kind).body, case.kind)
+
+
+def test_a_minted_id_is_never_written_and_a_real_one_always_is() -> None:
+    case = case_of("parallel-calls-by-order")
+    conversation = decode(case.body, "ollama")
+    assert all(is_minted(call.id) and call.origin == "minted" for call in conversation.calls())
+    over = translate(case.body, "ollama", "openai-chat")
+    assert b"tw-" in over.json()
+    home = translate(over.body, "openai-chat", "ollama", ids=over.ids)
+    assert b"tw-" not in home.json()
+    assert [call.id for call in decode(home.body, "ollama").calls()] == [call.id for call in conversation.calls()]
+    real = translate(case_of("parallel-calls-by-id").body, "ollama", "anthropic")
+    assert b'"id":"call_2k7ryu9k"' in translate(real.body, "anthropic", "ollama").json()
+
+
+def test_two_answers_of_one_model_never_share_a_minted_id() -> None:
+    body = case_of("answer-without-ids").body
+    assert isinstance(body, dict)
+    later = {**body, "created_at": "2026-08-07T06:08:12Z"}
+    ids = [call.id for one in (body, later) for call in decode(one, "ollama", "response").calls()]
+    assert len(set(ids)) == 4
+    assert [call.id for call in decode(later, "ollama", "response").calls()] == ids[2:]
+
+
+def test_every_result_bears_its_tools_name_and_the_order_of_the_calls() -> None:
+    one, two = Call("c1", "look", Json("{}")), Call("c2", "time", Json("{}"))
+    answers = Message("tool", (replace(two.result("12:00"), name=None), one.result("18 C")))
+    body = encode(Conversation((Message("assistant", (one, two)), answers)), "ollama").body
+    assert body["messages"][1:] == [  # type: ignore[index,call-overload]
+        {"role": "tool", "content": "18 C", "tool_name": "look", "tool_call_id": "c1"},
+        {"role": "tool", "content": "12:00", "tool_name": "time", "tool_call_id": "c2"},
+    ]
+
+
+def test_of_two_equal_calls_with_one_answer_nobody_knows_which_and_nothing_is_guessed() -> None:
+    assert [pair.how for pair in read("twins-of-which-one-is-open").pairs()] == [None, None, None]
+
+
+def test_an_answer_with_calls_stopped_for_them_though_the_wire_says_stop() -> None:
+    assert [message.stop for message in read("answer-with-calls").messages] == ["tool"]
+    assert [message.stop for message in read("answer-in-words").messages] == ["stop"]
+    made = Conversation((Message("assistant", (Call("c1", "look", Json("{}")),), "tool"),), kind="response")
+    encoded = encode(made, "ollama", "response")
+    assert (encoded.body["done_reason"], encoded.losses) == ("stop", [])  # type: ignore[index,call-overload]
+
+
+def test_pictures_are_bare_base64_and_tell_their_type_by_how_they_begin() -> None:
+    first = read("pictures-stand-apart").messages[0].parts
+    assert [(part.kind, part.mime) for part in first if isinstance(part, Media)] == [
+        ("image", "image/png"),
+        ("image", "image/gif"),
+    ]
+    assert isinstance(first[0], Text)
+
+
+def test_a_picture_by_url_is_told_in_words_and_reported() -> None:
+    user = Message("user", (Text("What?"), Media("image", url="https://example.com/cat.jpg")))
+    encoded = encode(Conversation((user,)), "ollama")
+    assert encoded.body["messages"] == [{"role": "user", "content": "What?\n[image https://example.com/cat.jpg]"}]  # type: ignore[index,call-overload]
+    assert len(encoded.losses) == 1
+
+
+def test_base64_of_urls_is_sent_in_the_standard_alphabet() -> None:
+    encoded = encode(Conversation((Message("user", (Media("image", "image/jpeg", "_9j_4A=="),)),)), "ollama")
+    assert encoded.body["messages"][0]["images"] == ["/9j/4A=="]  # type: ignore[index,call-overload]
+
+
+def test_a_tool_may_answer_with_a_picture() -> None:
+    call = Call("c1", "draw", Json("{}"))
+    drawn = call.result((Text("Here."), Media("image", "image/png", "iVBORw0KGgo=")))
+    encoded = encode(Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "ollama")
+    assert encoded.losses == []
+    assert decode(encoded.body, "ollama").results()[0].output == drawn.output
+
+
+def test_thinking_is_reasoning_in_a_history_too() -> None:
+    conversation = read("thinking")
+    assert conversation.messages[1].parts == (Reasoning("He wants more."), Text("Say more."))
+    written = encode(Conversation(tuple(replace(m, raw=None, wire="") for m in conversation.messages)), "ollama").body
+    assert written["messages"][1] == {"role": "assistant", "content": "Say more.", "thinking": "He wants more."}  # type: ignore[index,call-overload]
+
+
+def test_a_request_of_another_wire_asks_for_one_answer_where_silence_would_mean_a_stream() -> None:
+    body = translate({"messages": [{"role": "user", "content": "Hi"}]}, "openai-chat", "ollama").body
+    assert body == {"stream": False, "messages": [{"role": "user", "content": "Hi"}]}
+
+
+def test_usage_is_two_counts_and_time_is_written_out() -> None:
+    settings = read("answer-with-calls").settings
+    assert settings["usage"] == Usage(310, 145)
+    assert settings["created"] == 1786082891
+    made = Conversation(
+        (Message("assistant", (Text("a"),), "stop"),), (), {"created": 1786082891, "usage": Usage(3, 4)}, kind="response"
+    )
+    body = encode(made, "ollama", "response").body
+    assert isinstance(body, dict)
+    assert (body["created_at"], body["prompt_eval_count"], body["eval_count"]) == ("2026-08-07T06:08:11Z", 3, 4)
+
+
+def test_a_format_is_a_word_or_a_schema() -> None:
+    assert read("format-object").settings["format"] == Format()
+    assert read("format-schema").settings["format"] == Format({"type": "object", "properties": {"a": {"type": "integer"}}})
+
+
+@pytest.mark.parametrize("case", load("ollama"), ids=str)
+def test_detect_names_this_wire_where_it_has_its_marks(case: Case) -> None:
+    if case.name != "format-object":  # a plain chat but for one word
+        assert detect(case.body) == "ollama"

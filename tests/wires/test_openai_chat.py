@@ -1,0 +1,181 @@
+"""What is peculiar to OpenAI Chat Completions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toolwire import Call, Loss, Media, Result, Text, catalogue, decode, encode, translate
+from toolwire._json import JSON
+from toolwire.model import Kind
+
+NAME = "openai-chat"
+CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
+ENTRIES = [
+    entry
+    for entry in (json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else [])
+    if entry["wire"] == NAME and entry["core_wire"] and entry["form"] != "response-stream"
+]
+
+
+def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+    """A whole body around a minimal example of a type; None for a streamed one."""
+    if form == "response-stream":
+        return None
+    if "role" in discriminator:
+        return {"messages": [example]}, "request"
+    field = "tool_calls" if "tool_calls" in discriminator["path"] else "function_call"
+    message: JSON = {"role": "assistant", "content": None, field: [example] if field == "tool_calls" else example}
+    if form == "request":
+        return {"messages": [message]}, "request"
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}, "response"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
+def test_every_type_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
+    held = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
+    assert held is not None
+    body, kind = held
+    conversation = decode(body, NAME, kind)
+    (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
+    assert isinstance(part, Call if entry["direction"] == "call" else Result)
+    assert (part.family, part.executor) == (entry["family"], {"server": "provider"}.get(entry["executor"], entry["executor"]))
+    assert encode(conversation, NAME, kind).body == body
+    rows = {(row.direction, row.family, row.origin) for row in catalogue() if row.wire == NAME}
+    assert (entry["direction"], entry["family"], entry["origin_class"]) in rows
+
+
+def asked(*calls: JSON, **message: JSON) -> JSON:
+    return {"messages": [{"role": "assistant", "content": None, "tool_calls": list(calls), **message}]}
+
+
+def call(one: JSON, arguments: JSON, name: str = "f") -> JSON:
+    return {"id": one, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def only(body: JSON) -> Call:
+    (found,) = decode(body, NAME).calls()
+    return found
+
+
+def losses(body: JSON, source: str, kind: Kind = "request") -> list[Loss]:
+    return translate(body, source, NAME, kind).losses
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [("", {}), ("{}", {}), ('{ "a" : 1.50 }', {"a": 1.5}), ('{"a', None), ("[1]", [1]), ("null", None), ('"x"', "x")],
+)
+def test_arguments_are_kept_to_the_letter_and_parsed_on_demand(text: str, means: JSON) -> None:
+    found = only(asked(call("a", text)))
+    assert (found.arguments, found.input) == (text, means)
+
+
+def test_arguments_that_come_as_an_object_are_read_as_one() -> None:
+    assert only(asked(call("a", {"x": 1}))).input == {"x": 1}
+
+
+@pytest.mark.parametrize("one", [None, "", "  ", "null", True, 1.5, [], {}])
+def test_an_id_that_is_none_is_minted(one: JSON) -> None:
+    found = only(asked(call(one, "{}")))
+    assert found.origin == "minted"
+    assert found.id.startswith("tw-")
+
+
+def test_a_number_as_id_is_its_digits() -> None:
+    assert (only(asked(call(7, "{}"))).id, only(asked(call(7, "{}"))).origin) == ("7", "wire")
+
+
+def test_a_result_is_a_message_of_its_own_and_several_of_one_turn_follow_each_other() -> None:
+    body: JSON = {
+        "max_tokens": 1,
+        "messages": [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": x, "name": "f", "input": {}} for x in "ab"]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "b", "content": "b"},
+                {"type": "tool_result", "tool_use_id": "a", "content": "a"},
+                {"type": "text", "text": "go"},
+            ]},
+        ],
+    }  # fmt: skip
+    made = translate(body, "anthropic", NAME).body
+    assert isinstance(made, dict)
+    assert [(m["role"], m["content"]) for m in made["messages"]] == [  # type: ignore[index,union-attr,call-overload]
+        ("assistant", None),
+        ("tool", "b"),
+        ("tool", "a"),
+        ("user", "go"),
+    ]
+
+
+def test_media_of_a_result_follow_the_whole_batch_in_a_user_message_and_are_reported() -> None:
+    image: JSON = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    body: JSON = {
+        "max_tokens": 1,
+        "messages": [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": x, "name": "f", "input": {}} for x in "ab"]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": [image]},
+                {"type": "tool_result", "tool_use_id": "b", "content": "b"},
+            ]},
+        ],
+    }  # fmt: skip
+    made = decode(translate(body, "anthropic", NAME).body, NAME)
+    assert [message.role for message in made.messages] == ["assistant", "tool", "tool", "user"]
+    assert [type(part) for part in made.messages[-1].parts] == [Text, Media]
+    assert ("messages", 1, "content", 0, "content", 0) in [loss.path for loss in losses(body, "anthropic")]
+
+
+def test_a_result_that_is_an_error_keeps_its_text_and_the_flag_is_reported_lost() -> None:
+    body: JSON = {"max_tokens": 1, "messages": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": True}]},
+    ]}  # fmt: skip
+    assert [loss.path for loss in losses(body, "anthropic")] == [("messages", 1, "content", 0)]
+    assert decode(translate(body, "anthropic", NAME).body, NAME).results()[0].text == "no"
+
+
+def test_reasoning_is_shown_in_an_answer_and_has_no_place_in_a_history() -> None:
+    answer: JSON = {"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}], "role": "assistant"}
+    made = translate(answer, "anthropic", NAME, "response").body
+    assert made["choices"][0]["message"]["reasoning_content"] == "hm"  # type: ignore[index,call-overload]
+    history: JSON = {"max_tokens": 1, "messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}]}
+    assert [loss.path for loss in losses(history, "anthropic")] == [("messages", 0, "content", 0)]
+
+
+def test_a_custom_call_goes_over_a_wire_without_custom_calls_and_home() -> None:
+    body = asked({"id": "a", "type": "custom", "custom": {"name": "shell", "input": "ls | wc"}})
+    there = translate(body, NAME, "anthropic")
+    home = translate(there.body, "anthropic", NAME, ids=there.ids)
+    assert only(home.body).family == "custom"
+    assert only(home.body).arguments == "ls | wc"
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "auto",
+        "none",
+        "required",
+        {"type": "function", "function": {"name": "f"}},
+        {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
+            {"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "g"}},
+        ]}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_tool_choice_goes_over_gemini_and_home(choice: JSON) -> None:
+    body: JSON = {"messages": [{"role": "user", "content": "hi"}], "tool_choice": choice}
+    there = translate(body, NAME, "gemini")
+    back = translate(there.body, "gemini", NAME, ids=there.ids).body
+    assert isinstance(back, dict)
+    assert back["tool_choice"] == choice
+
+
+def test_every_candidate_of_an_answer_is_read_with_its_own_stop_reason() -> None:
+    reasons = ("stop", "length", "tool_calls", "content_filter", "new")
+    body: JSON = {"choices": [{"message": {"content": reason}, "finish_reason": reason} for reason in reasons]}
+    stops = [message.stop for message in decode(body, NAME, "response").messages]
+    assert stops == ["stop", "length", "tool", "filter", "new"]

@@ -1,0 +1,350 @@
+"""OpenAI Responses: what is peculiar to it. The laws hold for it as for every wire."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cases import CASES, Case
+from judges import Params
+from msgspec import UNSET
+from msgspec.structs import replace
+from openai.types.responses import Response
+from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+
+from toolwire import Call, Conversation, Media, Message, Opaque, Result, Text, catalogue, decode, detect, encode, translate
+from toolwire._json import JSON, Json
+from toolwire.model import Kind
+from toolwire.wires import wire
+
+NAME = "openai-responses"
+CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
+EITHER = {"server": {"provider"}, "client": {"client"}}
+REQUEST = Params(ResponseCreateParamsNonStreaming)
+
+
+def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+    """A minimal example in a whole body."""
+    if form == "response-stream":
+        return None
+    if form == "response":
+        return {"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": [example]}, "response"
+    return {"model": "m", "input": [{"role": "user", "content": "Go."}, example]}, "request"
+
+
+def entries(name: str) -> list[dict[str, object]]:
+    if not CATALOGUE.is_file():
+        return []
+    return [entry for entry in json.loads(CATALOGUE.read_text()) if entry["wire"] == name and entry["core_wire"]]
+
+
+def holds(entry: dict[str, object], name: str) -> None:
+    """The example is read as what the entry says, by a row that says the same, and goes back as it came."""
+    held = hold(entry["min_example"], entry["discriminator"], str(entry["form"]))  # type: ignore[arg-type]
+    if held is None:
+        return
+    body, kind = held
+    conversation = decode(body, name, kind)
+    parts = [part for part in conversation.parts() if isinstance(part, Call | Result)]
+    wanted = {"call": [Call], "output": [Result], "call+output": [Call, Result]}[str(entry["direction"])]
+    assert [type(part) for part in parts] == wanted
+    executor = str(entry["executor"])
+    assert {part.family for part in parts} == {entry["family"]}
+    assert {part.executor for part in parts} <= EITHER.get(executor, {"client", "provider"})
+    row = next(row for row in wire(name).rows if row is parts[0].row)
+    assert (row.direction, row.family, row.origin) == (entry["direction"], entry["family"], entry["origin_class"])
+    assert row.tell == entry["discriminator"]
+    found = {(one.wire, one.direction, one.family, one.origin) for one in catalogue()}
+    assert (name, entry["direction"], entry["family"], entry["origin_class"]) in found
+    assert encode(conversation, name, kind).body == body
+    anew = replace(conversation, messages=(*conversation.messages,), settings=dict(conversation.settings))
+    assert encode(anew, name, kind).body == body
+
+
+@pytest.mark.parametrize("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
+def test_every_type_of_the_catalogue_is_read_for_what_it_is(entry: dict[str, object]) -> None:
+    holds(entry, NAME)
+
+
+def request(*items: JSON, **more: JSON) -> dict[str, JSON]:
+    return {"model": "m", **more, "input": [{"role": "user", "content": "Go."}, *items]}
+
+
+def body_of(encoded: JSON) -> dict[str, JSON]:
+    assert isinstance(encoded, dict)
+    return encoded
+
+
+def items_of(encoded: JSON, key: str = "input") -> list[dict[str, JSON]]:
+    items = body_of(encoded)[key]
+    assert isinstance(items, list)
+    return [item for item in items if isinstance(item, dict)]
+
+
+# --- ids -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_call_id_is_the_id_and_the_item_id_stands_beside_it() -> None:
+    call = decode(
+        request({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}), NAME
+    ).calls()[0]
+    assert (call.id, call.origin, call.item) == ("call_1", "wire", "fc_1")
+
+
+def test_an_item_id_that_stands_in_goes_back_as_the_item_id() -> None:
+    body = request({"type": "function_call", "id": "fc_1", "call_id": None, "name": "f", "arguments": "{}"})
+    conversation = decode(body, NAME)
+    call = conversation.calls()[0]
+    assert (call.id, call.origin) == ("fc_1", "item")
+    written = encode(conversation.replace(call, replace(call, args=Json('{"a":1}'))), NAME)
+    assert items_of(written.body)[1] == {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": None,
+        "name": "f",
+        "arguments": '{"a":1}',
+    }
+    moved = encode(conversation.replace(call, replace(call, id="fc_2")), NAME)
+    assert items_of(moved.body)[1]["id"] == "fc_2"
+    assert items_of(moved.body)[1]["call_id"] is None
+
+
+def test_a_result_made_for_a_call_without_a_call_id_does_not_invent_one() -> None:
+    conversation = decode(request({"type": "function_call", "id": "fc_1", "name": "f", "arguments": "{}"}), NAME)
+    answer = Message("tool", (conversation.calls()[0].result("done"),))
+    written = encode(replace(conversation, messages=(*conversation.messages, answer)), NAME)
+    assert items_of(written.body)[2] == {"type": "function_call_output", "output": "done", "name": "f"}
+    assert [pair.how for pair in decode(written.json(), NAME).pairs()] == ["name"]
+
+
+def test_calls_of_other_wires_get_no_item_id() -> None:
+    call: JSON = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages: list[JSON] = [
+        {"role": "assistant", "content": "Look:", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+    ]
+    written = translate({"messages": messages}, "openai-chat", NAME)
+    assert written.body == {"input": [
+        {"role": "assistant", "content": "Look:"},
+        {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c1"},
+        {"type": "function_call_output", "call_id": "c1", "output": "ok"},
+    ]}  # fmt: skip
+    assert written.losses == []
+
+
+def test_a_local_shell_result_finds_its_call_by_either_id() -> None:
+    action: JSON = {"type": "exec", "command": ["ls"], "env": {}}
+    call: JSON = {"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1", "action": action, "status": "completed"}
+    for said in ("lsh_1", "call_1"):
+        pair = decode(request(call, {"type": "local_shell_call_output", "id": said, "output": "a"}), NAME).pairs()[0]
+        assert (pair.call and pair.call.id, pair.result and pair.result.call_id, pair.how) == ("call_1", "call_1", "id")
+
+
+def test_of_two_open_searches_without_ids_none_is_guessed() -> None:
+    call: JSON = {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}}
+    output: JSON = {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []}
+    first, second = ({**call, "id": one} for one in ("tsc_1", "tsc_2"))  # type: ignore[dict-item]
+    assert [pair.how for pair in decode(request(first, second, output), NAME).pairs()] == [None, None, None]
+    assert [pair.how for pair in decode(request(first, output, second, output), NAME).pairs()] == ["id", "id"]
+
+
+# --- items, turns, hybrids -----------------------------------------------------------------------------------------
+
+
+def test_a_turn_is_one_message_and_its_results_another() -> None:
+    thought: JSON = {"type": "reasoning", "id": "rs_1", "summary": []}
+    calls: list[JSON] = [{"type": "function_call", "call_id": one, "name": "f", "arguments": "{}"} for one in "ab"]
+    results: list[JSON] = [{"type": "function_call_output", "call_id": one, "output": ""} for one in "ba"]
+    stored: JSON = {"type": "item_reference", "id": "x"}
+    said: JSON = {"role": "assistant", "content": "Done."}
+    messages = decode(request(thought, *calls, results[0], stored, results[1], said), NAME).messages
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
+    assert [message.raw is UNSET for message in messages] == [False, True, True, True]
+    assert [type(part) for part in messages[2].parts] == [Result, Opaque, Result]
+
+
+def test_what_the_provider_ran_is_a_call_and_its_result_in_one_place() -> None:
+    item: JSON = {"type": "mcp_call", "id": "mcp_1", "server_label": "s", "name": "now", "arguments": "{}", "output": "4 C"}
+    conversation = decode(request(item), NAME)
+    pair = conversation.pairs()[0]
+    assert pair.call is not None
+    assert pair.result is not None
+    assert (pair.call.at, pair.call.raw is pair.result.raw, pair.how) == (pair.result.at, True, "id")
+    written = encode(conversation.replace(pair.result, replace(pair.result, output="5 C")), NAME)
+    assert items_of(written.body)[1] == {**item, "output": "5 C"}  # type: ignore[dict-item]
+
+
+def test_a_call_the_provider_still_runs_has_no_result_yet() -> None:
+    for status, wanted in (("searching", None), ("completed", "id"), ("failed", "id")):
+        item: JSON = {"type": "web_search_call", "id": "ws_1", "status": status, "action": {"type": "search", "query": "x"}}
+        pair = decode(request(item), NAME).pairs()[0]
+        assert pair.how == wanted
+        assert pair.result is None or pair.result.error is (status == "failed")
+
+
+def test_sources_of_a_search_are_its_result() -> None:
+    action: JSON = {"type": "search", "query": "x", "sources": [{"type": "url", "url": "https://example.com"}]}
+    pair = decode(request({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}), NAME).pairs()[0]
+    assert pair.call and pair.call.input == {"type": "search", "query": "x"}
+    assert pair.result and pair.result.output == {"sources": [{"type": "url", "url": "https://example.com"}]}
+
+
+@pytest.mark.parametrize(("environment", "executor"), [
+    (None, "client"), ({"type": "local"}, "client"), ({"type": "container_reference", "container_id": "c"}, "provider"),
+])  # fmt: skip
+def test_a_shell_in_a_container_is_run_by_the_provider_and_so_is_its_output(environment: JSON, executor: str) -> None:
+    body = request({"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "environment": environment},
+                   {"type": "shell_call_output", "call_id": "c", "output": []})  # fmt: skip
+    conversation = decode(body, NAME)
+    assert [part.executor for part in conversation.parts() if isinstance(part, Call | Result)] == [executor, executor]
+    assert [message.role for message in conversation.messages][1:] == (
+        ["assistant", "tool"] if executor == "client" else ["assistant"]
+    )
+
+
+def test_a_patch_that_failed_is_an_error() -> None:
+    call: JSON = {
+        "type": "apply_patch_call",
+        "call_id": "c",
+        "operation": {"type": "delete_file", "path": "a"},
+        "status": "completed",
+    }
+    conversation = decode(
+        request(call, {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": "no"}), NAME
+    )
+    result = conversation.results()[0]
+    assert (result.error, result.output) == (True, "no")
+    written = encode(conversation.replace(result, replace(result, error=False)), NAME)
+    assert items_of(written.body)[2]["status"] == "completed"
+
+
+@pytest.mark.parametrize(("item", "kind"), [
+    ({"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"}, "custom_tool_call_output"),
+    ({"type": "shell_call", "call_id": "c", "action": {"commands": []}}, "shell_call_output"),
+    ({"type": "apply_patch_call", "call_id": "c", "operation": {}}, "apply_patch_call_output"),
+    ({"type": "computer_call", "call_id": "c", "action": {"type": "screenshot"}}, "computer_call_output"),
+    ({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, "function_call_output"),
+])  # fmt: skip
+def test_a_result_made_from_its_call_is_written_as_the_kind_that_answers_it(item: JSON, kind: str) -> None:
+    conversation = decode(request(item), NAME)
+    answer = Message("tool", (conversation.calls()[0].result("done"),))
+    written = encode(replace(conversation, messages=(*conversation.messages, answer)), NAME)
+    assert items_of(written.body)[2]["type"] == kind
+    assert items_of(written.body)[2]["call_id"] == "c"
+
+
+def test_a_response_goes_into_the_next_request_item_by_item() -> None:
+    texts: list[JSON] = [{"type": "output_text", "text": text, "annotations": []} for text in "ab"]
+    output: list[JSON] = [
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "g"},
+        {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "final_answer", "content": texts},
+        {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}", "status": "completed"},
+    ]  # fmt: skip
+    answer = decode({"object": "response", "status": "completed", "output": output}, NAME, "response")
+    asked = decode(request(), NAME)
+    messages = (*asked.messages, *answer.messages, Message("tool", (answer.calls()[0].result("ok"),)))
+    written = items_of(encode(replace(asked, messages=messages), NAME).body)
+    assert written[1:] == [*output, {"type": "function_call_output", "call_id": "c", "output": "ok"}]
+
+
+def test_a_plain_string_is_a_user_message_and_stays_a_string() -> None:
+    conversation = decode({"model": "m", "instructions": "Be brief.", "input": "Hello."}, NAME)
+    assert [(message.role, message.parts) for message in conversation.messages] == [
+        ("system", (Text("Be brief."),)), ("user", (Text("Hello."),)),
+    ]  # fmt: skip
+    edited = conversation.replace(next(conversation.parts()), Text("Be long."))
+    assert encode(edited, NAME).body == {"model": "m", "instructions": "Be long.", "input": "Hello."}
+    more = replace(conversation, messages=(*conversation.messages, Message("user", (Text("There?"),))))
+    assert items_of(encode(more, NAME).body) == [{"role": "user", "content": "Hello."}, {"role": "user", "content": "There?"}]
+
+
+def test_a_request_without_input_is_one_only_if_its_history_is_elsewhere() -> None:
+    assert decode({"model": "m", "previous_response_id": "resp_1"}, NAME).messages == ()
+    with pytest.raises(Exception, match="/input: expected a string or a list, got nothing"):
+        decode({"model": "m"}, NAME)
+
+
+def test_an_image_that_was_made_is_an_image() -> None:
+    item: JSON = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "AAAA", "output_format": "webp"}
+    assert decode(request(item), NAME).results()[0].output == (Media("image", "image/webp", "AAAA"),)
+
+
+# --- to and from other wires ---------------------------------------------------------------------------------------
+
+
+def test_reasoning_of_another_provider_stays_behind_and_is_reported() -> None:
+    content: list[JSON] = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "Yes."}]
+    body: JSON = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": content}],
+    }
+    written = translate(body, "anthropic", NAME)
+    assert [item.get("role") for item in items_of(written.body)] == ["user", "assistant"]
+    assert "/messages/1/content/0" in {loss.pointer for loss in written.losses}
+
+
+def test_a_custom_call_is_custom_again_after_a_wire_without_them() -> None:
+    body = request({"type": "custom_tool_call", "call_id": "c", "name": "run", "input": "1+1"},
+                   {"type": "custom_tool_call_output", "call_id": "c", "output": "2"})  # fmt: skip
+    there = translate(body, NAME, "anthropic")
+    back = translate(there.json(), "anthropic", NAME, ids=there.ids)
+    assert [item.get("type") for item in items_of(back.body)[1:]] == ["custom_tool_call", "custom_tool_call_output"]
+    assert items_of(back.body)[1]["input"] == "1+1"
+
+
+def test_a_kind_of_call_that_only_this_wire_has_is_reported() -> None:
+    body = request({"type": "shell_call", "id": "sh_1", "call_id": "c", "action": {"commands": ["ls"]}})
+    assert {"/input/1/type", "/input/1/id"} <= {loss.pointer for loss in translate(body, NAME, "openai-chat").losses}
+
+
+def test_only_a_lone_system_text_becomes_the_instructions() -> None:
+    for texts, wanted in ((["a"], "a"), (["a", "b"], None)):
+        content: list[JSON] = [{"type": "text", "text": text} for text in texts]
+        body: JSON = {"messages": [{"role": "system", "content": content}, {"role": "user", "content": "?"}]}
+        written = translate(body, "openai-chat", NAME)
+        assert body_of(written.body).get("instructions") == wanted
+        assert [part.text for part in decode(written.json(), NAME).parts() if isinstance(part, Text)] == [*texts, "?"]
+
+
+@pytest.mark.parametrize(("body", "stop"), [
+    ({"status": "completed"}, "stop"),
+    ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
+    ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "filter"),
+    ({"status": "incomplete", "incomplete_details": {"reason": "steered"}}, "steered"),
+    ({"status": "failed", "incomplete_details": None}, "failed"),
+    ({}, None),
+])  # fmt: skip
+def test_why_it_stopped_is_told_by_two_fields(body: dict[str, JSON], stop: str | None) -> None:
+    assert decode({"object": "response", **body, "output": []}, NAME, "response").messages[0].stop == stop
+
+
+def test_it_stopped_for_a_tool_if_the_client_has_to_run_one() -> None:
+    def stop(item: JSON) -> str | None:
+        body: dict[str, JSON] = {"object": "response", "status": "completed", "output": [item]}
+        return decode(body, NAME, "response").messages[0].stop
+
+    assert stop({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}) == "tool"
+    assert stop({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}) == "stop"
+
+
+OTHERS = [case for case in CASES if case.wire in ("openai-chat", "anthropic", "gemini", "azure-foundry")]
+
+
+@pytest.mark.parametrize("case", OTHERS, ids=str)
+def test_what_comes_from_other_wires_is_accepted_by_the_official_types(case: Case) -> None:
+    written = translate(case.body, case.wire, NAME, case.kind)
+    if case.kind == "request":
+        REQUEST.judge(written.body)
+    else:
+        Response.model_validate(written.body)
+
+
+def test_a_body_is_told_from_those_of_other_wires() -> None:
+    assert {detect(case.body) for case in CASES if case.wire == NAME} == {NAME}
+
+
+def test_a_conversation_made_by_hand_can_be_written() -> None:
+    made = Conversation((Message("user", (Text("Hello."),)),), wire=NAME)
+    assert encode(made, NAME).body == {"input": [{"role": "user", "content": "Hello."}]}

@@ -1,0 +1,326 @@
+"""What is peculiar to the Open eXecution Protocol. The judge is its published description, where that is at hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from cases import load
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from msgspec.structs import replace
+
+from toolwire import Call, Message, Result, Text, Tool, catalogue, decode, detect, encode, translate
+from toolwire._json import JSON, Json, Object, get
+from toolwire.errors import RemoteError, pointer
+from toolwire.identity import is_minted
+from toolwire.model import Kind
+from toolwire.wires import oxp
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+FOLDERS = Path(__file__).parents[1] / "cases" / "oxp"
+OTHERS = ("openai-chat", "anthropic", "gemini", "mcp")
+
+
+# --- the judge -----------------------------------------------------------------------------------------------------
+
+REQUIRED = {"request": {"tool_id"}, "result": {"call_id", "success"}, "items": {"id", "name", "description", "version"}}
+CLOSED = {
+    "request": {"tool_id", "call_id", "trace_id", "input", "context"},
+    "result": {"call_id", "success", "duration", "value", "error"},
+    "items": {"id", "name", "description", "version", "input_schema", "output_schema", "requirements"},
+}
+
+
+def judge(body: JSON) -> None:
+    """An enveloped body as the description has it: required fields, no others; and its own schemas, if they are there."""
+    assert isinstance(body, dict)
+    [key] = [key for key in REQUIRED if key in body]
+    assert body.keys() <= {"$schema", key}
+    held = body[key]
+    for one in held if isinstance(held, list) else [held]:
+        assert isinstance(one, dict)
+        assert REQUIRED[key] <= one.keys() <= CLOSED[key]
+        if key == "result":
+            assert ("error" in one) is (one["success"] is False)
+            assert not {"error", "value"} <= one.keys()
+        else:
+            assert oxp.TOOL_ID.fullmatch(str(one.get("tool_id", one.get("id"))))
+        for schema in description(key):
+            Draft202012Validator(schema).validate(one)
+
+
+def description(key: str) -> list[Object]:
+    """The published schema of a request, a result or a tool; none if the description is not at hand.
+
+    As published, `additionalProperties: false` beside `oneOf` refuses every result that has a value or an error.
+    """
+    file = DATA / "oxp-openapi.json"
+    if not file.is_file():
+        return []
+    document = deepcopy(json.loads(file.read_text()))
+    response = document["components"]["schemas"]["CallToolResponse"]
+    response["unevaluatedProperties"] = response.pop("additionalProperties")
+    name = {"request": "CallToolRequest", "result": "CallToolResponse", "items": "ToolDefinition"}[key]
+    return [{"$ref": f"#/components/schemas/{name}", "components": document["components"]}]
+
+
+def case(name: str, kind: Kind = "request") -> JSON:
+    found: JSON = json.loads((FOLDERS / name / f"{kind}.json").read_text())
+    return found
+
+
+def request(one: str | None, tool: str = "Calculator.Add", **given: JSON) -> Object:
+    return {"request": {"tool_id": tool, **({"call_id": one} if one else {}), "input": given}}
+
+
+def result(one: str, value: JSON) -> Object:
+    return {"result": {"call_id": one, "success": True, "value": value}}
+
+
+def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+    """A whole body around an example, in the envelope that its direction has."""
+    if form == "response-stream":
+        return None
+    return ({"request": example}, "request") if form == "request" else ({"result": example}, "response")
+
+
+def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
+    file = DATA / "wire-catalogue.json"
+    entries = json.loads(file.read_text()) if file.is_file() else []
+    for entry in (one for one in entries if one["wire"] == "oxp" and one["core_wire"]):
+        held = hold(entry["min_example"], entry["discriminator"], entry["form"])
+        assert held is not None
+        [part] = [part for part in decode(held[0], "oxp", held[1]).parts() if isinstance(part, Call | Result)]
+        assert isinstance(part, Call) == (entry["direction"] == "call")
+
+
+def test_the_catalogue_says_that_the_id_of_a_request_may_be_missing_and_that_of_a_result_not() -> None:
+    said = {(entry.type, entry.direction, entry.origin) for entry in catalogue() if entry.wire == "oxp"}
+    assert said == {
+        ("request", "call", "nullable"), ("value", "output", "natural"), ("error", "output", "natural"),
+        ("message", "output", "absent"),
+    }  # fmt: skip
+
+
+def test_every_fact_of_the_docstring_has_a_case_or_a_test_that_shows_it() -> None:
+    facts = set(re.findall(r"^- ([a-z-]+):", oxp.__doc__ or "", re.MULTILINE))
+    shown = {folder.name for folder in FOLDERS.iterdir()} | {"bare-or-enveloped", "tool-id-has-a-kit", "one-at-a-time"}
+    assert facts
+    assert facts <= shown
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+EXAMPLES: list[Object] = [
+    {"tool_id": "Calculator.Add@1.0.0", "call_id": "123e4567-e89b-12d3-a456-426614174000", "input": {"a": 10, "b": 5}},
+    {"tool_id": "Doorbell.Ring@0.1.0", "call_id": "223e4567-e89b-12d3-a456-426614174001", "input": {"doorbell_id": "doorbell42"}},
+    {"tool_id": "System.GetTimestamp@1.0.0", "call_id": "323e4567-e89b-12d3-a456-426614174002"},
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example["tool_id"]))
+def test_bare_and_enveloped_are_the_same_call(example: Object) -> None:
+    bare, held = decode(example, "oxp"), decode({"$schema": "urn:oxp:1.0", "request": example}, "oxp")
+    assert bare == held
+    [call] = bare.calls()
+    assert (call.name, call.id, call.input) == (example["tool_id"], example["call_id"], example.get("input", {}))
+
+
+def test_input_and_inputs_are_the_same_and_each_keeps_its_spelling_when_edited() -> None:
+    for spelling in ("input", "inputs"):
+        body: Object = {"tool_id": "A.B", "call_id": "c", spelling: {"a": 1}}
+        found = decode(body, "oxp")
+        [call] = found.calls()
+        assert call.input == {"a": 1}
+        assert encode(found.replace(call, replace(call, args=Json('{"a":2}'))), "oxp").body == {**body, spelling: {"a": 2}}
+
+
+def test_of_input_and_inputs_together_the_first_counts_and_the_other_is_a_reported_loss() -> None:
+    body: Object = {"tool_id": "A.B", "call_id": "c", "input": {"a": 1}, "inputs": {"a": 2}}
+    assert decode(body, "oxp").calls()[0].input == {"a": 1}
+    assert [loss.pointer for loss in translate(body, "oxp", "openai-chat").losses] == ["/inputs"]
+
+
+def test_credentials_never_leave_the_wire() -> None:
+    for target in OTHERS:
+        made = translate(case("enveloped-request"), "oxp", target)
+        assert b"ya29.x" not in made.json()
+        assert "/request/context" in [loss.pointer for loss in made.losses]
+
+
+def test_what_a_developer_is_told_never_reaches_a_model() -> None:
+    [failed] = decode(case("developer-message-is-private", "response"), "oxp", "response").results()
+    assert failed.error
+    assert failed.text == "No such doorbell.\nValid ids: doorbell1, doorbell42."
+    body: list[JSON] = [request("v"), case("developer-message-is-private", "response")]
+    for target in OTHERS:
+        made = translate(body, "oxp", target)
+        assert b"shard 3" not in made.json()
+        lost = {loss.pointer.removeprefix("/1/result/error/") for loss in made.losses}
+        assert {"developer_message", "can_retry", "retry_after_ms", "kind"} <= lost
+
+
+def test_a_value_is_any_json_and_keeps_every_digit() -> None:
+    [found] = decode(case("value-of-any-kind", "response"), "oxp", "response").results()
+    assert get(found.output, ("big",)) == 90071992547409931  # type: ignore[arg-type]
+
+
+def test_success_with_a_null_beside_it_is_read_by_what_is_there() -> None:
+    failed = decode({"call_id": "v", "success": False, "value": None, "error": {"message": "boom"}}, "oxp", "response").results()[
+        0
+    ]
+    went = decode({"call_id": "v", "success": True, "value": 7, "error": None}, "oxp", "response").results()[0]
+    assert (failed.output, failed.error) == ("boom", True)
+    assert (went.output, went.error) == (7, False)
+
+
+def test_a_body_of_another_shape_is_refused() -> None:
+    bodies: list[JSON] = [{}, {"messages": []}, {"request": 5}, [7], {"request": {}, "result": 7}]
+    for body in bodies:
+        with pytest.raises(RemoteError):
+            decode(body, "oxp")
+
+
+# --- pairs ---------------------------------------------------------------------------------------------------------
+
+
+def pairs(body: list[JSON]) -> list[tuple[str | None, str | None]]:
+    found = decode(body, "oxp").pairs()
+    return [(pointer(p.call.at) if p.call else None, pointer(p.result.at) if p.result else None) for p in found]
+
+
+def test_an_id_the_server_made_becomes_that_of_its_call_if_only_one_can_be_meant() -> None:
+    body: list[JSON] = [request(None, a=1), request("own", a=2), result("own", 2), result("made", 1)]
+    assert pairs(body) == [("/0/request", "/3/result"), ("/1/request", "/2/result")]
+    assert [call.id for call in decode(body, "oxp").calls()] == ["made", "own"]
+
+
+def test_two_calls_without_ids_are_not_guessed_at() -> None:
+    body: list[JSON] = [request(None, a=1), request(None, a=1), result("x", 1), result("y", 2)]
+    assert pairs(body) == [("/0/request", None), ("/1/request", None), (None, "/2/result"), (None, "/3/result")]
+
+
+def test_a_refusal_answers_the_request_it_stands_with() -> None:
+    refused: Object = {**request("b"), "response": {"message": "no such tool"}}
+    assert pairs([request("a"), refused, result("a", 1)]) == [("/0/request", "/2/result"), ("/1/request", "/1/response")]
+
+
+def test_a_refusal_on_its_own_is_not_given_to_one_of_two_calls() -> None:
+    assert pairs([request("a"), request("b"), {"message": "busy"}]) == [("/0/request", None), ("/1/request", None), (None, "/2")]
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", OTHERS)
+def test_what_other_wires_say_is_accepted_by_the_published_description(source: str) -> None:
+    for one in load(source):
+        judge(translate(one.body, source, "oxp", one.kind).body)
+
+
+def test_the_judge_refuses_what_the_description_does_not_have() -> None:
+    bodies: list[JSON] = [
+        {"request": {"tool_id": "NoKit"}},
+        {"result": {"call_id": "c", "success": True, "error": {}}},
+        {"items": [{}]},
+    ]
+    for body in bodies:
+        with pytest.raises(AssertionError):
+            judge(body)
+
+
+def chat(*answered: str) -> Object:
+    """A conversation with the calls a, b and c, of which some are answered."""
+    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": f"tool_{one}", "arguments": "{}"}} for one in "abc"]
+    results: list[JSON] = [{"role": "tool", "tool_call_id": one, "content": f"done {one}"} for one in answered]
+    return {
+        "messages": [{"role": "user", "content": "Go."}, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+    }
+
+
+@pytest.mark.parametrize(("answered", "sent"), [("", "c"), ("c", "b"), ("bc", "a"), ("abc", "c")])
+def test_a_request_is_the_last_open_call_or_else_the_last(answered: str, sent: str) -> None:
+    made = translate(chat(*answered), "openai-chat", "oxp")
+    assert made.body == {
+        "$schema": "urn:oxp:1.0",
+        "request": {"tool_id": f"tools.tool_{sent}", "call_id": sent, "input": {}},
+    }
+    assert len([loss for loss in made.losses if "one call" in loss.reason]) == 3 + len(answered)
+
+
+def test_a_response_is_the_last_result() -> None:
+    made = encode(decode(chat("b", "a"), "openai-chat"), "oxp", "response")
+    assert made.body == {"$schema": "urn:oxp:1.0", "result": {"call_id": "a", "success": True, "value": "done a"}}
+
+
+def test_an_id_that_only_we_made_is_not_sent_as_an_idempotency_key() -> None:
+    body: JSON = {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "ring", "args": {}}}]}]}
+    made = translate(body, "gemini", "oxp")
+    assert get(made.body, ("request",)) == {"tool_id": "tools.ring", "input": {}}
+    assert is_minted(decode(made.json(), "oxp").calls()[0].id)
+    assert translate(made.json(), "oxp", "gemini", ids=made.ids).body == body
+
+
+def test_with_nothing_to_call_or_answer_the_tools_are_what_is_said() -> None:
+    tools: JSON = [{"name": "get_weather", "input_schema": {"type": "object", "properties": {}}, "description": "Weather."}]
+    body: JSON = {"max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}], "tools": tools}
+    made = translate(body, "anthropic", "oxp")
+    judge(made.body)
+    assert get(made.body, ("items", 0, "id")) == "tools.get_weather"
+    assert {loss.pointer for loss in made.losses} == {"/max_tokens", "/messages/0/content"}
+    assert get(translate(made.json(), "oxp", "anthropic", ids=made.ids).body, ("tools",)) == tools
+
+
+def test_two_names_that_become_one_tool_id_stay_two() -> None:
+    found = decode({"messages": []}, "openai-chat")
+    made = encode(replace(found, tools=(Tool("f"), Tool("tools.f"), Tool("a-b"), Tool("a_b"))), "oxp")
+    ids = [get(made.body, ("items", i, "id")) for i in range(4)]
+    assert len(set(map(str, ids))) == 4
+    assert [made.ids.names.get(str(one), one) for one in ids] == ["f", "tools.f", "a-b", "a_b"]
+
+
+@pytest.mark.parametrize("over", OTHERS)
+def test_values_and_errors_come_home_from_other_wires(over: str) -> None:
+    outputs: list[JSON] = ["text", {"a": [1]}, 15, [True]]
+    for output in outputs:
+        body: list[JSON] = [request("c", "Calculator.Add@1.0.0", a=1), result("c", output)]
+        there = translate(body, "oxp", over)
+        back = encode(decode(there.json(), over), "oxp", "response", ids=there.ids)
+        assert get(back.body, ("result", "value")) == output
+    failed: list[JSON] = [request("c"), {"result": {"call_id": "c", "success": False, "error": {"message": "boom"}}}]
+    there = translate(failed, "oxp", over)
+    assert get(encode(decode(there.json(), over), "oxp", "response", ids=there.ids).body, ("result", "error")) == {
+        "message": "boom"
+    }
+
+
+def test_a_result_taken_out_of_a_log_leaves_the_other_bodies_to_the_letter() -> None:
+    body = case("exchange-of-parallel-calls")
+    assert isinstance(body, list)
+    found = decode(body, "oxp")
+    kept = tuple(replace(m, parts=tuple(p for p in m.parts if p is not found.results()[0])) for m in found.messages)
+    assert encode(replace(found, messages=kept), "oxp").body == [*body[:2], *body[3:]]
+
+
+def test_a_text_added_to_an_exchange_is_lost_with_a_report_and_the_exchange_stays() -> None:
+    body = case("exchange-in-one-object")
+    found = decode(body, "oxp")
+    made = encode(replace(found, messages=(*found.messages, Message("user", (Text("More?"),)))), "oxp")
+    assert made.body == body
+    assert len(made.losses) == 1
+
+
+def test_a_definition_whose_short_name_is_its_own_reports_it() -> None:
+    losses = translate(case("list-of-tools", "response"), "oxp", "mcp", "response").losses
+    assert "/items/2/name" in {loss.pointer for loss in losses}
+    assert "/items/0/name" not in {loss.pointer for loss in losses}
+
+
+def test_bodies_of_this_wire_are_told_from_others() -> None:
+    for one in load("oxp"):
+        if one.name != "refused-for-missing-requirements":
+            assert detect(one.body) == "oxp"
+    assert oxp.looks({"message": "x"}) == oxp.looks([]) == oxp.looks({"tools": [{"name": "f"}]}) == 0

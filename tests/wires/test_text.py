@@ -1,0 +1,318 @@
+"""What is peculiar to tools in plain text: dialects, spans that share one string, the section with the tools."""
+
+from __future__ import annotations
+
+import pytest
+from cases import Case, load
+from msgspec.structs import replace
+
+from toolwire import Call, Conversation, Message, Result, Text, Tool, decode, detect, encode, translate
+from toolwire._json import JSON, Json, Object, get
+from toolwire.identity import is_minted
+from toolwire.model import Kind
+from toolwire.wires._dialects import CALLS, find_calls, find_results, find_tools, write_block, write_tools
+
+WEATHER: Object = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
+    """The catalogue has no types of this wire: it is made of words."""
+    return None
+
+
+def request(*messages: tuple[str, str]) -> Object:
+    return {"messages": [{"role": role, "content": content} for role, content in messages]}
+
+
+def said(body: JSON, n: int) -> str:
+    content = get(body, ("messages", n, "content"))
+    assert isinstance(content, str)
+    return content
+
+
+def asked(text: str) -> list[tuple[str, JSON]]:
+    return [(call.name, call.input) for call in decode(request(("assistant", text)), "text").calls()]
+
+
+# --- dialects ------------------------------------------------------------------------------------------------------
+
+ARGUMENTS: tuple[Object, ...] = (
+    {},
+    {"city": "Paris", "days": [1, -2.5, None, True], "deep": {"a": {"b": []}}},
+    {"text": 'a "quoted"\nline with </tool_call>, </parameter> and <invoke name="x">, ünïcode 🛰'},
+    {"looks_like_json": "12", "other": "true", "third": '"x"', "empty": "", "blank": " "},
+)
+
+
+@pytest.mark.parametrize("args", ARGUMENTS, ids=range(len(ARGUMENTS)))
+@pytest.mark.parametrize("name", CALLS)
+def test_every_dialect_reads_what_it_writes(name: str, args: Object) -> None:
+    dialect = CALLS[name]
+    spans = [dialect.write(tool, args, one if dialect.ids else None, None) for tool, one in (("look", "c1"), ("go.on", "c2"))]
+    block = write_block(dialect, [span for span in spans if span is not None])
+    found, blocks = find_calls(block)
+    assert found is dialect
+    calls = [call for one in blocks for call in one.calls]
+    assert [(call.name, call.args.value, call.id) for call in calls] == [
+        ("look", args, "c1" if dialect.ids else None), ("go.on", args, "c2" if dialect.ids else None),
+    ]  # fmt: skip
+    assert [block[call.start : call.end] for call in calls] == spans
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>', [("f", {"a": 1})]),
+        ('{"name": "f", "parameters": {"a": 1}}', [("f", {"a": 1})]),
+        ('Sure. <|python_tag|>{"name": "f", "parameters": {}}<|eom_id|>', [("f", {})]),
+        ('[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {}}]', [("f", {"a": 1}), ("g", {})]),
+        ('[f(a=1), g(b="x", c={"d": [True, None]})]', [("f", {"a": 1}), ("g", {"b": "x", "c": {"d": [True, None]}})]),
+        ("[f(a=false, **{'b-c': -1})]", [("f", {"a": False, "b-c": -1})]),
+        ('<invoke name="f"><parameter name="a">1</parameter></invoke>', [("f", {"a": 1})]),
+        ('<function_calls><invoke name="f"></invoke></function_calls>', [("f", {})]),
+    ],
+)
+def test_calls_are_found_in_every_dialect(text: str, calls: list[tuple[str, JSON]]) -> None:
+    assert asked(text) == calls
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "f", "arguments": {</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {}}',
+        '<tool_call>{"arguments": {}}</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {"a": NaN}}</tool_call>',
+        '{"name": "Ann"}',
+        '{"name": "Ann", "parameters": {}, "age": 7}',
+        '{"name": "f", "parameters": {}} is how to call it',
+        '[TOOL_CALLS] [{"name": "f"}, 7]',
+        "[1, 2, 3]",
+        "[f(a), g(b=2)]",
+        "[f(a=open('x'))]",
+        "[f(a=1)",
+        "see [f(a=1)]",
+        '<invoke name="f">and then?</invoke>',
+        "<invoke>x</invoke>",
+    ],
+)
+def test_what_does_not_parse_stays_what_the_model_said(text: str) -> None:
+    conversation = decode(request(("assistant", text)), "text")
+    assert list(conversation.parts()) == [Text(text)]
+
+
+def test_python_is_parsed_and_never_run() -> None:
+    assert asked("[f(a=__import__('os').system('true'))]") == []
+    assert asked("[f(a=(lambda: 1)())]") == []
+    assert asked("[" * 5000 + "f(a=1)" + "]" * 5000) == []
+
+
+def test_a_text_cut_anywhere_is_still_read_and_comes_back_to_the_letter() -> None:
+    for case in load("text"):
+        messages = get(case.body, ("messages",))
+        for message in messages if isinstance(messages, list) else ():
+            role, text = str(get(message, ("role",))), get(message, ("content",))
+            for cut in range(0, len(text), 3) if isinstance(text, str) else ():
+                body = request((role, str(text)[:cut]), (role, str(text)[cut:]))
+                conversation = decode(body, "text")
+                assert encode(replace(conversation, settings={}), "text").body == body, (case.name, cut)
+
+
+# --- parts ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_said_around_the_tags_stays_text_in_order() -> None:
+    text = 'First.\n<tool_call>{"id": "c1", "name": "f", "arguments": {}}</tool_call>\n\nThen.'
+    parts = list(decode(request(("assistant", text)), "text").parts())
+    assert parts == [Text("First."), Call("c1", "f", Json("{}")), Text("\nThen.")]
+
+
+def test_editing_a_call_changes_just_its_span() -> None:
+    one, two = '{"id": "c1", "name": "f",  "arguments": {"a": 1}, "why": "so"}', '{"name": "g", "arguments": {}}'
+    text = f"First.\n<tool_call>\n{one}\n</tool_call> and <tool_call>{two}</tool_call>\nThen."
+    conversation = decode(request(("assistant", text)), "text")
+    call = conversation.calls()[0]
+    body = encode(conversation.replace(call, replace(call, name="h")), "text").body
+    assert said(body, 0) == text.replace(one, '{"id":"c1","name":"h","arguments":{"a":1},"why":"so"}')
+
+
+def test_several_edits_in_one_string_all_hold() -> None:
+    case = next(case for case in load("text") if case.name == "invoke")
+    conversation = decode(case.body, "text")
+    for n in range(2):
+        call = conversation.calls()[n]
+        conversation = conversation.replace(call, replace(call, args=Json('{"city": "Bergen"}')))
+    words = next(part for part in conversation.parts() if isinstance(part, Text) and part.text == "Done.")
+    conversation = conversation.replace(words, Text("Well done."))
+    body = encode(conversation, "text").body
+    assert said(body, 1) == (
+        'I will look.\n<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Bergen</parameter>\n</invoke>\n'
+        '<invoke name="get_weather" id="c2">\n<parameter name="city">Bergen</parameter>\n</invoke>\n</function_calls>\nWell done.'
+    )
+
+
+def test_an_edit_that_a_dialect_cannot_say_is_reported_and_not_made() -> None:
+    body = request(("assistant", "[f(a=1)]"))
+    conversation = decode(body, "text")
+    call = conversation.calls()[0]
+    encoded = encode(conversation.replace(call, replace(call, name="not a name")), "text")
+    assert encoded.body == body
+    assert [loss.pointer for loss in encoded.losses] == ["/messages/0/content"]
+
+
+def test_editing_a_result_keeps_its_form() -> None:
+    text = '<tool_response>\n18 C\n</tool_response>\n<tool_response>{"tool_call_id": "c2", "content": "9 C"}</tool_response>'
+    conversation = decode(request(("assistant", "Hm."), ("user", text)), "text")
+    for n, new in enumerate(("19 C", "10 C")):
+        result = conversation.results()[n]
+        conversation = conversation.replace(result, replace(result, output=new))
+    body = encode(conversation, "text").body
+    assert said(body, 1) == text.replace("18", "19").replace(
+        '"tool_call_id": "c2", "content": "9 C"', '"tool_call_id":"c2","content":"10 C"'
+    )
+
+
+def test_missing_ids_are_minted_and_never_written_and_results_pair_by_order() -> None:
+    case = next(case for case in load("text") if case.name == "calls-without-ids")
+    conversation = decode(case.body, "text")
+    assert all(is_minted(call.id) for call in conversation.calls())
+    assert [pair.result and pair.result.text for pair in conversation.pairs()] == ["18 C", "9 C", "12:00"]
+    over = encode(conversation, "anthropic")
+    home = translate(over.body, "anthropic", "text", ids=over.ids)
+    assert b"tw-" not in home.json()
+    again = decode(home.body, "text")
+    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in again.pairs()] == [
+        (pair.call and pair.call.id, pair.result and pair.result.text) for pair in conversation.pairs()
+    ]
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def test_a_native_conversation_becomes_text_and_comes_home() -> None:
+    body: Object = {
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Paris and Oslo?"},
+            {"role": "assistant", "content": "Looking.", "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"city":"Paris"}'}},
+                {"id": "c2", "type": "function", "function": {"name": "look", "arguments": '{"city":"Oslo"}'}}]},
+            {"role": "tool", "tool_call_id": "c2", "content": "9 C"},
+            {"role": "tool", "tool_call_id": "c1", "content": "18 C"},
+            {"role": "user", "content": "So?"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "look", "description": "Look", "parameters": WEATHER}}],
+    }  # fmt: skip
+    there = translate(body, "openai-chat", "text")
+    assert there.losses == []
+    assert [get(there.body, ("messages", n, "role")) for n in range(5)] == ["system", "user", "assistant", "user", "user"]
+    assert said(there.body, 0).startswith("Be brief.\n\n# Tools\n")
+    assert said(there.body, 2) == (
+        'Looking.\n<tool_call>{"id":"c1","name":"look","arguments":{"city":"Paris"}}</tool_call>\n'
+        '<tool_call>{"id":"c2","name":"look","arguments":{"city":"Oslo"}}</tool_call>'
+    )
+    assert said(there.body, 3) == (
+        '<tool_response>{"id":"c1","name":"look","content":"18 C"}</tool_response>\n'
+        '<tool_response>{"id":"c2","name":"look","content":"9 C"}</tool_response>'
+    )
+    home = translate(there.body, "text", "openai-chat", ids=there.ids).body
+    assert isinstance(home, dict)
+    assert home["tools"] == body["tools"]
+    old, new = decode(body, "openai-chat"), decode(home, "openai-chat")
+    assert [(p.call, p.result and p.result.text) for p in new.pairs()] == [
+        (p.call, p.result and p.result.text) for p in old.pairs()
+    ]
+    assert new.messages[0] == old.messages[0]
+
+
+def test_what_the_user_says_with_the_results_stands_in_the_same_message() -> None:
+    call = Call("c1", "look", Json("{}"))
+    made = Conversation((Message("assistant", (call,)), Message("user", (call.result({"a": 1}, error=True), Text("And?")))))
+    body = encode(made, "text").body
+    assert said(body, 1) == '<tool_response>{"id":"c1","name":"look","content":{"a":1},"error":true}</tool_response>\nAnd?'
+    again = decode(body, "text")
+    assert (again.results()[0].output, again.results()[0].error) == ({"a": 1}, True)
+
+
+def test_words_that_would_be_read_as_a_call_are_reported() -> None:
+    text = 'Write <tool_call>{"name": "f", "arguments": {}}</tool_call> to call.'
+    encoded = translate(request(("user", "How?"), ("assistant", text)), "openai-chat", "text")
+    assert [loss.pointer for loss in encoded.losses] == ["/messages/1/content"]
+    assert translate(request(("user", text)), "openai-chat", "text").losses == []
+
+
+def test_an_answer_with_calls_stopped_for_them() -> None:
+    made = Conversation((Message("assistant", (Text("Hm."), Call("c1", "look", Json("{}"))), "tool"),), kind="response")
+    encoded = encode(made, "text", "response")
+    assert encoded.losses == []
+    assert get(encoded.body, ("choices", 0, "finish_reason")) == "stop"
+    assert [message.stop for message in decode(encoded.body, "text", "response").messages] == ["tool"]
+
+
+# --- tools ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_section_with_the_tools_is_recognised_again_and_is_no_part_of_the_prompt() -> None:
+    tools = (Tool("look", "Look </tools>", WEATHER, True), Tool("now"))
+    made = Conversation((Message("system", (Text("Be brief."),)), Message("user", (Text("Hi"),))), tools)
+    body = encode(made, "text").body
+    again = decode(body, "text")
+    assert again.tools == tools
+    assert again.messages == made.messages
+
+
+def test_tools_can_be_exchanged_or_taken_away_and_the_prompt_around_them_stays() -> None:
+    case = next(case for case in load("text") if case.name == "tools-in-a-foreign-prompt")
+    conversation = decode(case.body, "text")
+    assert [tool.name for tool in conversation.tools] == ["get_weather"]
+    other = encode(replace(conversation, tools=(Tool("now"),)), "text").body
+    assert said(other, 0).startswith("You may call functions.")
+    assert said(other, 0).endswith("\nBe quick.")
+    assert decode(other, "text").tools == (Tool("now"),)
+    none = encode(replace(conversation, tools=()), "text").body
+    assert find_tools(said(none, 0)) is None
+    assert said(none, 0).endswith("Be quick.")
+
+
+def test_tools_make_a_system_prompt_where_there_is_none() -> None:
+    body = encode(Conversation((Message("user", (Text("Hi"),)),), (Tool("now"),)), "text").body
+    assert body == {
+        "messages": [{"role": "system", "content": write_tools([{"name": "now"}])}, {"role": "user", "content": "Hi"}]
+    }
+
+
+# --- the rest ------------------------------------------------------------------------------------------------------
+
+
+def test_a_plain_conversation_is_just_text_and_no_bodys_of_this_wire() -> None:
+    body = request(("user", "Hi"), ("assistant", "Hello."))
+    assert [type(part) for part in decode(body, "text").parts()] == [Text, Text]
+    with pytest.raises(Exception, match="say which") as told:
+        detect(body)
+    assert "text" not in str(told.value).replace("say which", "")
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in load("text") if case.name in ("calls-of-one-tool-by-id", "calls-without-ids", "invoke")], ids=str
+)
+def test_calls_and_results_in_tags_tell_this_wire(case: Case) -> None:
+    assert detect(case.body) == "text"
+
+
+def test_a_result_of_every_tag_is_found() -> None:
+    assert [answer.output for answer in find_results("<tool_response>a</tool_response><tool_response>\nb\n</tool_response>")] == [
+        "a",
+        "b",
+    ]
+    assert [answer.id for answer in find_results('[TOOL_RESULTS]{"content": 1, "call_id": "x"}[/TOOL_RESULTS]')] == ["x"]
+    assert find_results("<tool_response>a <tool_response>") == []
+
+
+def test_a_result_made_from_its_call_is_answered_in_text() -> None:
+    conversation = decode(request(("assistant", "[f(a=1)]")), "text")
+    answer = conversation.calls()[0].result("fine")
+    body = encode(replace(conversation, messages=(*conversation.messages, Message("tool", (answer,)))), "text").body
+    assert said(body, 1) == '<tool_response>{"name":"f","content":"fine"}</tool_response>'
+    pair = decode(body, "text").pairs()[0]
+    assert isinstance(pair.result, Result)
+    assert pair.how == "name"
