@@ -115,7 +115,7 @@ def report() -> str:
     lines += [
         "",
         f"- a message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of {GROWTH[0]} (1 is linear)",
-        f"- `import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × that and 60 ms: {verdict(ours, 3 * bare + 60)}",
+        f"- `import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {verdict(ours, 3 * bare + 60)}",
         "",
     ]
     return "\n".join(lines)

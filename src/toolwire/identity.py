@@ -7,7 +7,7 @@ nothing but the id is ever stored in an id. Knows rules (a pattern, a length), n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -50,7 +50,7 @@ def _list_pattern(rule: IdRule) -> re.Pattern[str]:
     return re.compile(f"(?:{one}\n)*")
 
 
-def _all_fit(texts: set[str], rule: IdRule) -> bool:
+def _all_fit(texts: Collection[str], rule: IdRule) -> bool:
     """Whether every text fits, asked once for all of them: the common case, and a cheap one."""
     if not rule.chars and not rule.first:
         return all(texts) and (not rule.longest or not texts or max(map(len, texts)) <= rule.longest)
@@ -218,7 +218,7 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
     return given
 
 
-def odd(texts: set[str], rule: IdRule) -> list[str]:
+def odd(texts: list[str], rule: IdRule) -> list[str]:
     """Those that break a rule of the wire they came from: on the way home they must not be fitted to it."""
     return [] if _all_fit(texts, rule) else [text for text in texts if not rule.fits(text)]
 

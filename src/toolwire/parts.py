@@ -26,11 +26,15 @@ class Known(Protocol):
     def keys(self) -> frozenset[str]: ...
     @property
     def inner(self) -> tuple[tuple[str, frozenset[str]], ...]: ...
+    def clean(self, block: JSON | UnsetType, /) -> bool: ...
 
 
 class _Answer(Struct, frozen=True):
     keys: frozenset[str] = frozenset()
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
+
+    def clean(self, block: JSON | UnsetType, /) -> bool:
+        return True
 
 
 _ANSWER = _Answer()
@@ -129,9 +133,11 @@ class Call(Part, frozen=True, eq=False, gc=False):
         if not isinstance(output, str | tuple):
             try:
                 checked(output, "")
-            except RemoteError as error:
-                raise LocalError("", error.path, error.why) from None
-        return Result(self.id, output, error, self.name, self.origin, self.family, self.executor, row=_ANSWER)
+            except RemoteError as refused:
+                raise LocalError("", refused.path, refused.why) from None
+        # Made here, it knows its call by the id, also where no wire ever had one.
+        origin: Origin = "item" if self.origin == "item" else "wire"
+        return Result(self.id, output, error, self.name, origin, self.family, self.executor, row=_ANSWER)
 
 
 class _Made(Part, frozen=True, eq=False, gc=False, kw_only=True):

@@ -152,7 +152,9 @@ class _Survey:
                         hosted |= part.executor == "provider"  # type: ignore[attr-defined]
                         if part.output.__class__ is tuple:  # type: ignore[attr-defined]
                             foreign += part.output  # type: ignore[attr-defined]
-                if not native and part.raw is not raw and part.row is not None:
+                if native or part.raw is raw or part.row is None:
+                    continue
+                if part.seal is not None or not part.row.clean(part.raw):
                     foreign.append(part)
         if conversation.wire != target:
             foreign += conversation.tools
@@ -176,10 +178,10 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
         used |= set(choice.names) if isinstance(choice, Choice) else set()
         names = fit_names(used, rules.names, home.names)
         if came is not None:
-            names |= {name: name for name in odd(used, came.names) if name not in names}
+            names |= {name: name for name in odd(sorted(used), came.names) if name not in names}
     page = Page(spoken.name, kind, ids=sent, names=names, home=home)
     if came is not None and came.wire != spoken.name:
-        page.sent = {one: one for one in odd({call.id for call in survey.calls if call.origin != "minted"}, came.ids)}
+        page.sent = {one: one for one in odd([call.id for call in survey.calls if call.origin != "minted"], came.ids)}
     return page
 
 

@@ -27,7 +27,7 @@ from toolwire.wires._ai_sdk_ui import (
     write_file,
 )
 from toolwire.wires._page import Page
-from toolwire.wires._wire import Row, native
+from toolwire.wires._wire import Row, native, obj
 
 
 def write_call(call: Call, result: Result | None, page: Page) -> Object:
@@ -142,13 +142,13 @@ class History:
             return now
         if isinstance(was, Call) and not was.id:
             was = replace(was, id=part.id)  # an id that was made here is not sent back
-        new = row.write(part, self.page) | (_answer(result, self.page) if result is not None else {})
+        new = {**obj(row.write(part, self.page)), **(_answer(result, self.page) if result is not None else {})}
         if result is None:
             new["state"] = "input-available" if had else now.get("state")
         elif not had and "approval" in now and get(now, ("approval", "approved")) is not True:
             self.page.lose((*part.at, "approval"), "an approval that was not given cannot stand beside a result")
             now = {key: value for key, value in now.items() if key != "approval"}
-        old = row.write(was, self.plain) | (_answer(had[0], self.plain) if had else {"state": now.get("state")})
+        old = {**obj(row.write(was, self.plain)), **(_answer(had[0], self.plain) if had else {"state": now.get("state")})}
         made = patch(now, old, new)
         return whole(made) if isinstance(made, dict) else made
 

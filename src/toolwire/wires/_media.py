@@ -37,3 +37,8 @@ def data_url(media: Media) -> str | None:
 def mime_of(media: Media) -> str | None:
     """The MIME type, guessed from a name or URL if the wire did not say."""
     return media.mime or guess_type(media.name or media.url or "")[0]
+
+
+def type_shows(media: Media) -> bool:
+    """Whether a reader that sees only the URL or name knows the MIME type as well."""
+    return media.mime is None or guess_type(media.name or media.url or "")[0] == media.mime

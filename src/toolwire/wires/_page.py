@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolwire._json import JSON, At, Object, parse
+from toolwire._json import JSON, At, Json, Object, parse
 from toolwire.identity import MINTED, IdMap, is_minted, mint
 from toolwire.model import Kind, Loss
 from toolwire.parts import Call, Opaque, Output, Part, Read, Result
@@ -84,12 +84,18 @@ class Page:
             return {"input": call.args.text}
         value = call.args.value
         if isinstance(value, dict):
-            return value
+            return value if not self.home.forms else self._restored(call, value)
         if value is None and not call.args.broken:
             return {}
         self.lose(call, "the arguments are not a JSON object; they are sent under `_raw`")
         self.forms[self.call_id(call)] = "raw"
         return {"_raw": call.args.text}
+
+    def _restored(self, call: Call, value: Object) -> JSON:
+        """What an earlier encoding put under `_raw`, if it is an object after all."""
+        raw = value.get("_raw") if self.home.forms.get(call.id) == "raw" else None
+        inside = Json(raw).value if isinstance(raw, str) else None
+        return inside if isinstance(inside, dict) else value
 
     def text_of(self, call: Call) -> str:
         """The arguments as JSON text, as they were before an earlier encoding put them under `_raw`."""

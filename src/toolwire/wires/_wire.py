@@ -57,6 +57,18 @@ class Row(Struct, frozen=True, eq=False):
     answer: Row | None = None
     """The row of the result that stands in the same block as its call: such a block is read as two parts."""
 
+    def clean(self, block: JSON | UnsetType) -> bool:
+        """Whether there is nothing in a block that the row does not understand."""
+        if not isinstance(block, dict):
+            return True
+        if not self.keys.issuperset(block):
+            return False
+        for name, known in self.inner:
+            inside = block.get(name)
+            if isinstance(inside, dict) and not known.issuperset(inside):
+                return False
+        return True
+
     @property
     def origin(self) -> str:
         """The class of its id: natural, nullable, borrowed (only an item id) or absent."""

@@ -32,7 +32,7 @@ from toolwire.wires._anthropic_settings import (
 )  # fmt: skip
 from toolwire.wires._blocks import Blocks
 from toolwire.wires._fields import read_fields, write_fields, write_stop
-from toolwire.wires._media import mime_of
+from toolwire.wires._media import mime_of, type_shows
 from toolwire.wires._page import Page
 from toolwire.wires._wire import (
     Id,
@@ -100,6 +100,8 @@ def _write_media(media: Media, page: Page) -> JSON:
     if source is None or foreign:
         page.lose(media, f"this wire cannot take this {media.kind}; it is named in text")
         return {"type": "text", "text": label(media)}
+    if media.url is not None and not type_shows(media):
+        page.lose(media, f"what comes by URL has no type here: {media.mime}")
     out: Object = {"type": "image" if media.kind == "image" else "document", "source": source}
     if media.kind == "file" and media.name is not None:
         out["title"] = media.name
@@ -340,7 +342,8 @@ def write(conversation: Conversation, page: Page) -> JSON:
     if page.kind == "response":
         return _write_response(conversation, page)
     body = write_fields(REQUEST, conversation, page)
-    body.setdefault("max_tokens", LONGEST_ANSWER)
+    if conversation.wire != NAME or conversation.kind != "request":
+        body.setdefault("max_tokens", LONGEST_ANSWER)
     parallel, choice = conversation.settings.get("parallel"), body.get("tool_choice")
     if conversation.wire != NAME and isinstance(choice, dict):  # the flag stands inside the choice, whichever came first
         flag: Object = {"disable_parallel_tool_use": not parallel} if isinstance(parallel, bool) else {}

@@ -43,6 +43,7 @@ from toolwire.wires._wire import (
     Id,
     Row,
     Wire,
+    answers,
     blame,
     call_id,
     keys,
@@ -370,9 +371,9 @@ def write(conversation: Conversation, page: Page) -> JSON:
 def _write_response(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(RESPONSE, conversation, page)
     tell_usage(conversation, page)
-    for message in conversation.messages[1:]:
+    first, *others = answers(conversation, page) or [Message("assistant", ())]
+    for message in others:
         page.lose(message, "an answer here is one message; the other candidates stay behind")
-    first = conversation.messages[0] if conversation.messages else Message("assistant", ())
     kept = own(first, page, read_message)
     if isinstance(kept, UnsetType):
         written = [FOREIGN[type(part)](part, page) for part in first.parts]

@@ -158,6 +158,8 @@ def looks(body: JSON) -> int:
     candidates = body.get("candidates")
     if isinstance(candidates, list):
         return 0 if any(isinstance(one, dict) and "message" in one for one in candidates) else 3
+    if isinstance(body.get("promptFeedback"), dict) and "messages" not in body:
+        return 3
     contents = body.get("contents")
     return 3 if isinstance(contents, list) and all(isinstance(c, dict) and "parts" in c for c in contents) else 0
 

@@ -26,6 +26,7 @@ from toolwire.wires._wire import (
     Id,
     Row,
     Wire,
+    answers,
     arguments,
     blame,
     call_id,
@@ -366,9 +367,9 @@ def _read_response(body: Object) -> Conversation:
     messages: list[Message] = []
     extra = list(settings.unknown)
     for i, _ in enumerate(list_at(NAME, body, ("choices",))):
-        at: At = ("choices", i, "message")
-        choice = object_at(NAME, body, at[:-1])
+        choice = object_at(NAME, body, ("choices", i))
         # A choice may hold `messages` in its place; they have no neutral form yet.
+        at: At = ("choices", i, "message" if "message" in choice or "messages" not in choice else "messages")
         said = CHAT.read_message(choice["message"], at) if choice.get("message") is not None else Message("assistant", (), at=at)
         reason = choice.get("finish_reason")
         messages.append(replace(said, stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None))
@@ -398,7 +399,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
         usage: Object = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         body = {"id": "", "object": "chat.completion", "created": 0, "model": "", "usage": usage, **body}
     choices: list[JSON] = []
-    for i, message in enumerate(conversation.messages):
+    for i, message in enumerate(answers(conversation, page)):
         old = get(conversation.source, message.at[:-1]) if native else UNSET
         if isinstance(old, dict) and not message.parts and old.get("message") is None:
             choices.append(old)
