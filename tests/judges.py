@@ -1,10 +1,12 @@
 """Who says whether a body is valid on a wire: the official SDK's own types. A judge raises if it is not.
 
-A judge of a further wire is one more line in JUDGES.
+The types of some SDKs take any field and any word; their judges say what else the service insists on. Knows nothing of what
+this library does. A judge of a further wire is one more line in JUDGES.
 """
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
@@ -12,15 +14,40 @@ from anthropic.types import Message as AnthropicMessage
 from anthropic.types.beta.beta_message import BetaMessage
 from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming as BetaCreate
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming as Create
+from botocore.model import ListShape, OperationModel, Shape, StructureShape  # type: ignore[import-untyped]
+from botocore.session import get_session  # type: ignore[import-untyped]
+from botocore.validate import ParamValidator  # type: ignore[import-untyped]
+from cohere.types import (
+    AssistantChatMessageV2,
+    JsonObjectResponseFormatV2,
+    SystemChatMessageV2,
+    Thinking,
+    ToolChatMessageV2,
+    ToolV2,
+    UserChatMessageV2,
+)  # fmt: skip
+from cohere.v2.types import V2ChatResponse
+from google.adk.events import Event
+from google.adk.sessions import Session
 from google.genai import types as genai
+from mcp_types import CallToolRequestParams, CallToolResult, CreateMessageResultWithTools, ListToolsResult
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+from mistralai.client.models import ChatCompletionRequest, ChatCompletionResponse
+from ollama import ChatResponse, Image
+from ollama._types import ChatRequest
+from ollama._types import Message as OllamaMessage
 from openai.types.chat import ChatCompletion
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+from openai.types.responses import Response
+from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from toolwire._json import JSON
 from toolwire.model import Kind
 
 Judge: TypeAlias = "Callable[[JSON, Kind], None]"
+REFUSALS = (AssertionError, KeyError, ValueError)
+"""What a judge raises."""
 
 
 def drain(value: object) -> object:
@@ -46,7 +73,8 @@ class Params:
         drain(self.adapter.validate_python({"model": "any", **body, "stream": False}))
 
 
-_CHAT, _MESSAGES, _BETA = Params(CompletionCreateParamsNonStreaming), Params(Create), Params(BetaCreate)
+_CHAT, _RESPONSES = Params(CompletionCreateParamsNonStreaming), Params(ResponseCreateParamsNonStreaming)
+_MESSAGES, _BETA = Params(Create), Params(BetaCreate)
 
 
 def openai_chat(body: JSON, kind: Kind) -> None:
@@ -54,6 +82,13 @@ def openai_chat(body: JSON, kind: Kind) -> None:
         ChatCompletion.model_validate(body)
     else:
         _CHAT.judge(body)
+
+
+def openai_responses(body: JSON, kind: Kind) -> None:
+    if kind == "response":
+        Response.model_validate(body)
+    else:
+        _RESPONSES.judge(body)
 
 
 def anthropic(body: JSON, kind: Kind) -> None:
@@ -88,8 +123,148 @@ def gemini(body: JSON, kind: Kind) -> None:
     genai.GenerateContentConfig.model_validate({**settings, **{key: body[key] for key in _CONFIG if key in body}})
 
 
+_CONVERSE: OperationModel = get_session().get_service_model("bedrock-runtime").operation_model("Converse")
+
+
+def bedrock(body: JSON, kind: Kind) -> None:
+    """The description of the service that the SDK itself reads."""
+    assert isinstance(body, dict)
+    shape = _CONVERSE.input_shape if kind == "request" else _CONVERSE.output_shape
+    given = {"modelId": "any", **body} if kind == "request" else body
+    report = str(ParamValidator().validate(_as_given(given, shape), shape).generate_report())
+    assert not report, report
+
+
+def _as_given(value: object, shape: Shape) -> object:
+    """A JSON value as the SDK takes it: bytes where the description says blob."""
+    if shape.type_name == "blob" and isinstance(value, str):
+        return b64decode(value)
+    if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
+        return {key: _as_given(item, shape.members[key]) if key in shape.members else item for key, item in value.items()}
+    if isinstance(shape, ListShape) and isinstance(value, list):
+        return [_as_given(item, shape.member) for item in value]
+    return value
+
+
+def mistral(body: JSON, kind: Kind) -> None:
+    assert isinstance(body, dict)
+    if kind == "response":
+        ChatCompletionResponse.model_validate(body)
+        return
+    ChatCompletionRequest.model_validate({"model": "any", **body})
+    extra = body.keys() - ChatCompletionRequest.model_fields.keys()
+    assert not extra, f"unknown fields: {sorted(extra)}"
+
+
+_COHERE_ROLES: dict[str, type[BaseModel]] = {
+    "user": UserChatMessageV2, "assistant": AssistantChatMessageV2, "system": SystemChatMessageV2, "tool": ToolChatMessageV2,
+}  # fmt: skip
+_COHERE_FIELDS = frozenset(
+    "model messages tools strict_tools documents citation_options response_format safety_mode max_tokens stop_sequences "
+    "temperature seed frequency_penalty presence_penalty k p logprobs tool_choice thinking priority stream".split()
+)
+
+
+def cohere(body: JSON, kind: Kind) -> None:
+    """The official types, made to validate: on their own they take anything."""
+    assert isinstance(body, dict)
+    if kind == "response":
+        V2ChatResponse.model_validate(body)
+        assert isinstance(body["message"], dict)
+        assert isinstance(body["message"].get("content", []), list)
+        return
+    assert body.keys() <= _COHERE_FIELDS, f"unknown fields: {sorted(body.keys() - _COHERE_FIELDS)}"
+    assert body.get("tool_choice") in (None, "REQUIRED", "NONE")
+    messages, tools = body["messages"], body.get("tools", [])
+    assert isinstance(messages, list)
+    assert isinstance(tools, list)
+    for message in messages:
+        assert isinstance(message, dict)
+        _COHERE_ROLES[str(message["role"])].model_validate(message)
+    for tool in tools:
+        ToolV2.model_validate(tool)
+    if "response_format" in body:
+        JsonObjectResponseFormatV2.model_validate(body["response_format"])
+    if "thinking" in body:
+        Thinking.model_validate(body["thinking"])
+
+
+_OLLAMA_MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"})
+"""The fields of the server's own type; the Python types do not know the last one and take any."""
+
+
+def ollama(body: JSON, kind: Kind) -> None:
+    """The official types, and the server's field names, which they do not insist on."""
+    assert isinstance(body, dict)
+    messages = body["messages"] if kind == "request" else [body["message"]]
+    assert isinstance(messages, list)
+    shown = [_shown(message) for message in messages]
+    if kind == "response":
+        ChatResponse.model_validate({**body, "message": shown[0]})
+    else:
+        extra = body.keys() - ChatRequest.model_fields.keys()
+        assert not extra, f"unknown fields: {sorted(extra)}"
+        ChatRequest.model_validate({"model": "any", **body, "messages": shown})
+    for message in shown:
+        OllamaMessage.model_validate(message)
+
+
+def _shown(message: JSON) -> dict[str, object]:
+    """A message as the Python types hold it: a picture is an object that prints as its base64."""
+    assert isinstance(message, dict)
+    assert message.keys() <= _OLLAMA_MESSAGE, f"unknown fields: {sorted(message.keys() - _OLLAMA_MESSAGE)}"
+    images = message.get("images", [])
+    assert isinstance(images, list)
+    held = [Image.model_validate({"value": image}) for image in images]
+    assert [image.model_dump() for image in held] == images
+    return {**message, **({"images": held} if held else {})}
+
+
+def adk(body: JSON, kind: Kind) -> None:
+    """A session, or the list of its events."""
+    if isinstance(body, dict):
+        Session.model_validate(body)
+    events = body["events"] if isinstance(body, dict) else body
+    assert isinstance(events, list)
+    for event in events:
+        Event.model_validate(event)
+
+
+def mcp(body: JSON, kind: Kind) -> None:
+    """Every message is one of JSON-RPC, and what it holds is of the type its method or shape promises."""
+    for message in body if isinstance(body, list) else [body]:
+        assert isinstance(message, dict)
+        jsonrpc_message_adapter.validate_python(message)
+        held = message.get("result")
+        if message.get("method") == "tools/call":
+            CallToolRequestParams.model_validate(message["params"])
+        elif isinstance(held, dict) and "tools" in held:
+            ListToolsResult.model_validate(held)
+        elif isinstance(held, dict) and "role" in held:
+            CreateMessageResultWithTools.model_validate(held)
+        elif isinstance(held, dict):
+            CallToolResult.model_validate(held)
+
+
 JUDGES: dict[str, Judge] = {
     "openai-chat": openai_chat,
+    "openai-responses": openai_responses,
+    "azure-foundry": openai_responses,
     "anthropic": anthropic,
     "gemini": gemini,
+    "bedrock": bedrock,
+    "mistral": mistral,
+    "cohere": cohere,
+    "ollama": ollama,
+    "adk": adk,
+    "mcp": mcp,
 }
+
+
+def complaints(wire: str, body: JSON, kind: Kind = "request") -> str:
+    """What the judge of a wire has against a body; nothing if it takes it."""
+    try:
+        JUDGES[wire](body, kind)
+    except REFUSALS as error:
+        return str(error) or repr(error)
+    return ""

@@ -187,7 +187,7 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
     known from an earlier encoding and go back to what they were.
     """
     used = [call.id for call in calls]
-    ids = {*used, *(result.call_id for result in results)}
+    ids = {*used, *[result.call_id for result in results]}
     bad = set() if _all_fit(ids, rule) else {text for text in ids if not rule.fits(text)}
     if not bad and not (home and not home.keys().isdisjoint(ids)) and not (unique and len(set(used)) < len(used)):
         return None

@@ -128,37 +128,37 @@ class _Survey:
         calls: list[Call] = []
         results: list[Result] = []
         foreign: list[Read] = []
-        native_ids: dict[str, str] = {}
+        native: dict[str, str] = {}
         hosted = False
         for message in conversation.messages:
-            raw, parts, native = message.raw, message.parts, message.wire == target
-            if not native and isinstance(raw, dict) and message.row is not None and not message.row.keys.issuperset(raw):
+            raw, parts = message.raw, message.parts
+            if message.wire == target:
+                for part in parts:
+                    if part.__class__ is Call and part.executor == "client":
+                        calls.append(part)
+                        native[part.id] = part.id
+                    elif part.__class__ is Result:
+                        results.append(part)
+                continue
+            if raw.__class__ is dict and message.row is not None and not message.row.keys.issuperset(raw):
                 foreign.append(message)
             for part in parts:
-                kind = part.__class__
-                if kind is Text:
-                    if native or (part.raw.__class__ is str and part.seal is None):
+                if part.__class__ is Text:
+                    if part.raw.__class__ is str and part.seal is None:
                         continue
-                elif kind is Call:
-                    if native and part.executor == "provider":  # type: ignore[attr-defined]
-                        continue
-                    calls.append(part)  # type: ignore[arg-type]
-                    if native:
-                        native_ids[part.id] = part.id  # type: ignore[attr-defined]
-                    hosted |= part.executor == "provider"  # type: ignore[attr-defined]
-                elif kind is Result:
-                    results.append(part)  # type: ignore[arg-type]
-                    if not native:
-                        hosted |= part.executor == "provider"  # type: ignore[attr-defined]
-                        if part.output.__class__ is tuple:  # type: ignore[attr-defined]
-                            foreign += part.output  # type: ignore[attr-defined]
-                if native or part.raw is raw or part.row is None:
-                    continue
-                if part.seal is not None or not part.row.clean(part.raw):
+                elif part.__class__ is Call:
+                    calls.append(part)
+                    hosted = hosted or part.executor != "client"
+                elif part.__class__ is Result:
+                    results.append(part)
+                    hosted = hosted or part.executor != "client"
+                    if part.output.__class__ is tuple:
+                        foreign += part.output
+                if part.raw is not raw and (part.seal is not None or not (part.row is None or part.row.clean(part.raw))):
                     foreign.append(part)
         if conversation.wire != target:
             foreign += conversation.tools
-        self.calls, self.results, self.foreign, self.hosted, self.native = calls, results, foreign, hosted, native_ids
+        self.calls, self.results, self.foreign, self.hosted, self.native = calls, results, foreign, hosted, native
 
 
 def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Profile, kind: Kind, home: IdMap) -> Page:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import pytest
-from cases import ALL, MODELS, Case
-from judges import JUDGES
+from cases import ALL, KINDS, MODELS, WIRES, Case
+from judges import JUDGES, complaints
 
 from toolwire import translate
 
+JUDGED = [name for name in JUDGES if name in WIRES]
 
-@pytest.mark.parametrize("target", [name for name in MODELS if name in JUDGES])
+
+def test_every_wire_that_a_model_speaks_has_a_judge() -> None:
+    assert [name for name in MODELS if name not in JUDGES] == []
+
+
+@pytest.mark.parametrize("target", JUDGED)
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_what_translate_makes_is_accepted_by_the_official_types(case: Case, target: str) -> None:
-    if case.wire != target:
-        JUDGES[target](translate(case.body, case.wire, target, case.kind).body, case.kind)
+    if case.wire == target:
+        return
+    said = complaints(target, translate(case.body, case.wire, target, case.kind).body, case.kind)
+    # Wires that share types carry each other's items as they are: a fault that came along is the sender's.
+    assert not said or (case.wire in JUDGES and said == complaints(case.wire, case.body, case.kind)), said
 
 
-@pytest.mark.parametrize("target", [name for name in MODELS if name in JUDGES])
+@pytest.mark.parametrize("target", JUDGED)
 def test_a_judge_refuses_a_body_of_another_wire(target: str) -> None:
-    refused = 0
-    for body in ({"messages": 7}, {"contents": 7}, {"input": 7}, {"choices": [7]}, {"candidates": [7]}, {"content": [7]}):
-        for kind in ("request", "response"):
-            try:
-                JUDGES[target](body, kind)  # type: ignore[arg-type]
-            except (AssertionError, KeyError, ValueError):
-                refused += 1
-    assert refused == 12
+    bodies = ({"messages": 7}, {"contents": 7}, {"input": 7}, {"choices": [7]}, {"candidates": [7]}, {"content": [7]})
+    assert [(body, kind) for body in bodies for kind in KINDS if not complaints(target, body, kind)] == []  # type: ignore[arg-type]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from botocore.model import ListShape, OperationModel, Shape, StructureShape  # type: ignore[import-untyped]
-from botocore.session import get_session  # type: ignore[import-untyped]
-from botocore.validate import ParamValidator  # type: ignore[import-untyped]
+import judges
 from msgspec.structs import replace
 
 from toolwire._json import JSON, Json, Object, get
@@ -21,28 +19,9 @@ from toolwire.translate import catalogue, decode, detect, encode, translate
 HERE = Path(__file__).parents[1]
 CASES = HERE / "cases" / "bedrock"
 DATA = HERE.parents[1] / "shared" / "data"
-CONVERSE: OperationModel = get_session().get_service_model("bedrock-runtime").operation_model("Converse")
+complaints = partial(judges.complaints, "bedrock")
 
-# --- the judge and the cases -------------------------------------------------------------------------------------
-
-
-def as_given(value: object, shape: Shape) -> object:
-    """A JSON value as an SDK takes it: bytes where the description says blob."""
-    if shape.type_name == "blob" and isinstance(value, str):
-        return b64decode(value)
-    if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
-        return {key: as_given(item, shape.members[key]) if key in shape.members else item for key, item in value.items()}
-    if isinstance(shape, ListShape) and isinstance(value, list):
-        return [as_given(item, shape.member) for item in value]
-    return value
-
-
-def complaints(body: JSON, kind: Kind = "request") -> str:
-    """What botocore has against a body; nothing if it takes it."""
-    assert isinstance(body, dict)
-    shape = CONVERSE.input_shape if kind == "request" else CONVERSE.output_shape
-    given = {"modelId": "m", **body} if kind == "request" else body
-    return str(ParamValidator().validate(as_given(given, shape), shape).generate_report())
+# --- the cases ---------------------------------------------------------------------------------------------------
 
 
 def cases() -> Iterator[tuple[str, Kind, Object]]:
@@ -339,11 +318,3 @@ def test_the_judge_takes_the_cases_and_refuses_a_call_without_its_id() -> None:
     odd = {"ids-missing", "input-missing", "unknown-blocks", "server-tools-answer-in-place"}
     assert {name for name, kind, body in cases() if complaints(body, kind)} == odd
     assert "toolUseId" in complaints(case("ids-missing"))
-
-
-def test_the_judge_takes_what_is_made_of_the_cases_of_other_wires() -> None:
-    for wire in ("openai-chat", "anthropic", "gemini", "mistral"):
-        for path in sorted((HERE / "cases" / wire).glob("*/re*.json")):
-            kind: Kind = "request" if path.stem == "request" else "response"
-            body = translate(path.read_bytes(), wire, "bedrock", kind).body
-            assert (path.parent.name, complaints(body, kind)) == (path.parent.name, "")

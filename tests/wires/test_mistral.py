@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from mistralai.client.models import ChatCompletionRequest, ChatCompletionResponse
+import judges
 from msgspec.structs import replace
-from pydantic import ValidationError
 
 from toolwire._json import JSON, Object, get
 from toolwire.errors import LocalError, pointer
@@ -19,21 +19,9 @@ from toolwire.translate import catalogue, decode, detect, encode, translate
 HERE = Path(__file__).parents[1]
 CASES = HERE / "cases" / "mistral"
 DATA = HERE.parents[1] / "shared" / "data"
+complaints = partial(judges.complaints, "mistral")
 
-# --- the judge and the cases -------------------------------------------------------------------------------------
-
-
-def complaints(body: JSON, kind: Kind = "request") -> str:
-    """What the SDK has against a body; nothing if it takes it."""
-    assert isinstance(body, dict)
-    try:
-        if kind == "request":
-            ChatCompletionRequest.model_validate({"model": "m", **body})
-        else:
-            ChatCompletionResponse.model_validate(body)
-    except ValidationError as error:
-        return str(error)
-    return ""
+# --- the cases ---------------------------------------------------------------------------------------------------
 
 
 def cases() -> Iterator[tuple[str, Kind, Object]]:
@@ -271,11 +259,3 @@ def test_usage_counts_what_came_from_the_cache() -> None:
 def test_the_judge_takes_the_cases_and_refuses_a_call_without_a_function() -> None:
     assert {name for name, kind, body in cases() if complaints(body, kind)} == {"unknown-chunks"}
     assert "tool_calls" in complaints(case("unknown-chunks"))
-
-
-def test_the_judge_takes_what_is_made_of_the_cases_of_other_wires() -> None:
-    for wire in ("openai-chat", "anthropic", "gemini", "bedrock"):
-        for path in sorted((HERE / "cases" / wire).glob("*/re*.json")):
-            kind: Kind = "request" if path.stem == "request" else "response"
-            body = translate(path.read_bytes(), wire, "mistral", kind).body
-            assert (path.parent.name, complaints(body, kind)) == (path.parent.name, "")

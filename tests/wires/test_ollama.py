@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 from cases import Case, load, recorded
+from judges import ollama as judge
 from msgspec.structs import replace
-from ollama import ChatResponse, Image
-from ollama._types import ChatRequest
-from ollama._types import Message as OllamaMessage
 
 from toolwire import Call, Conversation, Media, Message, Reasoning, Text, catalogue, decode, detect, encode, translate
 from toolwire._json import JSON, Json
@@ -18,33 +16,6 @@ from toolwire.identity import is_minted
 from toolwire.model import Format, Kind, Usage
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
-_MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"})
-"""The fields of the server's own type; the Python types do not know the last one and take any."""
-
-
-def judge(body: JSON, kind: Kind) -> None:
-    """The official types, and the server's field names, which they do not insist on."""
-    assert isinstance(body, dict)
-    messages = body["messages"] if kind == "request" else [body["message"]]
-    assert isinstance(messages, list)
-    shown = [_shown(message) for message in messages]
-    if kind == "response":
-        ChatResponse.model_validate({**body, "message": shown[0]})
-    else:
-        ChatRequest.model_validate({"model": "any", **body, "messages": shown})
-    for message in shown:
-        OllamaMessage.model_validate(message)
-
-
-def _shown(message: JSON) -> dict[str, object]:
-    """A message as the Python types hold it: a picture is an object that prints as its base64."""
-    assert isinstance(message, dict)
-    assert message.keys() <= _MESSAGE, f"unknown fields: {sorted(message.keys() - _MESSAGE)}"
-    images = message.get("images", [])
-    assert isinstance(images, list)
-    held = [Image.model_validate({"value": image}) for image in images]
-    assert [image.model_dump() for image in held] == images
-    return {**message, **({"images": held} if held else {})}
 
 
 def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
@@ -93,12 +64,6 @@ def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_brok
     broken = {"odd-arguments", "unknown-roles-and-fields", "results-in-every-form"}
     if case.name not in broken:
         judge(case.body, case.kind)
-
-
-@pytest.mark.parametrize("source", ["openai-chat", "anthropic", "gemini", "cohere"])
-def test_what_other_wires_say_becomes_a_body_the_official_types_accept(source: str) -> None:
-    for case in load(source):
-        judge(translate(case.body, source, "ollama", case.kind).body, case.kind)
 
 
 def test_a_minted_id_is_never_written_and_a_real_one_always_is() -> None:

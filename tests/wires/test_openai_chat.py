@@ -26,8 +26,9 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
         return None
     if "role" in discriminator:
         return {"messages": [example]}, "request"
-    field = "tool_calls" if "tool_calls" in discriminator["path"] else "function_call"
-    message: JSON = {"role": "assistant", "content": None, field: [example] if field == "tool_calls" else example}
+    place = discriminator["path"]
+    field = next(name for name in ("tool_calls", "executed_tools", "function_call") if name in place)
+    message: JSON = {"role": "assistant", "content": None, field: [example] if place.endswith("[]") else example}
     if form == "request":
         return {"messages": [message]}, "request"
     return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}, "response"

@@ -119,9 +119,11 @@ class Blocks(Struct, frozen=True, eq=False):
         if not results:
             return
         if self.alone and len(results) > 1:
-            places = {part.id: i for i, part in enumerate(turn.asked) if isinstance(part, Call)}
-            order = [places.get(one, len(places)) for one in turn.answered]
-            results = [results[i] for i in sorted(range(len(results)), key=order.__getitem__)]
+            asked = [part.id for part in turn.asked if part.__class__ is Call]
+            if asked != turn.answered:
+                places = {one: i for i, one in enumerate(asked)}
+                order = [places.get(one, len(places)) for one in turn.answered]
+                results = [results[i] for i in sorted(range(len(results)), key=order.__getitem__)]
         out.append(self.message("user", results + more if more else results))
         turn.results = []
         turn.answered = []

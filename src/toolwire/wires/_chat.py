@@ -36,6 +36,8 @@ class Chat(Struct, frozen=True, eq=False):
     """Fields that hold reasoning; the first is the one to write."""
     legacy: Row | None = None
     """The single call without an id, in a field of its own."""
+    executed: Row | None = None
+    """Calls that the provider ran, each with its result, in a list of their own."""
 
     # --- reading ---
 
@@ -87,6 +89,8 @@ class Chat(Struct, frozen=True, eq=False):
             if thought and isinstance(thought, str):
                 parts.append(Reasoning(thought, raw=thought, at=at + (key,), row=THOUGHT))
                 break
+        if self.executed is not None and not bare:
+            parts += self._executed(self.executed, message.get(self.executed.name), at)
         if isinstance(content, str):
             if content:
                 parts.append(Text(content, raw=content, at=at + ("content",), row=PLAIN))
@@ -108,6 +112,16 @@ class Chat(Struct, frozen=True, eq=False):
         if self.legacy is not None and isinstance(legacy, dict):
             parts.append(_parsed(self.legacy, legacy, at + ("function_call",)))
         return parts
+
+    def _executed(self, row: Row, ran: JSON, at: At) -> Iterable[Part]:
+        """Two parts for each: what was called, and what came of it."""
+        if isinstance(ran, list):
+            for i, block in enumerate(ran):
+                if isinstance(block, dict):
+                    where = at + (row.name, i)
+                    yield _parsed(row, block, where)
+                    if row.answer is not None and block.get("output") is not None:
+                        yield _parsed(row.answer, block, where)
 
     # --- writing ---
 

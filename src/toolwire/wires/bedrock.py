@@ -416,4 +416,12 @@ def looks(body: JSON) -> int:
     return 3 if marked else 2 if found & _FIELDS else 0
 
 
-WIRE = Wire(NAME, "Bedrock Converse", rows_of(ROWS, (SERVED,)), read, write, looks)
+STARTS = (
+    Row("contentBlockStart.toolUse", Call, tell={"stream": "contentBlockStart.start.toolUse"}, direction="call",
+        family="function", executor="client", ids=(Id("toolUseId"),), forms=("stream",)),
+    Row("contentBlockStart.toolResult", Result, tell={"stream": "contentBlockStart.start.toolResult"}, direction="output",
+        family="server-tool", executor="provider", ids=(Id("toolUseId"),), forms=("stream",)),
+)  # fmt: skip
+"""How blocks begin in a stream: there alone they have their ids."""
+
+WIRE = Wire(NAME, "Bedrock Converse", rows_of(ROWS, (SERVED,), STARTS), read, write, looks)

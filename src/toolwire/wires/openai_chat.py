@@ -4,6 +4,7 @@
 - tool-text-only: a tool message holds text and has no error flag; media follow in a user message.
 - legacy-function-call: `function_call` and role `function` have no id at all; they pair by name.
 - reasoning-is-foreign: OpenAI has no reasoning here; compatible servers send `reasoning_content` or `reasoning`.
+- executed-tools-have-no-id: a compatible server lists the tools it ran itself by `index`, call and result in one.
 - arguments-are-text: the model's own JSON text, kept to the letter, valid or not.
 """
 
@@ -181,13 +182,30 @@ RESULTS = table(
         keys("role", "content", "name"), (), {"role": "function"}, "output", "function-legacy", "client", (), ("request",)),
 )  # fmt: skip
 
+_RAN = keys("index", "type", "arguments", "output")
+EXECUTED = Row(
+    "executed_tools", Call,
+    lambda b, at, row: Call("", name_of(b.get("type")), arguments(b.get("arguments")), "minted", "server-tool", "provider",
+                            raw=b, at=at, row=row),
+    lambda c, _: {"type": c.name, "arguments": c.arguments},
+    _RAN, (), {"path": "executed_tools[]"}, "call+output", "server-tool", "provider", (Id("index", "position"),), ("response",),
+    Row("executed_tools", Result,
+        lambda b, at, row: Result("", b.get("output"), False, name_of(b.get("type")), "minted", "server-tool", "provider",
+                                  raw=b, at=at, row=row),
+        lambda r, _: {"output": r.output}, _RAN),
+)  # fmt: skip
+DELTA = Row(
+    "delta.tool_calls", Call, tell={"path": "choices[].delta.tool_calls[]"}, direction="call", family="function",
+    executor="client", ids=(Id("index", "position"), Id("id", required=False, nullable=True)), forms=("stream",),
+)  # fmt: skip
+"""A fragment of a call in a stream: only its index is always there."""
 CHAT = Chat(
     NAME, CONTENT, CALLS, RESULTS,
     Row("message", Message, keys=keys(
-        "role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning",
+        "role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning", "executed_tools",
     )),
     {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"},
-    ("reasoning_content", "reasoning"), LEGACY,
+    ("reasoning_content", "reasoning"), LEGACY, EXECUTED,
 )  # fmt: skip
 
 # --- tools and settings ------------------------------------------------------------------------------------------
@@ -433,4 +451,4 @@ def looks(body: JSON) -> int:
     return 2 if offered else marks
 
 
-WIRE = Wire(NAME, "OpenAI Chat Completions", rows_of(CONTENT, CALLS, (LEGACY,), RESULTS), read, write, looks)
+WIRE = Wire(NAME, "OpenAI Chat Completions", rows_of(CONTENT, CALLS, (LEGACY,), RESULTS, (EXECUTED, DELTA)), read, write, looks)

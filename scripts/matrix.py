@@ -1,0 +1,102 @@
+"""Write docs/matrix.md: every wire that models speak against every other, counted: `python scripts/matrix.py`.
+
+With --check nothing is written, and it fails if the page is stale. What counts is what the laws ask: this page counts their
+answers over the case folders and knows no measure of its own. Recorded traffic is left out, so that it is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from cases import Case, load  # noqa: E402
+from judges import complaints  # noqa: E402
+from laws.test_there_and_back import test_ids_names_arguments_and_results_come_home as comes_home  # noqa: E402
+
+from toolwire import WireError, translate  # noqa: E402
+
+PAGE = ROOT / "docs" / "matrix.md"
+WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
+TEXT = """\
+<!-- written by scripts/matrix.py from the cases; do not edit -->
+
+# Every wire against every other
+
+Each row is the wire that a body comes from, each column the wire it goes to. A cell counts the bodies of `tests/cases` that
+were *translated* · are *valid* · came *there and back*, of how many there are.
+
+- **translated**: `translate` gave a body and raised nothing. What the target could not hold is in its losses.
+- **valid**: the official types of the target accept that body. The judges are in `tests/judges.py`.
+- **there and back**: taken home again with the map of ids, every call of the client has its id, name and arguments, and every
+  result its call and words. The comparison is that of `tests/laws/test_there_and_back.py`.
+
+The cases are broken on purpose as often as not: missing ids, ids that come twice, cut-off arguments, unknown blocks.
+"""
+LEFT = """\
+## What is missing
+
+"""
+
+
+def home(case: Case, over: str) -> bool:
+    """Whether a body comes back from another wire with all that the law asks for."""
+    try:
+        comes_home(case, over)
+    except (AssertionError, WireError):
+        return False
+    return True
+
+
+def tried(case: Case, target: str) -> tuple[bool, bool, bool]:
+    """Whether a body is translated, valid, and comes home."""
+    try:
+        made = translate(case.body, case.wire, target, case.kind).body
+    except WireError:
+        return False, False, False
+    return True, not complaints(target, made, case.kind), home(case, target)
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [["from \\ to", *(f"`{name}`" for name in WIRES)], ["---"] * (len(WIRES) + 1)]
+    missing: list[str] = []
+    for source in WIRES:
+        cells = [f"`{source}`"]
+        for target in WIRES:
+            if source == target:
+                cells.append("")
+                continue
+            found = {str(case): tried(case, target) for case in load(source)}
+            sums = (sum(column) for column in zip(*found.values(), strict=True))
+            cells.append(f"{' · '.join(map(str, sums))} of {len(found)}")
+            missing += (f"- `{name}` to `{target}`: {why}" for name, answers in found.items() for why in short(answers))
+        lines.append(cells)
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{TEXT}\n{table}\n" + (f"\n{LEFT}" + "\n".join(missing) + "\n" if missing else "")
+
+
+def short(answers: tuple[bool, bool, bool]) -> Iterator[str]:
+    """The first thing a body fell short of, if any."""
+    if not answers[0]:
+        yield "not translated"
+    else:
+        yield from (word for word, held in zip(("not valid", "does not come back"), answers[1:], strict=True) if not held)
+
+
+def main() -> int:
+    text = page()
+    if "--check" in sys.argv[1:]:
+        stale = not PAGE.is_file() or PAGE.read_text() != text
+        if stale:
+            print(f"stale: {PAGE.relative_to(ROOT)}; run: python scripts/matrix.py", file=sys.stderr)
+        return int(stale)
+    PAGE.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
