@@ -8,35 +8,47 @@ SHELL := /bin/bash
 help: ## show these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+NPM := npm install --prefix tests/node --no-package-lock --no-audit --no-fund --silent
+
 .venv/ready: pyproject.toml
 	@echo "setting up .venv (once; needs a package index)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . --group test --group judges --group check
+	@$(PIP) -e .
 	@touch $@
+
+.venv/tests: .venv/ready
+	@echo "installing what the tests need: the official SDKs that judge (once)"
+	@$(PIP) --upgrade 'pip>=25.1'
+	@$(PIP) --group test --group judges --group check
+	@touch $@
+
+tests/node/node_modules: tests/node/package.json
+	@if command -v npm >/dev/null; then $(NPM) && touch $@; else echo "no npm: the judge of the wire ai-sdk will not run"; fi
 
 run: .venv/ready ## the guided tour: a broken conversation, and the same conversation on three wires
 	@$(BIN)/toolwire tour
 
-test: .venv/ready ## every test, with small budgets for the laws (under five minutes on two cores)
+test: .venv/tests tests/node/node_modules ## every test, with small budgets for the laws (under five minutes on two cores)
 	@$(BIN)/python -m pytest -n auto
 
-check: .venv/ready ## format, lint and types
+check: .venv/tests ## format, lint and types
 	@$(BIN)/ruff format --check --quiet . || (echo "run: make fix"; exit 1)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 
-fix: .venv/ready ## put the code in order: format, and mend what the linter can
+fix: .venv/tests ## put the code in order: format, and mend what the linter can
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 
-deep: .venv/ready ## the laws with large budgets (many minutes)
+deep: .venv/tests tests/node/node_modules ## the laws with large budgets (many minutes)
 	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n auto tests/laws
 
-bench: .venv/ready ## speed as ratios to the floor, in one run; also written to docs/bench.md
+bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/bench.md
 	@$(BIN)/python -m bench
 
-docs: .venv/ready ## write the generated pages anew
+docs: .venv/tests ## write the generated pages anew
 	@$(BIN)/python scripts/gen.py
+	@$(BIN)/python scripts/matrix.py
 
 clean: ## remove .venv and caches
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis

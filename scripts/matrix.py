@@ -17,7 +17,7 @@ from cases import Case, load  # noqa: E402
 from judges import complaints  # noqa: E402
 from laws.test_there_and_back import test_ids_names_arguments_and_results_come_home as comes_home  # noqa: E402
 
-from toolwire import WireError, translate  # noqa: E402
+from toolwire import WireError, decode, translate  # noqa: E402
 
 PAGE = ROOT / "docs" / "matrix.md"
 WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
@@ -32,9 +32,11 @@ were *translated* · are *valid* · came *there and back*, of how many there are
 - **translated**: `translate` gave a body and raised nothing. What the target could not hold is in its losses.
 - **valid**: the official types of the target accept that body. The judges are in `tests/judges.py`.
 - **there and back**: taken home again with the map of ids, every call of the client has its id, name and arguments, and every
-  result its call and words. The comparison is that of `tests/laws/test_there_and_back.py`.
+  result its call, words and error flag. Not asked of a result with neither an id nor a call, nor of the second candidate of an
+  answer. The comparison is that of `tests/laws/test_there_and_back.py`.
 
-The cases are broken on purpose as often as not: missing ids, ids that come twice, cut-off arguments, unknown blocks.
+Some cases are broken on purpose: missing ids, ids that come twice, cut-off arguments, unknown blocks. Of the {every} bodies
+{some} hold calls or results of the client; the others come back if none is invented.
 """
 LEFT = """\
 ## What is missing
@@ -60,10 +62,17 @@ def tried(case: Case, target: str) -> tuple[bool, bool, bool]:
     return True, not complaints(target, made, case.kind), home(case, target)
 
 
+def used(case: Case) -> bool:
+    """Whether the client has a call or a result in a body."""
+    read = decode(case.body, case.wire, case.kind)
+    return any(part.executor == "client" for part in (*read.calls(), *read.results()))
+
+
 def page() -> str:
     """The whole page."""
     lines = [["from \\ to", *(f"`{name}`" for name in WIRES)], ["---"] * (len(WIRES) + 1)]
     missing: list[str] = []
+    bodies = [case for wire in WIRES for case in load(wire)]
     for source in WIRES:
         cells = [f"`{source}`"]
         for target in WIRES:
@@ -76,11 +85,13 @@ def page() -> str:
             missing += (f"- `{name}` to `{target}`: {why}" for name, answers in found.items() for why in short(answers))
         lines.append(cells)
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{TEXT}\n{table}\n" + (f"\n{LEFT}" + "\n".join(missing) + "\n" if missing else "")
+    return f"{TEXT.format(every=len(bodies), some=sum(map(used, bodies)))}\n{table}\n" + (
+        f"\n{LEFT}" + "\n".join(missing) + "\n" if missing else ""
+    )
 
 
 def short(answers: tuple[bool, bool, bool]) -> Iterator[str]:
-    """The first thing a body fell short of, if any."""
+    """What a body fell short of, if anything."""
     if not answers[0]:
         yield "not translated"
     else:
