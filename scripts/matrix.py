@@ -17,7 +17,7 @@ from cases import Case, load  # noqa: E402
 from judges import complaints  # noqa: E402
 from laws.test_there_and_back import test_ids_names_arguments_and_results_come_home as comes_home  # noqa: E402
 
-from toolwire import WireError, decode, translate  # noqa: E402
+from toolwire import Call, Result, WireError, decode, translate  # noqa: E402
 
 PAGE = ROOT / "docs" / "matrix.md"
 WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
@@ -38,9 +38,8 @@ were *translated* · are *valid* · came *there and back*, of how many there are
 Some cases are broken on purpose: missing ids, ids that come twice, cut-off arguments, unknown blocks. Of the {every} bodies
 {some} hold calls or results of the client; the others come back if none is invented.
 """
-LEFT = """\
+LEFT = """
 ## What is missing
-
 """
 
 
@@ -65,7 +64,7 @@ def tried(case: Case, target: str) -> tuple[bool, bool, bool]:
 def used(case: Case) -> bool:
     """Whether the client has a call or a result in a body."""
     read = decode(case.body, case.wire, case.kind)
-    return any(part.executor == "client" for part in (*read.calls(), *read.results()))
+    return any(part.executor == "client" for part in read.parts() if isinstance(part, Call | Result))
 
 
 def page() -> str:
@@ -85,9 +84,8 @@ def page() -> str:
             missing += (f"- `{name}` to `{target}`: {why}" for name, answers in found.items() for why in short(answers))
         lines.append(cells)
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{TEXT.format(every=len(bodies), some=sum(map(used, bodies)))}\n{table}\n" + (
-        f"\n{LEFT}" + "\n".join(missing) + "\n" if missing else ""
-    )
+    text = TEXT.format(every=len(bodies), some=sum(map(used, bodies)))
+    return "\n".join([text, table, *([LEFT, *missing] if missing else [])]) + "\n"
 
 
 def short(answers: tuple[bool, bool, bool]) -> Iterator[str]:

@@ -138,7 +138,7 @@ def bedrock(body: JSON, kind: Kind) -> None:
 def _as_given(value: object, shape: Shape) -> object:
     """A JSON value as the SDK takes it: bytes where the description says blob."""
     if shape.type_name == "blob" and isinstance(value, str):
-        return b64decode(value)
+        return b64decode(value, validate=True)
     if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
         return {key: _as_given(item, shape.members[key]) if key in shape.members else item for key, item in value.items()}
     if isinstance(shape, ListShape) and isinstance(value, list):

@@ -97,6 +97,11 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     if survey.hosted:
         conversation, told = settle_hosted(conversation, spoken.name, hosted, whole=kind == "request")
         survey = _Survey(conversation, spoken.name)
+    if conversation.wire != spoken.name:
+        nameless = [tool for tool in conversation.tools if not tool.name and tool.kind in ("function", "custom")]
+        if nameless:
+            told += [Loss(tool.at, "a tool without a name cannot be offered") for tool in nameless]
+            conversation = replace(conversation, tools=tuple(tool for tool in conversation.tools if tool not in nameless))
     page = _page(conversation, survey, spoken, rules, kind, home)
     page.losses += told
     for read in survey.foreign:

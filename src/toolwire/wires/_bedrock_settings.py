@@ -142,7 +142,8 @@ _CONFIG, _MORE = "inferenceConfig", "additionalModelRequestFields"
 COMMON = (
     Field("model", ("modelId",)),
     Field("max_tokens", (_CONFIG, "maxTokens")),
-    Field("temperature", (_CONFIG, "temperature"), write=lambda v, _: min(v, 1.0) if isinstance(v, int | float) else UNSET),
+    Field("temperature", (_CONFIG, "temperature"),
+          write=lambda v, _: max(0.0, min(v, 1.0)) if isinstance(v, int | float) else UNSET),
     Field("top_p", (_CONFIG, "topP")),
     Field("stop", (_CONFIG, "stopSequences"), lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET),
     Field("choice", ("toolConfig", "toolChoice"), _read_choice, _write_choice, keys("tool.name")),
@@ -171,8 +172,8 @@ def tell_limits(conversation: Conversation, page: Page) -> None:
         return
     settings, places = conversation.settings, conversation.places
     heat, choice, form = settings.get("temperature"), settings.get("choice"), settings.get("format")
-    if isinstance(heat, int | float) and heat > 1:
-        page.lose(places.get("temperature", ("temperature",)), "above 1, the highest here")
+    if isinstance(heat, int | float) and not 0 <= heat <= 1:
+        page.lose(places.get("temperature", ("temperature",)), "beyond 0 to 1, the range here")
     if isinstance(choice, Choice) and choice.names and (choice.mode != "required" or len(choice.names) > 1):
         page.lose(places.get("choice", ("choice",)), "only one tool can be named; the others stay allowed")
     if isinstance(form, Format) and form.schema is not None and form.strict is not None:

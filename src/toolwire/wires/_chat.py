@@ -120,7 +120,7 @@ class Chat(Struct, frozen=True, eq=False):
                 if isinstance(block, dict):
                     where = at + (row.name, i)
                     yield _parsed(row, block, where)
-                    if row.answer is not None and block.get("output") is not None:
+                    if row.answer is not None:
                         yield _parsed(row.answer, block, where)
 
     # --- writing ---

@@ -14,7 +14,7 @@ from toolwire._json import JSON, At, Json, Object, snake
 from toolwire.identity import MINTED, is_minted, mint
 from toolwire.parts import Call, Media, Message, Opaque, Output, Part, Reasoning, Result, Role, Text, label, output_text
 from toolwire.wires._gemini_settings import keys, pick
-from toolwire.wires._media import kind_by, mime_of
+from toolwire.wires._media import kind_by, mime_of, standard
 from toolwire.wires._page import Page
 from toolwire.wires._wire import (
     BROKEN,
@@ -44,7 +44,9 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
     held = obj(pick(block, row.name))
     mime, name = text_or_none(pick(held, "mimeType")), text_or_none(pick(held, "displayName"))
     if row.name == "inlineData":
-        return Media(kind_by(mime), mime, string(held["data"]), name=name, seal=seal_of(block), raw=block, at=at, row=row)
+        return Media(
+            kind_by(mime), mime, standard(string(held["data"])), name=name, seal=seal_of(block), raw=block, at=at, row=row
+        )
     return Media(
         kind_by(mime), mime, url=string(pick(held, "fileUri")), name=name, seal=seal_of(block), raw=block, at=at, row=row
     )

@@ -42,3 +42,13 @@ def mime_of(media: Media) -> str | None:
 def type_shows(media: Media) -> bool:
     """Whether a reader that sees only the URL or name knows the MIME type as well."""
     return media.mime is None or guess_type(media.name or media.url or "")[0] == media.mime
+
+
+_ALPHABET = str.maketrans("-_", "+/")
+
+
+def standard(data: str) -> str:
+    """Base64 in the standard alphabet and with its padding; protobuf's JSON takes the alphabet of URLs as well."""
+    if "-" not in data and "_" not in data:
+        return data
+    return data.translate(_ALPHABET) + "=" * (-len(data) % 4)

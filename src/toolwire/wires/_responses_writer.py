@@ -194,7 +194,11 @@ class Writer:
         return item
 
     def _own_row(self, part: Call | Result) -> Row | None:
-        """The row a part was read by on another wire of this shape, if its kind can be told anew."""
+        """The row a part was read by on another wire of this shape, if its kind can be told anew: in an answer, where more is
+        demanded of an item than its call, it cannot.
+        """
+        if self.page.kind == "response":
+            return None
         row = part.row
         ours = isinstance(row, Row) and self.rows.get(row.name) is row and row.part is type(part)
         return row if isinstance(row, Row) and ours and (isinstance(part, Result) or row.name in _RETOLD) else None

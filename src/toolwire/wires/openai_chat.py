@@ -190,7 +190,7 @@ EXECUTED = Row(
     lambda c, _: {"type": c.name, "arguments": c.arguments},
     _RAN, (), {"path": "executed_tools[]"}, "call+output", "server-tool", "provider", (Id("index", "position"),), ("response",),
     Row("executed_tools", Result,
-        lambda b, at, row: Result("", b.get("output"), False, name_of(b.get("type")), "minted", "server-tool", "provider",
+        lambda b, at, row: Result("", b.get("output") or "", False, name_of(b.get("type")), "minted", "server-tool", "provider",
                                   raw=b, at=at, row=row),
         lambda r, _: {"output": r.output}, _RAN),
 )  # fmt: skip
