@@ -21,6 +21,7 @@ JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON
 Object: TypeAlias = "dict[str, JSON]"
 At: TypeAlias = "tuple[str | int, ...]"
 
+_TOO_DEEP = "nested too deeply"
 DEEPEST = 400
 """Nesting beyond this is refused: no conversation needs it, and a stack is finite."""
 
@@ -70,7 +71,12 @@ def _dump_any(value: JSON) -> bytes:
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
     except RemoteError as error:
-        raise LocalError("", error.path, f"not JSON: {error.why}") from None
+        if error.why != _TOO_DEEP:
+            raise LocalError("", error.path, f"not JSON: {error.why}") from None
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    except (RecursionError, ValueError, TypeError):
+        raise LocalError("", (), _TOO_DEEP) from None
 
 
 def text_of(value: JSON) -> str:
@@ -84,19 +90,15 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
     A dict or list is taken as it is and never changed.
     """
     if isinstance(body, str):
-        try:
-            body = body.encode()
-        except UnicodeEncodeError:
-            raise RemoteError(wire, (), "broken JSON: a lone surrogate, which UTF-8 cannot hold") from None
+        body = body.encode("utf-8", "surrogatepass")
     if isinstance(body, (bytearray, memoryview)):
         body = bytes(body)
     if isinstance(body, bytes):
-        if body.startswith(b"\xef\xbb\xbf"):
-            body = body[3:]
+        body = body.removeprefix(b"\xef\xbb\xbf")
         try:
             return parse(body), body
         except (ValueError, DecodeError) as error:
-            raise RemoteError(wire, (), _why(body, error)) from None
+            return _lenient(body, wire, error), body
     if isinstance(body, Mapping | list | tuple):
         return checked(body, wire), None
     if isinstance(body, _ToDict):
@@ -104,6 +106,21 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
     if isinstance(body, _Dumps):
         return checked(body.model_dump(mode="json", by_alias=True, exclude_unset=True), wire), None
     raise LocalError(wire, (), f"expected bytes, text, a dict, a list or an SDK object, got {type(body).__name__}")
+
+
+def _lenient(body: bytes, wire: str, error: Exception) -> JSON:
+    """The value of a body whose only fault is half a surrogate pair: text cut inside an emoji is still text."""
+    if b"\\u" in body or b"\xed" in body:
+        try:
+            value: JSON = json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=_no_constant)
+            return checked(value, wire)
+        except (ValueError, RecursionError):
+            pass
+    raise RemoteError(wire, (), _why(body, error)) from None
+
+
+def _no_constant(name: str) -> JSON:
+    raise ValueError(name)
 
 
 def kind_of(value: object) -> str:
@@ -137,11 +154,9 @@ def _why(body: bytes, error: Exception) -> str:
         return f"broken JSON: {why.msg.lower()} at line {why.lineno}, column {why.colno}"
     except RecursionError:
         return "broken JSON: nested too deeply"
-    # The standard library is laxer; what only it takes is one of these.
+    # The standard library is laxer; what only it takes is this.
     if b"NaN" in body or b"Infinity" in body:
         return "broken JSON: NaN and Infinity are not JSON numbers"
-    if b"\\u" in body and "surrogate" not in str(error) and "Number" not in str(error):
-        return "broken JSON: a \\u escape is half of a surrogate pair"
     return f"broken JSON: {str(error).lower()}"
 
 
@@ -164,7 +179,7 @@ def _checked(value: object, wire: str, at: At, out: list[JSON]) -> None:
             raise RemoteError(wire, at, f"{value} is not a JSON number")
         out.append(value)
     elif len(at) > DEEPEST:
-        raise RemoteError(wire, at[:8], "nested too deeply")
+        raise RemoteError(wire, at[:8], _TOO_DEEP)
     elif isinstance(value, Mapping):
         items: list[JSON] = []
         for key, item in value.items():

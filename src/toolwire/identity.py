@@ -105,14 +105,15 @@ def settle(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tuple[
     """The messages with an id for every call and result that came without: results get that of their call."""
     named: list[str] = []
     answered: list[str] = []
+    items = False
     for message in messages:
         for part in message.parts:
-            kind = part.__class__
-            if kind is Call:
-                named.append(part.id)  # type: ignore[attr-defined]
-            elif kind is Result:
-                answered.append(part.call_id)  # type: ignore[attr-defined]
-    if "" in named or "" in answered or (ordered and not set(named).issuperset(answered)):
+            if part.__class__ is Call:
+                named.append(part.id)
+                items = items or part.item is not None
+            elif part.__class__ is Result:
+                answered.append(part.call_id)
+    if "" in named or "" in answered or ((ordered or items) and not set(named).issuperset(answered)):
         return _settle(messages, seed, ordered)
     return messages
 
@@ -132,9 +133,14 @@ def _settle(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Me
     messages = _swap(messages, made)
     answers: dict[int, Part] = {}
     for n, pair in enumerate(pairs(messages, ordered=ordered)):
-        if pair.result is not None and (pair.result.origin == "minted" or pair.how in ("name", "order")):
-            call_id = pair.call.id if pair.call else mint(f"{seed} result", n, pair.result.name or "")
-            answers[id(pair.result)] = replace(pair.result, call_id=call_id)
+        result = pair.result
+        if result is None:
+            continue
+        if pair.call is None:
+            if result.origin == "minted":
+                answers[id(result)] = replace(result, call_id=mint(f"{seed} result", n, result.name or ""))
+        elif result.call_id != pair.call.id:  # one that was joined by name or order has no id of its own from here on
+            answers[id(result)] = replace(result, call_id=pair.call.id, origin=result.origin if pair.how == "id" else "minted")
     return _swap(messages, answers)
 
 
@@ -152,9 +158,13 @@ def fit(text: str, rule: IdRule, taken: Iterable[str] = ()) -> str:
 
     Never one of `taken`: a second try is salted.
     """
+    return _fitted(text, rule, set(taken))
+
+
+def _fitted(text: str, rule: IdRule, taken: set[str]) -> str:
     if rule.fits(text):
         return text
-    return _free(lambda salt: _shortened(text, rule, salt), set(taken))
+    return _free(lambda salt: _shortened(text, rule, salt), taken)
 
 
 def _free(make: Callable[[str], str], taken: set[str]) -> str:
@@ -194,28 +204,72 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
     owner = joined()
     taken = ids - bad
     given: dict[int, str] = {}
-    first: dict[str, str] = {}
-    for call in calls:
+    latest: dict[str, str] = {}
+    for n, call in enumerate(calls):
         if call.id in home:
             new = home[call.id]
-        elif call.id in first and unique:
-            again = sum(1 for sent in given.values() if sent)
-            new = _free(lambda salt, t=call.id, n=again: _shortened(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
+        elif call.id in latest and unique:
+            new = _free(lambda salt, t=call.id, n=n: _shortened(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
         else:
-            new = first.get(call.id) or fit(call.id, rule, taken)
-        first.setdefault(call.id, new)
+            new = latest.get(call.id) or _fitted(call.id, rule, taken)
+        latest[call.id] = new
         taken.add(new)
         given[id(call)] = new
     for result in results:
         call_of = owner.get(id(result))
         if call_of is not None:
             given[id(result)] = given.get(id(call_of), call_of.id)
-        else:
-            alone = home.get(result.call_id) or first.get(result.call_id) or fit(result.call_id, rule, taken)
-            first.setdefault(result.call_id, alone)
-            taken.add(alone)
-            given[id(result)] = alone
+            continue
+        # A result too many goes where its id points to now: to the newest call that has it.
+        alone = home.get(result.call_id) or latest.get(result.call_id) or _fitted(result.call_id, rule, taken)
+        latest[result.call_id] = alone
+        taken.add(alone)
+        given[id(result)] = alone
     return given
+
+
+def needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
+    """Whether minted ids have to be sent: without them, somebody who goes by name and order would pair otherwise.
+
+    Results are taken as an ordered wire writes them: those that follow one another in the order of their calls.
+    """
+    before = {(id(p.call), id(p.result)) for p in pairs(messages, ordered=ordered) if p.call and p.result}
+    called: dict[str, str] = {}
+    asked: dict[str, int] = {}
+    same: dict[int, int] = {}
+    seen: list[Message] = []
+    run: list[Result] = []
+
+    def close() -> None:
+        run.sort(key=lambda result: asked.get(result.call_id, len(asked)))
+        seen.append(Message("tool", tuple(run)))
+        run.clear()
+
+    role = ""
+    for message in messages:
+        if message.role == "assistant":
+            close()
+            asked = asked if role == "assistant" else {}
+        role = message.role
+        kept: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, Call):
+                called[part.id] = part.name
+                asked[part.id] = len(asked)
+            if not isinstance(part, Result):
+                kept.append(part)
+                continue
+            shown = part
+            if is_minted(part.call_id):
+                shown = replace(part, origin="minted", name=part.name or called.get(part.call_id))
+            same[id(shown)] = id(part)
+            (kept if message.role == "assistant" else run).append(shown)
+        if kept or message.role == "assistant":
+            close()
+            seen.append(replace(message, parts=tuple(kept)))
+    close()
+    after = {(id(p.call), same[id(p.result)]) for p in pairs(seen, ordered=True) if p.call and p.result}
+    return before != after
 
 
 def odd(texts: list[str], rule: IdRule) -> list[str]:
@@ -231,7 +285,7 @@ def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> di
     taken = {home.get(name, name) for name in every if name in home or rule.fits(name)}
     sent: dict[str, str] = {}
     for name in sorted(every):
-        new = home[name] if name in home else fit(name, rule, taken)
+        new = home[name] if name in home else _fitted(name, rule, taken)
         taken.add(new)
         if new != name:
             sent[name] = new

@@ -1,11 +1,12 @@
 """Join calls and results by an ordered walk with the open calls in hand.
 
-By id first; where a result has none, by name; by order only where the wire promises order and the counts agree. What stays
-ambiguous stays unpaired: nothing here guesses. Knows no wire.
+By id first; where a result has none, by name; by order only where the wire promises order and the counts agree, or where there
+is only one of each. What stays ambiguous stays unpaired: nothing here guesses. Linear in the number of parts. Knows no wire.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from toolwire.parts import Call, How, Message, Pair, Result
@@ -30,7 +31,7 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
 
 
 class _Walk:
-    """The open calls of the newest turn, the older ones by id, and the results that wait for the turn to end."""
+    """The open calls of the newest turn, those of any turn by id, and the results that wait for the turn to end."""
 
     def __init__(self, ordered: bool) -> None:
         self.ordered = ordered
@@ -38,42 +39,74 @@ class _Walk:
         self.results: list[Result] = []
         self.found: dict[int, tuple[Result, How]] = {}
         self.taken: set[int] = set()
-        self.by_id: dict[str, list[Call]] = {}
+        self.turns = 0
+        self.by_id: dict[str, tuple[int, deque[Call]]] = {}
+        self.by_item: dict[str, Call | None] = {}
         self.batch: list[Call] = []
+        self.hosted: dict[str, deque[Call]] = {}
         self.waiting: list[Result] = []
 
     def turn(self) -> None:
         """A new turn begins: what waited is settled by name and order among the calls that are still open."""
         waiting, self.waiting = self.waiting, []
-        for name in dict.fromkeys(result.name for result in waiting if result.name):
-            self._match([c for c in self._open() if c.name == name], [r for r in waiting if r.name == name], "name")
-        rest = [result for result in waiting if id(result) not in self.taken]
-        self._match(self._open(), rest, "order")
+        if waiting:
+            self._settle(waiting)
         self.batch = []
+        self.hosted = {}
+        self.turns += 1
+
+    def _settle(self, waiting: list[Result]) -> None:
+        calls: dict[str, list[Call]] = {}
+        for call in self._open():
+            calls.setdefault(call.name, []).append(call)
+        results: dict[str, list[Result]] = {}
+        for result in waiting:
+            if result.name:
+                results.setdefault(result.name, []).append(result)
+        for name, named in results.items():
+            self._match(calls.get(name, []), named, "name")
+        # A name that no call has contradicts; only a promised order outweighs it.
+        rest = [r for r in waiting if id(r) not in self.taken and (self.ordered or not r.name)]
+        self._match(self._open(), rest, "order")
 
     def call(self, call: Call) -> None:
+        """A call opens. An id that comes back in a later turn names the newer call; within one turn all are open."""
         self.calls.append(call)
-        same = self.by_id.setdefault(call.id, [])
-        # An id that comes back in a later turn names the newer call; within one turn both are open.
-        if same and not any(open_call is older for open_call in self.batch for older in same):
-            same.clear()
-        same.append(call)
+        known = self.by_id.get(call.id)
+        if known is None or known[0] != self.turns:
+            self.by_id[call.id] = (self.turns, deque((call,)))
+        else:
+            known[1].append(call)
+        if call.item is not None:
+            self.by_item[call.item] = None if call.item in self.by_item else call
         self.batch.append(call)
+        if call.executor == "provider" and call.origin == "minted":
+            self.hosted.setdefault(call.family, deque()).append(call)
 
     def result(self, result: Result) -> None:
+        """A result comes: joined at once if its id says so, else kept until the turn is whole."""
         self.results.append(result)
         if result.origin != "minted":
-            named = [c for c in self.by_id.get(result.call_id, ()) if id(c) not in self.found]
-            if named:
-                self._join(named[0], result, "id")
-            elif self.ordered and result.call_id not in self.by_id:
-                self.waiting.append(result)
+            self._by_id(result)
         elif result.executor == "provider":
             # A provider answers its own calls in place, one after the other.
-            own = [c for c in self.batch if c.family == result.family and id(c) not in self.found and c.origin == "minted"]
+            own = self.hosted.get(result.family)
             if own and (len(own) == 1 or self.ordered):
-                self._join(own[0], result, "order")
+                self._join(own.popleft(), result, "order")
         else:
+            self.waiting.append(result)
+
+    def _by_id(self, result: Result) -> None:
+        known = self.by_id.get(result.call_id)
+        if known is not None:
+            if known[1]:
+                self._join(_taken(known[1], result.name), result, "id")
+            return
+        item = self.by_item.get(result.call_id)
+        if item is not None and id(item) not in self.found:  # the id of the item where that of its call belongs
+            self._join(item, result, "id")
+            self.by_id[item.id][1].remove(item)
+        elif self.ordered:
             self.waiting.append(result)
 
     def _open(self) -> list[Call]:
@@ -96,3 +129,13 @@ class _Walk:
     def _join(self, call: Call, result: Result, how: How) -> None:
         self.found[id(call)] = (result, how)
         self.taken.add(id(result))
+
+
+def _taken(calls: deque[Call], name: str | None) -> Call:
+    """The first open call of an id; among several, the first of the tool that the result names."""
+    if name and len(calls) > 1 and calls[0].name != name:
+        for call in calls:
+            if call.name == name:
+                calls.remove(call)
+                return call
+    return calls.popleft()

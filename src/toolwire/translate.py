@@ -7,6 +7,7 @@ the target can hold. Knows wires only through their tables.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from toolwire._json import JSON, Body, dump, load
 from toolwire.errors import LocalError, RemoteError
 from toolwire.hosted import POLICIES, Hosted, settle_hosted
-from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names, odd
+from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names, is_minted, needed, odd
 from toolwire.model import Choice, Conversation, Kind, Loss
 from toolwire.pairing import pairs
 from toolwire.parts import Call, Read, Result, Text
@@ -185,8 +186,9 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
         if came is not None:
             names |= {name: name for name in odd(sorted(used), came.names) if name not in names}
     page = Page(spoken.name, kind, ids=sent, names=names, home=home)
+    page.needed = partial(needed, conversation.messages, ordered=conversation.ordered)
     if came is not None and came.wire != spoken.name:
-        page.sent = {one: one for one in odd([call.id for call in survey.calls if call.origin != "minted"], came.ids)}
+        page.sent = {one: one for one in odd([call.id for call in survey.calls if not is_minted(call.id)], came.ids)}
     return page
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -33,6 +34,46 @@ def test_control_c_ends_it_with_130_and_without_a_word() -> None:
     assert process.communicate() == (b"", b"")
 
 
+INTERRUPTED = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.{handling})
+sys.argv[1:] = ["tour"]
+from toolwire.cli import main
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+def interrupted(module: str, handling: str) -> subprocess.CompletedProcess[bytes]:
+    """The tour, with a Ctrl-C when a module is about to be imported."""
+    code = INTERRUPTED.format(module=module, handling=handling)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment(), check=False, timeout=60)
+
+
+@pytest.mark.parametrize("module", ["toolwire.cli._verbs", "click", "click.core", "toolwire.cli.tour", "rich.console"])
+def test_control_c_while_it_is_still_being_loaded_ends_it_the_same_way(module: str) -> None:
+    done = interrupted(module, "default_int_handler")
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def test_control_c_that_is_ignored_in_the_background_stays_ignored() -> None:
+    done = interrupted("click", "SIG_IGN")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"1. A conversation that went wrong")
+
+
+def test_the_door_of_the_command_line_loads_nothing_of_what_is_behind_it() -> None:
+    seen = imported("import toolwire.cli")
+    assert "toolwire.cli" in seen
+    assert seen & {"click", "rich", "toolwire.cli._verbs", "toolwire.cli._misuse"} == set()
+
+
 def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
     with start("translate", "--from", "gemini", "--to", "openai-chat") as process:
         assert process.stdin and process.stdout and process.stderr
@@ -41,6 +82,16 @@ def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
         process.stdin.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=60) == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize("line", ["tour", "wires", "--help", "--version", "tour --help", "translate --help"])
+def test_whatever_is_written_into_a_closed_pipe_ends_with_141(line: str) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run([*PROGRAM, *line.split()], stdout=theirs, stderr=subprocess.PIPE, env=environment(), check=False,
+                          timeout=60, cwd=ROOT)  # fmt: skip
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
 def test_head_gets_the_beginning_of_a_long_body_and_nobody_complains(tmp_path: Path) -> None:
@@ -64,7 +115,7 @@ def test_a_closed_stdin_is_said_in_one_line() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"toolwire: stdin is closed\n")
 
 
-@pytest.mark.parametrize("verb", ["tour", "wires", "translate --from gemini --to gemini"])
+@pytest.mark.parametrize("verb", ["tour", "wires", "translate --from gemini --to gemini", "--help"])
 def test_a_full_disk_is_said_in_one_line(verb: str) -> None:
     line = f"echo '{{\"contents\": []}}' | '{sys.executable}' -m toolwire.cli {verb} > /dev/full"
     done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60)
@@ -76,6 +127,14 @@ def test_a_closed_stdout_is_no_reason_to_complain(verb: str) -> None:
     line = f"'{sys.executable}' -m toolwire.cli {verb} >&-"
     done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_body_that_would_go_nowhere_is_misuse_and_no_id_map_is_left_behind(tmp_path: Path) -> None:
+    ids = tmp_path / "ids.json"
+    line = f"'{sys.executable}' -m toolwire.cli translate examples/weather.json --to gemini --save-ids '{ids}' >&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (2, b"toolwire: stdout is closed\n")
+    assert not ids.exists()
 
 
 def test_the_installed_program_is_this_one() -> None:

@@ -193,7 +193,9 @@ def test_a_body_of_several_wires_is_answered_with_the_candidates() -> None:
     assert result.stderr.endswith(": say which (--from WIRE decides)\n")
 
 
-@pytest.mark.parametrize("text", ["[]", '{"ids": 3}', '{"ids": {"a": 1}}', "7"])
+@pytest.mark.parametrize(
+    "text", ["[]", '{"ids": 3}', '{"ids": {"a": 1}}', "7", "{}", '{"a": "b"}', '{"names": ["a"]}', '{"ids": {}, "forms": null}']
+)
 def test_what_is_no_id_map_is_refused_by_name(text: str, tmp_path: Path) -> None:
     ids = tmp_path / "ids.json"
     ids.write_text(text)
@@ -222,3 +224,22 @@ def test_an_unknown_verb_is_misuse_too() -> None:
     assert result.exit_code == 2
     assert result.stderr.startswith("toolwire: No such command 'translat'")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("tranlsate", "translate"), ("translat", "translate"), ("Wire", "wires"), ("TOUR", "tour")]
+)
+def test_an_unknown_verb_is_answered_with_the_nearest_one(typed: str, meant: str) -> None:
+    line = f"toolwire: No such command '{typed}'. Did you mean '{meant}'? (see toolwire --help)\n"
+    assert said(CliRunner().invoke(verbs, [typed, "x"])) == (2, "", line)
+
+
+def test_a_verb_like_no_other_is_answered_without_a_guess() -> None:
+    assert said(CliRunner().invoke(verbs, ["zzz"])) == (2, "", "toolwire: No such command 'zzz' (see toolwire --help)\n")
+
+
+@pytest.mark.parametrize("text", ['{"ids": {}}', '{"names": {"a": "b"}}', '{"forms": {}}'])
+def test_an_id_map_may_lack_what_it_has_nothing_to_say_about(text: str, tmp_path: Path) -> None:
+    ids = tmp_path / "ids.json"
+    ids.write_text(text)
+    assert translate("--from", "anthropic", "--to", "gemini", "--ids", str(ids), stdin=CLEAN).exit_code == 0

@@ -129,6 +129,31 @@ def test_a_call_of_a_wire_without_ids_gets_none_here() -> None:
     assert "id" not in at(made, 0, "content", "parts", 0, "functionCall")  # type: ignore[operator]
 
 
+def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None:
+    contents: list[JSON] = [
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 1}}}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 2}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": said}}} for said in ("one", "two")]},
+    ]
+    made = translate({"contents": contents}, "gemini", NAME)
+    assert b"tw-" not in made.json()
+    pairs = decode(made.json(), NAME).pairs()
+    assert [(pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs] == [
+        ({"k": 1}, "one"), ({"k": 2}, "two"),
+    ]  # fmt: skip
+
+
+def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() -> None:
+    ids = ("tw-0123456789abcdef", "tw-fedcba9876543210")
+    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids]
+    asked: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
+    made = translate({"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]}, "openai-chat", NAME)
+    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in decode(made.json(), NAME).pairs()] == [
+        (ids[0], None), (ids[1], "b"),
+    ]  # fmt: skip
+    assert made.losses == []
+
+
 def test_an_id_of_adk_is_the_wires_own_and_pairs_by_it() -> None:
     found = decode([event("a", call()), event("a", answer({"n": 1}), role="user")], NAME)
     (pair,) = found.pairs()

@@ -98,6 +98,31 @@ def test_every_result_bears_its_tools_name_and_the_order_of_the_calls() -> None:
     ]
 
 
+def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None:
+    contents: list[JSON] = [
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 1}}}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 2}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": said}}} for said in ("one", "two")]},
+    ]
+    made = translate({"contents": contents}, "gemini", "ollama")
+    assert b"tw-" not in made.json()
+    pairs = decode(made.json(), "ollama").pairs()
+    assert [(pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs] == [
+        ({"k": 1}, "one"), ({"k": 2}, "two"),
+    ]  # fmt: skip
+
+
+def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() -> None:
+    ids = ("tw-0123456789abcdef", "tw-fedcba9876543210")
+    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids]
+    asked: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
+    made = translate({"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]}, "openai-chat", "ollama")
+    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in decode(made.json(), "ollama").pairs()] == [
+        (ids[0], None), (ids[1], "b"),
+    ]  # fmt: skip
+    assert made.losses == []
+
+
 def test_of_two_equal_calls_with_one_answer_nobody_knows_which_and_nothing_is_guessed() -> None:
     assert [pair.how for pair in read("twins-of-which-one-is-open").pairs()] == [None, None, None]
 

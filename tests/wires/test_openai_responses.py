@@ -129,6 +129,71 @@ def test_calls_of_other_wires_get_no_item_id() -> None:
     assert written.losses == []
 
 
+TOLD: dict[str, JSON] = {"role": "tool", "tool_call_id": "c1", "content": "R"}
+CALLED: JSON = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+
+
+@pytest.mark.parametrize("name", [NAME, "azure-foundry"])
+def test_a_message_of_the_role_tool_is_the_result_it_is(name: str) -> None:
+    conversation = decode(request(CALLED, TOLD), name)
+    (pair,) = conversation.pairs()
+    assert pair.how == "id"
+    assert pair.result is not None
+    assert (pair.result.text, pair.result.origin, pair.result.row in wire(name).rows) == ("R", "wire", False)
+    assert [message.role for message in conversation.messages] == ["user", "assistant", "tool"]
+    other = NAME if name != NAME else "azure-foundry"
+    written = translate(request(CALLED, TOLD), name, other)
+    assert items_of(written.body)[2] == {"type": "function_call_output", "call_id": "c1", "output": "R"}
+    assert written.losses == []
+    chat = translate(request(CALLED, TOLD), name, "openai-chat")
+    assert chat.body["messages"][2] == TOLD  # type: ignore[index,call-overload]
+    assert chat.losses == []
+
+
+def test_a_message_of_the_role_tool_goes_home_as_it_came_with_its_edit() -> None:
+    blocks: JSON = {**TOLD, "type": "message", "content": [{"type": "text", "text": "R"}], "mine": 1}
+    for said, content in ((TOLD, "S"), (blocks, [{"type": "text", "text": "S"}])):
+        conversation = decode(request(CALLED, said), NAME)
+        anew = replace(conversation, messages=(*conversation.messages, Message("user", (Text("Thanks."),))))
+        assert items_of(encode(anew, NAME).body)[2] == said
+        result = conversation.results()[0]
+        new = "S" if said is TOLD else (Text("S"),)
+        written = encode(conversation.replace(result, replace(result, output=new)), NAME)
+        assert items_of(written.body)[2] == {**said, "content": content}  # type: ignore[dict-item]
+    turn = replace(anew.messages[2], parts=(Text("Look."), *anew.messages[2].parts))
+    moved = encode(replace(anew, messages=(*anew.messages[:2], turn)), NAME)
+    assert said in items_of(moved.body)
+
+
+@pytest.mark.parametrize(("said", "text"), [
+    ({"role": "tool", "content": "R"}, "R"), ({"role": "tool", "name": "f", "content": None}, ""),
+])  # fmt: skip
+def test_a_message_of_the_role_tool_without_an_id_answers_the_only_open_call(said: JSON, text: str) -> None:
+    conversation = decode(request(CALLED, said), NAME)
+    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in conversation.pairs()] == [("c1", text)]
+    assert encode(conversation, NAME).body == request(CALLED, said)
+
+
+@pytest.mark.parametrize("held", [{"type": "function_call_output", "call_id": "c1"}, {"role": "tool", "tool_call_id": "c1"}])
+def test_a_block_edited_inside_a_result_is_written_with_its_edit(held: dict[str, JSON]) -> None:
+    key = "output" if "type" in held else "content"
+    blocks: list[JSON] = [{"type": "input_text", "text": said} for said in ("a", "b")]
+    conversation = decode(request(CALLED, {**held, key: blocks}), NAME)
+    result = conversation.results()[0]
+    assert isinstance(result.output, tuple)
+    first, second = result.output
+    new = conversation.replace(result, replace(result, output=(first, replace(second, text="c"))))
+    wanted = {**held, key: [blocks[0], {"type": "input_text", "text": "c"}]}
+    assert items_of(encode(new, NAME).body)[2] == wanted
+
+
+def test_a_message_of_the_role_tool_that_says_neither_text_nor_blocks_is_unknown() -> None:
+    odd: JSON = {"role": "tool", "tool_call_id": "c1", "content": {"n": 1}}
+    conversation = decode(request(CALLED, odd), NAME)
+    assert not conversation.results()
+    assert [type(part) for part in conversation.parts()][-1] is Opaque
+
+
 def test_a_local_shell_result_finds_its_call_by_either_id() -> None:
     action: JSON = {"type": "exec", "command": ["ls"], "env": {}}
     call: JSON = {"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1", "action": action, "status": "completed"}

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import click
 from msgspec.json import format as indented
-from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from rich.text import Text
 from toolwire._json import JSON
 from toolwire.cli import _piped
 from toolwire.cli._misuse import printable
+from toolwire.cli._paper import Paper
 from toolwire.model import Loss
 
 LONGEST = 200_000
@@ -29,7 +29,7 @@ class Drawn:
         if len(shown) > LONGEST:
             click.echo(shown)
         else:
-            Console().print(JSONHighlighter()(shown), soft_wrap=True)
+            Paper().print(JSONHighlighter()(shown), soft_wrap=True)
 
     def losses(self, losses: Sequence[Loss]) -> None:
         if not sys.stderr.isatty():
@@ -37,10 +37,10 @@ class Drawn:
         elif losses:
             cells = [(loss.pointer or "(the whole body)", loss.reason) for loss in losses]
             title = f"{len(losses)} lost on the way" if len(losses) > 1 else "one thing was lost on the way"
-            Console(stderr=True).print(_table(("pointer", "reason"), cells, title))
+            Paper(stderr=True).print(_table(("pointer", "reason"), cells, title))
 
     def table(self, columns: Sequence[str], cells: Sequence[Sequence[str]], rows: JSON) -> None:
-        Console().print(_table(columns, cells, None))
+        Paper().print(_table(columns, cells, None))
 
 
 def _table(columns: Sequence[str], cells: Sequence[Sequence[str]], title: str | None) -> Table:

@@ -78,6 +78,12 @@ def read_input(file: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
+def need_stdout() -> None:
+    """Refuse to go on if what is going to be written would go nowhere."""
+    if sys.stdout is None:
+        raise Misuse("stdout is closed")
+
+
 def write_output(file: str, text: bytes) -> None:
     """Write a file."""
     if file == "-":

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolwire._json import JSON, Object, get, text_of
+from toolwire.cli._paper import Paper
 from toolwire.cli._story import BROKEN, HEALTHY
 from toolwire.cli._threads import PLAIN, ROUND, Marks, letter, threads
 from toolwire.errors import pointer
@@ -36,7 +37,7 @@ def verb() -> None:
     A broken conversation and what is wrong with it; then a healthy one on three wires, with the thread from each call to
     its result, what was lost, the id map, and the way back.
     """
-    console = Console(highlight=False)
+    console = Paper(highlight=False)
     if console.width > WIDEST:
         console.width = WIDEST
     for number, (title, shown) in enumerate(_steps(console), start=1):

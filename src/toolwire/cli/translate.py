@@ -7,13 +7,16 @@ import sys
 import click
 
 from toolwire._json import JSON, dump, load
-from toolwire.cli._misuse import Misuse, complete_wire, known_wire, read_input, said, write_output
+from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input, said, write_output
 from toolwire.cli._view import view
 from toolwire.errors import RemoteError, WireError
 from toolwire.hosted import POLICIES, Hosted
 from toolwire.identity import IdMap
 from toolwire.model import Conversation, Kind
 from toolwire.translate import decode, detect, encode
+
+MAPS = ("ids", "names", "forms")
+"""The objects of an id map; a file has at least one of them."""
 
 
 @click.command("translate")
@@ -48,6 +51,7 @@ def verb(ctx: click.Context, file: str | None, source: str | None, target: str, 
     made = encode(_decoded(body, source or _detected(body), kind), target, kind, ids=home, hosted=hosted)
     out = view()
     if not (strict and made.losses):
+        need_stdout()
         if save_ids:
             write_output(save_ids, dump(_plain(made.ids)) + b"\n")
         out.body(made.json())
@@ -85,8 +89,9 @@ def _id_map(file: str) -> IdMap:
     except RemoteError as error:
         raise Misuse(f"{file}: {error.why}") from None
     parts: list[dict[str, str]] = []
-    for key in ("ids", "names", "forms"):
-        held = value.get(key, {}) if isinstance(value, dict) else None
+    known = isinstance(value, dict) and any(key in value for key in MAPS)
+    for key in MAPS:
+        held = value.get(key, {}) if known and isinstance(value, dict) else None
         if not isinstance(held, dict) or not all(isinstance(one, str) for one in held.values()):
             raise Misuse(f"{file}: not an id map as --save-ids writes it")
         parts.append({name: one for name, one in held.items() if isinstance(one, str)})

@@ -46,13 +46,19 @@ class Blocks(Struct, frozen=True, eq=False):
         written = Written(out, [])
         turn = _Turn()
         answer = self.foreign[Result]
+        before, role = "", ""
         for message in conversation.messages:
-            role, parts = message.role, message.parts
+            before, role, parts = role, message.role, message.parts
+            if role == "assistant":
+                self._close(turn, out)
+                # Calls split over messages in a row are one turn: their results come in the order of all of them.
+                turn.asked = turn.asked if before == "assistant" else []
+                turn.asked += [part.id for part in parts if part.__class__ is Call]
             if message.wire == self.name:
                 kept = own(message, page, self.read)
                 if not isinstance(kept, UnsetType):
                     self._close(turn, out)
-                    self._note(message, turn, page)
+                    self._note(message, page)
                     if len(message.at) == 1:
                         written.whole = kept
                     else:
@@ -69,10 +75,6 @@ class Blocks(Struct, frozen=True, eq=False):
                     turn.results.append(answer(only, page))
                     turn.answered.append(only.call_id)
                     continue
-            if role == "assistant":
-                if turn.results:
-                    self._close(turn, out)
-                turn.asked = parts
             blocks = self._mixed(message, turn, page)
             if role == "system" and not out:
                 written.system += blocks
@@ -118,24 +120,20 @@ class Blocks(Struct, frozen=True, eq=False):
         results = turn.results
         if not results:
             return
-        if self.alone and len(results) > 1:
-            asked = [part.id for part in turn.asked if part.__class__ is Call]
-            if asked != turn.answered:
-                places = {one: i for i, one in enumerate(asked)}
-                order = [places.get(one, len(places)) for one in turn.answered]
-                results = [results[i] for i in sorted(range(len(results)), key=order.__getitem__)]
+        if self.alone and len(results) > 1 and turn.asked != turn.answered:
+            places = {one: i for i, one in enumerate(turn.asked)}
+            order = [places.get(one, len(places)) for one in turn.answered]
+            results = [results[i] for i in sorted(range(len(results)), key=order.__getitem__)]
         out.append(self.message("user", results + more if more else results))
         turn.results = []
         turn.answered = []
 
-    def _note(self, message: Message, turn: _Turn, page: Page) -> None:
+    def _note(self, message: Message, page: Page) -> None:
         """Keep in mind the calls of a message that goes out as it came."""
         for part in message.parts:
             if isinstance(part, Call):
                 page.called[part.id] = part.name
                 page.ordinal += 1
-        if message.role == "assistant":
-            turn.asked = message.parts
 
 
 class _Turn:
@@ -144,6 +142,6 @@ class _Turn:
     __slots__ = ("answered", "asked", "results")
 
     def __init__(self) -> None:
-        self.asked: tuple[Part, ...] = ()
+        self.asked: list[str] = []
         self.results: list[JSON] = []
         self.answered: list[str] = []

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from msgspec import UNSET, Struct
 
 from toolwire._json import JSON, At, Json, Object, snake
-from toolwire.identity import MINTED, is_minted, mint
+from toolwire.identity import MINTED, mint
 from toolwire.parts import Call, Media, Message, Opaque, Output, Part, Reasoning, Result, Role, Text, label, output_text
 from toolwire.wires._gemini_settings import keys, pick
 from toolwire.wires._media import kind_by, mime_of, standard
@@ -284,7 +284,7 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
             if again in page.called:
                 page.lose(result, "its call was answered before, and without an id nothing ties a second result to it")
             page.called[again] = ""
-        elif sent[:3] != MINTED or not is_minted(sent):
+        elif sent[:3] != MINTED or not page.hides(sent):
             out["id"] = sent
         elif result.call_id not in page.called:
             page.lose(result, "it answers no call, and without an id it may be taken for another's answer")

@@ -5,7 +5,7 @@ Knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from toolwire._json import JSON, At, Json, Object, parse
 from toolwire.identity import MINTED, IdMap, is_minted, mint
@@ -16,7 +16,23 @@ from toolwire.parts import Call, Opaque, Output, Part, Read, Result
 class Page:
     """One encoding under way."""
 
-    __slots__ = ("called", "forms", "home", "ids", "kind", "losses", "names", "ordinal", "place", "plain", "seed", "sent", "wire")
+    __slots__ = (
+        "called",
+        "forms",
+        "home",
+        "ids",
+        "kind",
+        "losses",
+        "names",
+        "needed",
+        "ordinal",
+        "place",
+        "plain",
+        "reveal",
+        "seed",
+        "sent",
+        "wire",
+    )
 
     def __init__(self, wire: str, kind: Kind, *, ids: dict[int, str] | None, names: Mapping[str, str], home: IdMap) -> None:
         self.wire = wire
@@ -26,6 +42,10 @@ class Page:
         self.home = home
         self.plain = ids is None and not home.forms
         """Whether ids and results go as they are: nothing to map, nothing to restore."""
+        self.reveal: bool | None = None
+        """Whether minted ids are sent even where they are optional; not known before somebody asks."""
+        self.needed: Callable[[], bool] = bool
+        """Says whether a reader who sees no minted ids would pair otherwise."""
         self.losses: list[Loss] = []
         self.sent: dict[str, str] = {}
         self.forms: dict[str, str] = {}
@@ -55,9 +75,16 @@ class Page:
             return result.call_id
         return self._sent(self.ids.get(id(result), result.call_id), result.call_id)
 
+    def hides(self, sent: str) -> bool:
+        """Whether an id stays away from a wire on which it is optional: only we ever gave it, and pairing needs it not."""
+        if not is_minted(sent):
+            return False
+        if self.reveal is None:
+            self.reveal = self.needed()
+        return not self.reveal
+
     def _sent(self, sent: str, before: str) -> str:
         if sent != before:
-            self.sent.pop(before, None)
             self.sent[sent] = before
         return sent
 
@@ -69,7 +96,7 @@ class Page:
         sent = call.id if self.ids is None else self.call_id(call)
         self.ordinal += 1
         self.called[call.id] = call.name
-        if sent[:3] != MINTED or not is_minted(sent):
+        if sent[:3] != MINTED or not self.hides(sent):
             return sent
         self._sent(mint(self.seed, self.ordinal - 1, self.name(call.name)), sent)
         return None

@@ -19,7 +19,7 @@ from toolwire.parts import Call, Message, Opaque, Part, Reasoning, Result, Role,
 from toolwire.wires._fields import read_fields, write_fields
 from toolwire.wires._page import Page
 from toolwire.wires._responses_content import PLAIN, inside, read_content
-from toolwire.wires._responses_items import LOOSE, PENDING
+from toolwire.wires._responses_items import LOOSE, PENDING, TOLD
 from toolwire.wires._responses_settings import (
     ECHO,
     REQUEST,
@@ -103,6 +103,8 @@ class Items(Struct, frozen=True, eq=False):
     def read_message(self, item: Object, at: At) -> tuple[Role | None, tuple[Part, ...]]:
         """Who speaks in a message item, and its parts; nobody, if it is not a message after all."""
         said, content = item.get("role"), item.get("content")
+        if said == "tool" and TOLD.read is not None and isinstance(content, str | list | None):
+            return "tool", (TOLD.read(item, at, TOLD),)
         role = _ROLES.get(said) if isinstance(said, str) else None
         if role is not None and isinstance(content, str):
             return role, (Text(content, raw=content, at=(*at, "content"), row=inside(PLAIN, item)),)

@@ -110,7 +110,9 @@ def write_media(media: Media, page: Page) -> JSON:
 def write_inside(part: Part, page: Page, *, told: bool = False) -> JSON:
     """A part of a result, or of a user's message; None if it says nothing. `told`: what cannot stand here is named in text."""
     if part.row in _OURS and part.was is None and isinstance(part.raw, dict):
-        return part.raw
+        # A block inside a result is edited with the result, and remembers nothing of it itself.
+        if read_block(part.raw, part.at) == part:
+            return part.raw
     if isinstance(part, Text):
         if part.refusal:
             page.lose(part, "a refusal is sent as plain text")

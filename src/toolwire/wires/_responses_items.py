@@ -14,9 +14,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Json, Object, get, parse, text_of
-from toolwire.parts import Call, Executor, Media, Origin, Output, Part, Reasoning, Result, output_text
+from toolwire.parts import Call, Executor, Media, Origin, Output, Part, Reasoning, Result, Text, output_text
 from toolwire.wires._page import Page
-from toolwire.wires._responses_content import read_block, read_output, screenshot, write_inside
+from toolwire.wires._responses_content import CONTENT, read_block, read_output, screenshot, write_inside
 from toolwire.wires._wire import Form, Id, Row, arguments, call_id, keys, name_of, obj, result_id, string, table, text_or_none
 
 Runs: TypeAlias = "Executor | Callable[[Object], Executor]"
@@ -209,6 +209,31 @@ def host(kind: str, family: str, *, name: str, answer: str = "output", reads: Re
     """A tool that the provider ran, in one item with what came of it."""
     call = ask(kind, family, "provider", name=name, named=named, field=field, fields=fields, text=text, ids=BORROWED)
     return both(call, field=answer, reads=reads, writes=writes)
+
+
+def _read_told(block: Object, at: At, row: Row) -> Part:
+    one, origin = result_id(block.get("tool_call_id"))
+    content = block.get("content")
+    return Result(one, read_output(content, (*at, "content")), False, text_or_none(block.get("name")), origin, raw=block, at=at,
+                  row=row)  # fmt: skip
+
+
+def _write_told(result: Result, page: Page) -> JSON:
+    output = result.output
+    said: JSON = [_block_told(part, page) for part in output] if isinstance(output, tuple) else blocks(output, page)
+    return {"role": "tool", "tool_call_id": page.result_id(result), "content": said}
+
+
+def _block_told(part: Part, page: Page) -> JSON:
+    if not isinstance(part, Text):
+        return write_inside(part, page, told=True)
+    ours = isinstance(part.raw, dict) and isinstance(part.row, Row) and CONTENT.get(part.row.name) is part.row
+    return {**(obj(part.raw) if ours else {"type": "text"}), "text": part.text}  # type: ignore[arg-type]
+
+
+TOLD = Row("tool", Result, _read_told, _write_told, keys("type", "role", "tool_call_id", "content", "name", "id", "status"))
+"""A result in the words of another wire: a message of the role `tool`. It is no item of this shape, so it has no entry in the
+catalogue, and goes back as it came but is never made."""
 
 
 # --- the peculiar ones -------------------------------------------------------------------------------------------

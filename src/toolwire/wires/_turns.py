@@ -12,7 +12,6 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At
-from toolwire.identity import is_minted
 from toolwire.pairing import pairs
 from toolwire.parts import Call, Message, Part, Result, Role
 from toolwire.wires._page import Page
@@ -39,17 +38,17 @@ class Turns(Struct, frozen=True, eq=False):
         for message in messages:
             kept = own(message, page, self.read)
             if not isinstance(kept, UnsetType):
-                turn.close(self, out)
+                turn.close(self, out, page)
+                turn.hear(message)
                 for part in message.parts:
                     if isinstance(part, Call):
                         page.called[part.id] = part.name
                         page.ordinal += 1
-                turn.asked = message.parts if message.role == "assistant" else turn.asked
                 out.append(kept)
                 continue
             if message.role == "assistant":
-                turn.close(self, out)
-                turn.asked = message.parts
+                turn.close(self, out, page)
+            turn.hear(message)
             mine = message.wire == self.name and isinstance(message.raw, dict)
             blocks: list[JSON] = []
             for part in message.parts:
@@ -61,12 +60,12 @@ class Turns(Struct, frozen=True, eq=False):
                 else:
                     blocks.append(block)
             if mine:
-                turn.close(self, out)
+                turn.close(self, out, page)
                 out.append(self.hold(message.raw, blocks))  # type: ignore[arg-type]
             elif blocks:
-                turn.close(self, out)
+                turn.close(self, out, page)
                 out.append(self.message("user" if message.role == "tool" else message.role, blocks))
-        turn.close(self, out)
+        turn.close(self, out, page)
         return out
 
     def block(self, part: Part, message: Message, page: Page) -> JSON:
@@ -96,17 +95,26 @@ class Turns(Struct, frozen=True, eq=False):
 class _Turn:
     """The calls of a turn, and its results so far, which may come in several messages."""
 
-    __slots__ = ("asked", "results")
+    __slots__ = ("asked", "asking", "results")
 
     def __init__(self) -> None:
-        self.asked: tuple[Part, ...] = ()
+        self.asked: list[Part] = []
+        self.asking = False
+        """Whether the assistant spoke last: its next message belongs to the same turn."""
         self.results: list[tuple[str, str, JSON]] = []
         """Each with the id of its call, the one that is sent, and its block."""
 
-    def close(self, turns: Turns, out: list[JSON]) -> None:
+    def hear(self, message: Message) -> None:
+        """Keep in mind what is asked, also in several messages that follow one another."""
+        asking, self.asking = self.asking, message.role == "assistant"
+        if self.asking:
+            self.asked = self.asked if asking else []
+            self.asked += message.parts
+
+    def close(self, turns: Turns, out: list[JSON], page: Page) -> None:
         """Write the results out: in the order of their calls where that is all that tells them apart."""
         results, self.results = self.results, []
-        if any(is_minted(sent) for _, sent, _ in results):
+        if any(page.hides(sent) for _, sent, _ in results):
             places = {part.id: i for i, part in enumerate(self.asked) if isinstance(part, Call)}
             results.sort(key=lambda one: places.get(one[0], len(places)))
         if results:

@@ -14,7 +14,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from toolwire._json import JSON, At, Json, Object, get, kind_of, patch, put
 from toolwire.errors import RemoteError
-from toolwire.identity import MINTED, is_minted
 from toolwire.model import Conversation, Kind, Tool
 from toolwire.parts import Message, Opaque, Origin, Part
 from toolwire.wires._page import Page
@@ -150,18 +149,14 @@ def name_of(value: JSON) -> str:
 def call_id(value: JSON) -> tuple[str, Origin]:
     """An id off a wire, and its origin. Null, blanks and the placeholder "null" are absent; a number is its digits."""
     if isinstance(value, str):
-        if value[:1] > " " and value != "null":
-            return (value, "wire") if value[:3] != MINTED or not is_minted(value) else (value, "minted")
-        return (value, "wire") if value.strip() and value != "null" else ("", "minted")
+        return (value, "wire") if (value[:1] > " " and value != "null") or (value.strip() and value != "null") else ("", "minted")
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), "wire"
     return "", "minted"
 
 
-def result_id(value: JSON) -> tuple[str, Origin]:
-    """An id off a result. One minted earlier came back over a wire that has ids: it names its call as any other does."""
-    found, origin = call_id(value)
-    return found, "wire" if found else origin
+result_id = call_id
+"""An id off a result is read as that of a call is."""
 
 
 def arguments(value: JSON) -> Json:

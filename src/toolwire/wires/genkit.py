@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Json, Object, get
-from toolwire.identity import MINTED, is_minted, settle
+from toolwire.identity import settle
 from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Opaque, Output, Part, Reasoning, Result, Role, Text, label, output_text
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
@@ -130,7 +130,7 @@ def _write_response(result: Result, page: Page) -> JSON:
     """The answer under its tool's name, with the ref only if its call has one."""
     answer: Object = {"name": page.name(page.called.get(result.call_id) or result.name or "")}
     sent = page.result_id(result)
-    if sent[:3] != MINTED or not is_minted(sent):
+    if not page.hides(sent):
         answer["ref"] = sent
     elif result.call_id not in page.called:
         page.lose(result, "it answers no call, and without a ref it may be taken for another's answer")

@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object
-from toolwire.identity import MINTED, is_minted, mint, settle
+from toolwire.identity import mint, settle
 from toolwire.model import Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
 from toolwire.wires._chat import Chat
@@ -119,7 +119,7 @@ def _write_result(result: Result, page: Page) -> JSON:
     """The answer under its tool's name, with the id only if its call has one."""
     out: Object = {"role": "tool", "content": "", "tool_name": page.name(page.called.get(result.call_id) or result.name or "")}
     sent = page.result_id(result)
-    if sent[:3] != MINTED or not is_minted(sent):
+    if not page.hides(sent):
         out["tool_call_id"] = sent
     output = page.output(result)
     return {**out, **_said(output, page)} if isinstance(output, tuple) else {**out, "content": result.text}
@@ -178,6 +178,7 @@ class _Chat(Chat, frozen=True, eq=False):
         """The history; a turn's results stand in the order of their calls, which is all that most templates go by."""
         out: list[JSON] = []
         asked: dict[str, int] = {}
+        before = ""
         answers: list[Result] = []
         stray: list[Result] = []
         for message in messages:
@@ -189,7 +190,12 @@ class _Chat(Chat, frozen=True, eq=False):
                 out += _answers(answers, asked, page, stray)
                 answers = []
             if message.role == "assistant":
-                asked = {part.id: i for i, part in enumerate(message.parts) if isinstance(part, Call)}
+                # A turn may be asked in several messages that follow one another.
+                asked = asked if before == "assistant" else {}
+                for part in message.parts:
+                    if isinstance(part, Call):
+                        asked.setdefault(part.id, len(asked))
+            before = message.role
             if not isinstance(kept, UnsetType):
                 out.append(kept)
                 stray += (result for result in results if result.call_id not in page.called)
@@ -204,7 +210,7 @@ class _Chat(Chat, frozen=True, eq=False):
         out += _answers(answers, asked, page, stray)
         for i, result in enumerate(stray):
             # What a reader will mint for a result that answers no call leads home, as with calls.
-            if is_minted(page.result_id(result)):
+            if page.hides(page.result_id(result)):
                 page.sent[mint(f"{page.seed} result", page.ordinal + i, page.name(result.name or ""))] = result.call_id
         return out
 
@@ -238,7 +244,7 @@ def _answers(results: list[Result], asked: dict[str, int], page: Page, stray: li
         page.remember(result, flag=False, structure=False)
         if result.error:
             page.lose(result, "a tool message has no error flag; its text is kept")
-        if result.call_id not in page.called and is_minted(result.call_id):
+        if result.call_id not in page.called and page.hides(result.call_id):
             page.lose(result, "nobody knows which call this answers; here its place and its name decide")
     results = sorted(results, key=lambda result: asked.get(result.call_id, len(asked)))
     stray += (result for result in results if result.call_id not in page.called)

@@ -6,6 +6,7 @@
 - search-without-ids: a tool search the provider ran has a null `call_id`; its output follows it.
 - local-shell-by-id: `local_shell_call_output` names its call in `id`; servers want `call_id` (openai-openapi#532, agents#1855).
 - approval-by-item-id: `mcp_approval_request.id` is what the response names.
+- tool-messages-are-results: a message of the role `tool`, as chat has it, is read as a result and never written.
 - calls-may-be-elsewhere: after `previous_response_id` a result's call is not in the body.
 - reasoning-stays-home: only encrypted content of this provider is taken back.
 - a-file-has-one-name: beside `file_url` or `file_id` a `filename` is refused (rig#1429).

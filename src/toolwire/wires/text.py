@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object, get, put
-from toolwire.identity import MINTED, is_minted, settle
+from toolwire.identity import settle
 from toolwire.model import Conversation, Kind, Tool, Usage
 from toolwire.parts import Call, Media, Message, Output, Part, Reasoning, Result, Role, Text, label
 from toolwire.wires._chat import PLAIN, THOUGHT
@@ -258,7 +258,7 @@ def _result(result: Result, page: Page, old: str | None) -> str:
     output = page.output(result)
     content: JSON = output if not isinstance(output, tuple) else [_block(part, page) for part in output] or ""
     named = page.called.get(result.call_id) or result.name
-    real = sent if sent[:3] != MINTED or not is_minted(sent) else None
+    real = None if page.hides(sent) else sent
     return write_result(content, page.name(named) if named else None, real, page.failed(result), old)
 
 
@@ -375,7 +375,7 @@ def _messages(conversation: Conversation, page: Page) -> list[JSON]:
             kept = _edited(message, page)
         if message.role == "assistant" or not isinstance(kept, UnsetType):
             turn.close("")
-            turn.asked(message)
+        turn.asked(message)
         if not isinstance(kept, UnsetType):
             out.append(kept)
             turn.noted(message)
@@ -401,11 +401,17 @@ class _Turn:
         self.out = out
         self.page = page
         self.places: dict[str, int] = {}
+        self.asking = False
+        """Whether the assistant spoke last: its next message belongs to the same turn."""
         self.results: list[Result] = []
 
     def asked(self, message: Message) -> None:
-        if message.role == "assistant":
-            self.places = {part.id: i for i, part in enumerate(message.parts) if isinstance(part, Call)}
+        asking, self.asking = self.asking, message.role == "assistant"
+        if self.asking:
+            self.places = self.places if asking else {}
+            for part in message.parts:
+                if isinstance(part, Call):
+                    self.places.setdefault(part.id, len(self.places))
 
     def noted(self, message: Message) -> None:
         """Keep in mind the calls of a message that goes out as it came."""
@@ -419,7 +425,7 @@ class _Turn:
         results = sorted(self.results, key=lambda r: self.places.get(r.call_id, len(self.places)))
         self.results = []
         for result in results:
-            if result.call_id not in self.page.called and is_minted(result.call_id):
+            if result.call_id not in self.page.called and self.page.hides(result.call_id):
                 self.page.lose(result, "nobody knows which call this answers; here its place and its name decide")
         opening, closing = RESULTS[0]
         lines = [f"{opening}{_result(result, self.page, None)}{closing}" for result in results]
