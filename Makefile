@@ -9,7 +9,9 @@ help: ## show these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-NPM := npm install --prefix tests/node --no-package-lock --no-audit --no-fund --silent
+# Node brings certificates of its own; where the system has some, they count too.
+CERTS := $(wildcard /etc/ssl/certs/ca-certificates.crt)
+NPM := NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$(CERTS)}" npm install --prefix tests/node --no-package-lock --no-audit --no-fund --loglevel error
 
 .venv/ready: pyproject.toml
 	@echo "setting up .venv (once; needs a package index)"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import permutations
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -78,6 +79,30 @@ def test_2_a_minted_id_is_not_sent_to_the_wire_that_has_none() -> None:
     back = toolwire.translate(over.body, "openai-chat", "gemini")
     assert back.body == body
     assert b'"id"' not in back.json()
+
+
+MADE = ("tw-0123456789abcdef", "tw-0123456789abcdee")
+
+
+@pytest.mark.parametrize("target", ["gemini", "ollama", "genkit", "adk", "text"])
+@pytest.mark.parametrize(
+    ("calls", "results", "shown"),
+    [
+        ([MADE], [[MADE[1], MADE[0]]], False),  # permuted: written in the order of the calls
+        ([MADE], [[MADE[1]]], True),  # one of two answered
+        ([MADE], [[MADE[1], MADE[1]]], True),  # one answered twice
+        ([[MADE[0]], [MADE[1]]], [[], [MADE[0]]], True),  # the older one, late
+    ],
+)
+def test_2_a_minted_id_is_sent_where_order_would_pair_otherwise(
+    calls: list[Sequence[str]], results: list[list[str]], shown: bool, target: str
+) -> None:
+    turns: list[Turn] = [([(i, "f") for i in ids], [(i, f"of {i[-1]} {n}") for n, i in enumerate(back)])
+                         for ids, back in zip(calls, results, strict=True)]  # fmt: skip
+    body = chat(*turns)
+    made = toolwire.translate(body, "openai-chat", target)
+    assert [text for _, text, _ in joined(made.body, target)] == [text for _, text, _ in joined(body, "openai-chat")]
+    assert (b"tw-" in made.json()) is shown
 
 
 # --- 3. deterministic --------------------------------------------------------------------------------------------
@@ -170,6 +195,70 @@ def test_5_order_is_not_trusted_on_a_wire_that_does_not_promise_it() -> None:
     assert [p.how for p in toolwire.decode(body, "openai-chat").pairs()] == [None, None, None, None]
 
 
+def test_5_among_equal_ids_in_one_turn_the_name_decides() -> None:
+    def part(kind: str, name: str, **more: JSON) -> JSON:
+        return {kind: {"id": "x", "name": name, **more}}
+
+    contents: list[JSON] = [
+        {"role": "model", "parts": [part("functionCall", "f"), part("functionCall", "g")]},
+        {"role": "user", "parts": [part("functionResponse", n, response={"output": f"of {n}"}) for n in ("g", "f")]},
+    ]
+    pairs = toolwire.decode({"contents": contents}, "gemini").pairs()
+    assert [(p.call and p.call.name, p.result and p.result.text) for p in pairs] == [("f", "of f"), ("g", "of g")]
+
+
+def test_5_a_name_that_contradicts_is_not_outweighed_by_being_the_only_one() -> None:
+    body: JSON = {"messages": [
+        {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "g", "content": "1"},
+    ]}  # fmt: skip
+    assert [p.how for p in toolwire.decode(body, "openai-chat").pairs()] == [None, None]
+
+
+@pytest.mark.parametrize("target", ["ollama", "genkit", "adk", "text", "openai-chat", "anthropic"])
+def test_5_calls_split_over_messages_in_a_row_are_one_turn_on_every_wire(target: str) -> None:
+    body = gemini((["f"], []), (["f"], [("f", "one"), ("f", "two")]))
+    contents = body["contents"]
+    assert isinstance(contents, list)
+    split: JSON = {"contents": [contents[0], contents[1], contents[3], contents[4]]}
+    over = toolwire.translate(split, "gemini", target)
+    assert [text for _, text, _ in joined(over.body, target)] == ["one", "two"]
+
+
+def test_5_results_with_ids_are_not_given_to_calls_without() -> None:
+    call: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+    results: list[JSON] = [{"role": "tool", "tool_call_id": i, "content": i} for i in ("c1", "c2")]
+    body: JSON = {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [call, call]}, *results]}
+    for target in ("gemini", "ollama", "text"):
+        made = toolwire.translate(body, "openai-chat", target)
+        assert [how for _, _, how in joined(made.body, target)] == [None, None, None, None]
+
+
+def test_5_an_item_id_where_the_call_id_belongs_still_finds_its_call() -> None:
+    call: JSON = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}
+    output: JSON = {"type": "function_call_output", "call_id": "fc_1", "output": "R"}
+    body: JSON = {"model": "m", "input": [call, output]}
+    assert joined(body, "openai-responses") == [("call_1", "R", "id")]
+    over = toolwire.translate(body, "openai-responses", "anthropic")
+    assert joined(over.body, "anthropic") == [("call_1", "R", "id")]
+
+
+def test_5_pairing_and_fitting_take_time_in_proportion_to_the_calls() -> None:
+    """Four times the calls may take ten times as long on a bad day, not sixteen."""
+
+    def took(n: int) -> float:
+        odd: Turn = ([("x", "f")] * n + [(f"c.{i}", f"f.{i}") for i in range(n)], [("x", "1")] * n)
+        body = chat(odd, odd)
+        times = []
+        for _ in range(3):
+            start = perf_counter()
+            toolwire.translate(body, "openai-chat", "anthropic")
+            times.append(perf_counter() - start)
+        return min(times)
+
+    assert took(2000) < 10 * took(500)
+
+
 def test_5_pairs_are_the_very_objects_of_calls_and_results() -> None:
     conversation = toolwire.decode(chat(([("a", "f"), ("b", "f")], [("b", "2"), ("a", "1")])), "openai-chat")
     pairs = conversation.pairs()
@@ -223,6 +312,12 @@ def test_6_a_salted_second_try_never_takes_an_id_in_use() -> None:
     assert first != second and ANTHROPIC.fits(second)
 
 
+def test_6_a_result_too_many_stays_with_the_newest_call_of_its_id() -> None:
+    body = chat(([("x", "f")], []), ([("x", "f")], [("x", "two"), ("x", "two again")]))
+    over = toolwire.translate(body, "openai-chat", "anthropic")
+    assert [text for _, text, _ in joined(over.body, "anthropic")] == [None, "two", "two again"]
+
+
 def test_6_an_id_used_again_in_a_later_turn_is_made_unique_where_the_target_demands_it() -> None:
     turn: Turn = ([("call_0", "f")], [("call_0", "a")])
     encoded = toolwire.translate(chat(turn, ([("call_0", "f")], [("call_0", "b")])), "openai-chat", "anthropic")
@@ -233,6 +328,14 @@ def test_6_an_id_used_again_in_a_later_turn_is_made_unique_where_the_target_dema
 
 
 # --- 7. there and back -------------------------------------------------------------------------------------------
+
+
+def test_7_a_long_id_used_again_comes_back_each_time() -> None:
+    long = "call_" + "a" * 47
+    turn: Turn = ([(long, "f")], [(long, "1")])
+    over = toolwire.translate(chat(turn, turn), "openai-chat", "anthropic")
+    home = toolwire.translate(over.json(), "anthropic", "openai-chat", ids=over.ids)
+    assert [call.id for call in toolwire.decode(home.json(), "openai-chat").calls()] == [long, long]
 
 
 @pytest.mark.parametrize("through", ["anthropic", "gemini"])

@@ -241,9 +241,10 @@ def needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
     run: list[Result] = []
 
     def close() -> None:
-        run.sort(key=lambda result: asked.get(result.call_id, len(asked)))
-        seen.append(Message("tool", tuple(run)))
-        run.clear()
+        if run:
+            run.sort(key=lambda result: asked.get(result.call_id, len(asked)))
+            seen.append(Message("tool", tuple(run)))
+            run.clear()
 
     role = ""
     for message in messages:

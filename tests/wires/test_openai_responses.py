@@ -159,7 +159,7 @@ def test_a_message_of_the_role_tool_goes_home_as_it_came_with_its_edit() -> None
         result = conversation.results()[0]
         new = "S" if said is TOLD else (Text("S"),)
         written = encode(conversation.replace(result, replace(result, output=new)), NAME)
-        assert items_of(written.body)[2] == {**said, "content": content}  # type: ignore[dict-item]
+        assert items_of(written.body)[2] == {**said, "content": content}
     turn = replace(anew.messages[2], parts=(Text("Look."), *anew.messages[2].parts))
     moved = encode(replace(anew, messages=(*anew.messages[:2], turn)), NAME)
     assert said in items_of(moved.body)

@@ -109,10 +109,9 @@ def write_media(media: Media, page: Page) -> JSON:
 
 def write_inside(part: Part, page: Page, *, told: bool = False) -> JSON:
     """A part of a result, or of a user's message; None if it says nothing. `told`: what cannot stand here is named in text."""
-    if part.row in _OURS and part.was is None and isinstance(part.raw, dict):
-        # A block inside a result is edited with the result, and remembers nothing of it itself.
-        if read_block(part.raw, part.at) == part:
-            return part.raw
+    # A block inside a result is edited with the result and does not know of it: what it came as is read again.
+    if part.row in _OURS and part.was is None and isinstance(part.raw, dict) and read_block(part.raw, part.at) == part:
+        return part.raw
     if isinstance(part, Text):
         if part.refusal:
             page.lose(part, "a refusal is sent as plain text")
