@@ -273,7 +273,7 @@ def needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
     return before != after
 
 
-def odd(texts: list[str], rule: IdRule) -> list[str]:
+def odd(texts: Collection[str], rule: IdRule) -> list[str]:
     """Those that break a rule of the wire they came from: on the way home they must not be fitted to it."""
     return [] if _all_fit(texts, rule) else [text for text in texts if not rule.fits(text)]
 

@@ -184,7 +184,7 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
         used |= set(choice.names) if isinstance(choice, Choice) else set()
         names = fit_names(used, rules.names, home.names)
         if came is not None:
-            names |= {name: name for name in odd(sorted(used), came.names) if name not in names}
+            names |= {name: name for name in sorted(odd(used, came.names)) if name not in names}
     page = Page(spoken.name, kind, ids=sent, names=names, home=home)
     page.needed = partial(needed, conversation.messages, ordered=conversation.ordered)
     if came is not None and came.wire != spoken.name:

@@ -23,6 +23,7 @@ def start(*arguments: str) -> subprocess.Popen[bytes]:
 def test_control_c_ends_it_with_130_and_without_a_word() -> None:
     code = (
         "import os, signal, sys, threading\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background inherits that it is ignored
         "import toolwire.cli, toolwire.cli.translate\n"
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "sys.argv[1:] = ['translate', '--to', 'gemini']\n"

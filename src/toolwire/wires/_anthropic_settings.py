@@ -38,10 +38,8 @@ def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
         given: Object = {"name": page.name(tool.name)}
         if tool.description is not None:
             given["description"] = tool.description
-        given["input_schema"] = tool.schema if tool.schema is not None else {"type": "object", "properties": {}}
-        if tool.kind == "custom":
-            page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-            given["input_schema"] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+        schema = page.schema_of(tool)
+        given["input_schema"] = schema if schema is not None else {"type": "object", "properties": {}}
         if tool.strict is not None:
             given["strict"] = tool.strict
         out.append(given)

@@ -42,10 +42,7 @@ def read_offer(tool: JSON, at: At) -> Tool | None:
 
 
 def _write_offer(tool: Tool, page: Page) -> JSON:
-    schema = tool.schema or {"type": "object", "properties": {}}
-    if tool.kind == "custom":
-        page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-        schema = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    schema = page.schema_of(tool) or {"type": "object", "properties": {}}
     spec: Object = {"name": page.name(tool.name)}
     if tool.description:
         spec["description"] = tool.description

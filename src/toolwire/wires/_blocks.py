@@ -50,10 +50,12 @@ class Blocks(Struct, frozen=True, eq=False):
         for message in conversation.messages:
             before, role, parts = role, message.role, message.parts
             if role == "assistant":
-                self._close(turn, out)
+                if turn.results:
+                    self._close(turn, out)
                 # Calls split over messages in a row are one turn: their results come in the order of all of them.
-                turn.asked = turn.asked if before == "assistant" else []
-                turn.asked += [part.id for part in parts if part.__class__ is Call]
+                if self.alone:
+                    turn.asked = turn.asked if before == "assistant" else []
+                    turn.asked += [part.id for part in parts if part.__class__ is Call]
             if message.wire == self.name:
                 kept = own(message, page, self.read)
                 if not isinstance(kept, UnsetType):

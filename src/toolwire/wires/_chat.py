@@ -81,6 +81,7 @@ class Chat(Struct, frozen=True, eq=False):
     def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
         parts: list[Part] = []
         calls = message.get("tool_calls")
+        function = self.calls["function"]
         bare = (
             len(message) == 3 and calls is not None and "content" in message
         )  # role, content and calls: nothing else to look for
@@ -105,7 +106,7 @@ class Chat(Struct, frozen=True, eq=False):
             for i, call in enumerate(calls):
                 where = at + ("tool_calls", i)
                 if isinstance(call, dict) and call.get("type", "function") in ("function", None):
-                    parts.append(_parsed(self.calls["function"], call, where))
+                    parts.append(function.read(call, where, function))  # type: ignore[misc]
                 else:
                     parts.append(read_block(self.name, self.calls, call, where))
         legacy = None if bare else message.get("function_call")

@@ -246,7 +246,13 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
     Ids that begin with `hides` are taken off; `thinks` says that reasoning may stand in a history, whoever thought it.
     """
 
+    invented = (MINTED, hides) if hides else (MINTED,)
+
     def write_call(call: Call, page: Page) -> JSON:
+        if page.plain and not call.id.startswith(invented):
+            page.ordinal += 1
+            page.called[call.id] = call.name
+            return {"functionCall": {"id": call.id, "name": page.name(call.name), "args": page.object_of(call)}}
         sent = page.wire_id(call)
         if sent is not None and hides and sent.startswith(hides):
             # As with ids of our own making: what a reader of the body will mint in its place leads home.
@@ -277,6 +283,10 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
 
     def write_response(result: Result, page: Page) -> JSON:
         """The answer under its function's name, with the id only if its call has one."""
+        one, output = result.call_id, result.output
+        if page.plain and isinstance(output, str) and not result.error and not one.startswith(invented):
+            name = page.name(page.called.get(one) or result.name or "")
+            return {"functionResponse": {"name": name, "id": one, "response": {"output": output}}}
         out: Object = {"name": page.name(page.called.get(result.call_id) or result.name or "")}
         sent = page.result_id(result)
         if hides and sent.startswith(hides):
@@ -288,10 +298,6 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
             out["id"] = sent
         elif result.call_id not in page.called:
             page.lose(result, "it answers no call, and without an id it may be taken for another's answer")
-        output = result.output
-        if page.plain and isinstance(output, str) and not result.error:
-            out["response"] = {"output": output}
-            return {"functionResponse": out}
         return _answered(result, out, page)
 
     def write_reasoning(part: Reasoning, page: Page) -> JSON:

@@ -77,11 +77,9 @@ def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
         given: Object = {"name": page.name(tool.name)}
         if tool.description is not None:
             given["description"] = tool.description
-        if tool.kind == "custom":
-            page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-            given["parametersJsonSchema"] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-        elif tool.schema is not None:
-            given["parametersJsonSchema"] = tool.schema
+        schema = page.schema_of(tool)
+        if schema is not None:
+            given["parametersJsonSchema"] = schema
         if tool.strict is not None:
             page.lose(tool, "no strict flag here")
         declared.append(given)

@@ -244,10 +244,8 @@ def _offer(tool: Tool, page: Page) -> JSON:
     given: Object = {"name": page.name(tool.name)}
     if tool.description is not None:
         given["description"] = tool.description
-    given["inputSchema"] = tool.schema if isinstance(tool.schema, dict) else {"type": "object", "properties": {}}
-    if tool.kind == "custom":
-        page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-        given["inputSchema"] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    schema = page.schema_of(tool)
+    given["inputSchema"] = schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
     if tool.strict is not None:
         page.lose(tool, "no strict flag here")
     return given

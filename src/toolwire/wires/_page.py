@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from toolwire._json import JSON, At, Json, Object, parse
 from toolwire.identity import MINTED, IdMap, is_minted, mint
-from toolwire.model import Kind, Loss
+from toolwire.model import Kind, Loss, Tool
 from toolwire.parts import Call, Opaque, Output, Part, Read, Result
 
 
@@ -131,6 +131,13 @@ class Page:
             if isinstance(value, dict) and isinstance(value.get("_raw"), str):
                 return str(value["_raw"])
         return call.args.text or "{}"
+
+    def schema_of(self, tool: Tool) -> JSON:
+        """The schema of a tool for a wire that knows functions only: a custom one takes its text in one field."""
+        if tool.kind != "custom":
+            return tool.schema
+        self.lose(tool, "a custom tool is offered as a function with one field, `input`")
+        return {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
     # --- results ---
 

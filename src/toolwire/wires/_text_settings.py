@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
-from toolwire._json import JSON, Object
-from toolwire.model import Format, Setting, Usage
+from toolwire._json import JSON
+from toolwire.model import Setting, Usage
+from toolwire.wires._chat_settings import FORMAT, STOP
 from toolwire.wires._fields import Field
 from toolwire.wires._page import Page
-from toolwire.wires._wire import count_at, flag_or_none, keys, obj, string, text_or_none
-
-
-def _read_format(value: JSON) -> Setting | UnsetType:
-    kind = obj(value)["type"]
-    if kind != "json_schema":
-        return Format() if kind == "json_object" else UNSET
-    held = obj(obj(value)["json_schema"])
-    return Format(held.get("schema"), text_or_none(held.get("name")), flag_or_none(held.get("strict")),
-                  text_or_none(held.get("description")))  # fmt: skip
-
-
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
-    assert isinstance(value, Format)
-    if value.schema is None:
-        return {"type": "json_object"}
-    given = (("strict", value.strict), ("description", value.description))
-    held: Object = {"name": value.name or "answer", "schema": value.schema}
-    return {"type": "json_schema", "json_schema": {**held, **{key: one for key, one in given if one is not None}}}
-
-
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    if isinstance(value, str):
-        return (value,)
-    return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
-
+from toolwire.wires._wire import count_at, keys
 
 REQUEST = (
     Field("model", ("model",)),
@@ -45,10 +21,10 @@ REQUEST = (
     Field("presence_penalty", ("presence_penalty",)),
     Field("frequency_penalty", ("frequency_penalty",)),
     Field("candidates", ("n",)),
-    Field("stop", ("stop",), _read_stop),
+    STOP,
     Field("stream", ("stream",)),
     Field("user", ("user",)),
-    Field("format", ("response_format",), _read_format, _write_format),
+    FORMAT,
 )
 
 

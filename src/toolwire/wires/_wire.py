@@ -58,13 +58,13 @@ class Row(Struct, frozen=True, eq=False):
 
     def clean(self, block: JSON | UnsetType) -> bool:
         """Whether there is nothing in a block that the row does not understand."""
-        if not isinstance(block, dict):
+        if block.__class__ is not dict:
             return True
         if not self.keys.issuperset(block):
             return False
         for name, known in self.inner:
             inside = block.get(name)
-            if isinstance(inside, dict) and not known.issuperset(inside):
+            if inside.__class__ is dict and not known.issuperset(inside):
                 return False
         return True
 

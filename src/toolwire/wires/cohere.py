@@ -247,7 +247,6 @@ CHAT = _Chat(
 TOOL = Row("function", Tool, keys=keys("type", "function"), inner=(("function", keys("name", "description", "parameters")),))
 _KINDS = ("function", "custom")
 _EMPTY: Object = {"type": "object", "properties": {}}
-_CUSTOM: Object = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def _read_tool(tool: JSON, at: At, strict: bool | None) -> Tool:
@@ -273,8 +272,7 @@ def _write_tools(tools: tuple[Tool, ...], page: Page) -> Object:
             inner["description"] = tool.description
         inner["parameters"] = tool.schema if isinstance(tool.schema, dict) else _EMPTY
         if tool.kind == "custom":
-            page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-            inner["parameters"] = _CUSTOM
+            inner["parameters"] = page.schema_of(tool)
         elif not isinstance(tool.schema, dict):
             page.lose(tool, "a tool must have a schema here; an empty one is sent")
         if len(said) > 1 and tool.strict is not None:

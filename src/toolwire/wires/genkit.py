@@ -264,10 +264,7 @@ def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
         if tool.kind not in ("function", "custom"):
             page.lose(tool, f"a tool of another provider: {tool.kind}")
             continue
-        schema = tool.schema
-        if tool.kind == "custom":
-            page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-            schema = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+        schema = page.schema_of(tool)
         if tool.strict is not None:
             page.lose(tool, "no strict flag here")
         given = (("description", tool.description), ("inputSchema", schema))

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object, get, text_of
 from toolwire.identity import settle
-from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
+from toolwire.model import Choice, Conversation, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
 from toolwire.wires._chat import Chat
+from toolwire.wires._chat_settings import FORMAT, STOP, offer
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
@@ -31,7 +32,6 @@ from toolwire.wires._wire import (
     blame,
     call_id,
     count_at,
-    flag_or_none,
     keys,
     list_at,
     name_of,
@@ -228,8 +228,7 @@ def _read_offer(tool: JSON, at: At) -> Tool:
     inner = tool.get("function")
     if not isinstance(inner, dict):
         return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
-    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"),
-                flag_or_none(inner.get("strict")), "function", raw=tool, at=at, row=OFFER)  # fmt: skip
+    return offer(inner, "function", tool, at, OFFER)
 
 
 def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
@@ -245,10 +244,8 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
         inner: Object = {"name": page.name(tool.name)}
         if tool.description is not None:
             inner["description"] = tool.description
-        inner["parameters"] = tool.schema if tool.schema is not None else {"type": "object", "properties": {}}
-        if tool.kind == "custom":
-            page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-            inner["parameters"] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+        schema = page.schema_of(tool)
+        inner["parameters"] = schema if schema is not None else {"type": "object", "properties": {}}
         if tool.strict is not None:
             inner["strict"] = tool.strict
         out.append({"type": "function", "function": inner})
@@ -271,40 +268,16 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
     return "any" if value.mode == "required" else value.mode
 
 
-def _read_format(value: JSON) -> Setting | UnsetType:
-    kind = obj(value)["type"]
-    if kind != "json_schema":
-        return Format() if kind == "json_object" else UNSET
-    held = obj(obj(value)["json_schema"])
-    return Format(held.get("schema"), text_or_none(held.get("name")), flag_or_none(held.get("strict")),
-                  text_or_none(held.get("description")))  # fmt: skip
-
-
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
-    assert isinstance(value, Format)
-    if value.schema is None:
-        return {"type": "json_object"}
-    more = (("strict", value.strict), ("description", value.description))
-    held: Object = {"name": value.name or "answer", "schema": value.schema}
-    return {"type": "json_schema", "json_schema": {**held, **{key: given for key, given in more if given is not None}}}
-
-
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    if isinstance(value, str):
-        return (value,)
-    return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 REQUEST = (
     *(Field(name, (name,)) for name in (
         "model", "max_tokens", "temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty", "stream",
     )),
     Field("seed", ("random_seed",)),
     Field("candidates", ("n",)),
-    Field("stop", ("stop",), _read_stop),
+    STOP,
     Field("choice", ("tool_choice",), _read_choice, _write_choice, keys("", "type", "function.name")),
     Field("parallel", ("parallel_tool_calls",)),
-    Field("format", ("response_format",), _read_format, _write_format),
+    FORMAT,
     Field("effort", ("reasoning_effort",)),
 )  # fmt: skip
 

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object, get
 from toolwire.identity import settle
-from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
+from toolwire.model import Choice, Conversation, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Result, Text, label
 from toolwire.wires._chat import Chat
+from toolwire.wires._chat_settings import FORMAT, STOP, offer
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
@@ -30,7 +31,6 @@ from toolwire.wires._wire import (
     blame,
     call_id,
     count_at,
-    flag_or_none,
     keys,
     list_at,
     name_of,
@@ -160,6 +160,13 @@ def _content(result: Result) -> JSON:
     return result.text
 
 
+def _write_tool(result: Result, page: Page) -> JSON:
+    output = result.output
+    if page.plain and isinstance(output, str):
+        return {"role": "tool", "tool_call_id": result.call_id, "content": output}
+    return {"role": "tool", "tool_call_id": page.result_id(result), "content": _content(result)}
+
+
 CALLS = table(
     Row("function", Call, _read_function, _write_function, keys("id", "type", "function"),
         (("function", keys("name", "arguments")),), {"path": "tool_calls[]", "type": "function"},
@@ -173,8 +180,7 @@ LEGACY = Row(
     keys("name", "arguments"), (), {"path": "function_call"}, "call", "function-legacy", "client",
 )  # fmt: skip
 RESULTS = table(
-    Row("tool", Result, _read_tool,
-        lambda r, page: {"role": "tool", "tool_call_id": page.result_id(r), "content": _content(r)},
+    Row("tool", Result, _read_tool, _write_tool,
         keys("role", "content", "tool_call_id", "name"), (), {"role": "tool"},
         "output", "function", "client", (Id("tool_call_id"),), ("request",)),
     Row("function", Result, _read_function_result,
@@ -223,17 +229,12 @@ def _read_offer(tool: JSON, at: At) -> Tool:
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
     if at[0] == "functions":
-        return _offer(tool, "function", tool, at, TOOLS["functions"])
+        return offer(tool, "function", tool, at, TOOLS["functions"])
     for kind in ("function", "custom"):
         inner = tool.get(kind)
         if isinstance(inner, dict):
-            return _offer(inner, kind, tool, at, TOOLS[kind])
+            return offer(inner, kind, tool, at, TOOLS[kind])
     return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
-
-
-def _offer(inner: Object, kind: str, raw: Object, at: At, row: Row) -> Tool:
-    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"),
-                flag_or_none(inner.get("strict")), kind, raw=raw, at=at, row=row)  # fmt: skip
 
 
 def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
@@ -274,32 +275,6 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
     return value.mode
 
 
-def _read_format(value: JSON) -> Setting | UnsetType:
-    kind = obj(value)["type"]
-    if kind != "json_schema":
-        return Format() if kind == "json_object" else UNSET
-    held = obj(obj(value)["json_schema"])
-    return Format(held.get("schema"), text_or_none(held.get("name")), flag_or_none(held.get("strict")),
-                  text_or_none(held.get("description")))  # fmt: skip
-
-
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
-    assert isinstance(value, Format)
-    if value.schema is None:
-        return {"type": "json_object"}
-    held: Object = {"name": value.name or "answer", "schema": value.schema}
-    held.update(
-        {key: given for key, given in (("strict", value.strict), ("description", value.description)) if given is not None}
-    )
-    return {"type": "json_schema", "json_schema": held}
-
-
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    if isinstance(value, str):
-        return (value,)
-    return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 REQUEST = (
     Field("model", ("model",)),
     Field("max_tokens", ("max_tokens",)),
@@ -310,12 +285,12 @@ REQUEST = (
     Field("presence_penalty", ("presence_penalty",)),
     Field("frequency_penalty", ("frequency_penalty",)),
     Field("candidates", ("n",)),
-    Field("stop", ("stop",), _read_stop),
+    STOP,
     Field("stream", ("stream",)),
     Field("user", ("user",)),
     Field("choice", ("tool_choice",), _read_choice, _write_choice),
     Field("parallel", ("parallel_tool_calls",)),
-    Field("format", ("response_format",), _read_format, _write_format),
+    FORMAT,
     Field("effort", ("reasoning_effort",)),
 )
 

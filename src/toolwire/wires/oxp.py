@@ -200,8 +200,7 @@ def _offer(tool: Tool, page: Page) -> Object:
     if tool.schema is not None and tool.kind != "custom":
         out["input_schema"] = tool.schema
     if tool.kind == "custom":
-        page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-        out["input_schema"] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+        out["input_schema"] = page.schema_of(tool)
     if tool.strict is not None:
         page.lose(tool, "no strict flag here")
     return out

@@ -443,8 +443,7 @@ def _offer(tools: tuple[Tool, ...], messages: list[JSON], page: Page) -> list[JS
         given = (("description", tool.description), ("parameters", tool.schema), ("strict", tool.strict))
         offer: Object = {"name": page.name(tool.name), **{key: value for key, value in given if value is not None}}
         if tool.kind == "custom":
-            page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-            offer["parameters"] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+            offer["parameters"] = page.schema_of(tool)
         offers.append(offer)
     section = write_tools(offers) if offers else ""
     for i, message in enumerate(messages):
