@@ -146,8 +146,11 @@ class _Survey:
                     elif part.__class__ is Result:
                         results.append(part)
                 continue
-            if raw.__class__ is dict and message.row is not None and not message.row.keys.issuperset(raw):
-                foreign.append(message)
+            if raw.__class__ is dict and message.row is not None:
+                if len(raw) == 2 and len(parts) == 1 and parts[0].raw.__class__ is str and "role" in raw:
+                    continue  # a role and a plain text: nothing more can be in it
+                if not message.row.keys.issuperset(raw):
+                    foreign.append(message)
             for part in parts:
                 if part.__class__ is Text:
                     if part.raw.__class__ is str and part.seal is None:

@@ -63,9 +63,11 @@ class Chat(Struct, frozen=True, eq=False):
         neutral = self.roles.get(role)
         parts: tuple[Part, ...]
         if neutral is None:
-            row = self.results.get(role, self.message)
-            parts = (unknown(role, message, at) if row is self.message else _parsed(row, message, at),)
-            return Message("tool" if row is not self.message else "user", parts, None, self.name, raw=message, at=at, row=row)
+            row = self.results.get(role)
+            if row is None or row.read is None:
+                parts = (unknown(role, message, at),)
+                return Message("user", parts, None, self.name, raw=message, at=at, row=self.message)
+            return Message("tool", (row.read(message, at, row),), None, self.name, raw=message, at=at, row=row)
         if len(message) == 2 and isinstance(content, str):
             parts = (Text(content, raw=content, at=at + ("content",), row=PLAIN),) if content else ()
         else:

@@ -251,8 +251,9 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
     def write_call(call: Call, page: Page) -> JSON:
         if page.plain and not call.id.startswith(invented):
             page.ordinal += 1
-            page.called[call.id] = call.name
-            return {"functionCall": {"id": call.id, "name": page.name(call.name), "args": page.object_of(call)}}
+            page.called[call.id] = name = call.name
+            sent_name = page.name(name) if page.names else name
+            return {"functionCall": {"id": call.id, "name": sent_name, "args": page.object_of(call)}}
         sent = page.wire_id(call)
         if sent is not None and hides and sent.startswith(hides):
             # As with ids of our own making: what a reader of the body will mint in its place leads home.
@@ -285,8 +286,9 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
         """The answer under its function's name, with the id only if its call has one."""
         one, output = result.call_id, result.output
         if page.plain and isinstance(output, str) and not result.error and not one.startswith(invented):
-            name = page.name(page.called.get(one) or result.name or "")
-            return {"functionResponse": {"name": name, "id": one, "response": {"output": output}}}
+            name = page.called.get(one) or result.name or ""
+            sent_name = page.name(name) if page.names else name
+            return {"functionResponse": {"name": sent_name, "id": one, "response": {"output": output}}}
         out: Object = {"name": page.name(page.called.get(result.call_id) or result.name or "")}
         sent = page.result_id(result)
         if hides and sent.startswith(hides):

@@ -143,7 +143,8 @@ def _read_tool(message: Object, at: At, row: Row) -> Part:
     one, origin = result_id(message.get("tool_call_id"))
     content = message.get("content")
     output = content if isinstance(content, str) else CHAT.output(content, at)
-    return Result(one, output, False, text_or_none(message.get("name")), origin, raw=message, at=at, row=row)
+    name = text_or_none(message["name"]) if "name" in message else None
+    return Result(one, output, False, name, origin, raw=message, at=at, row=row)
 
 
 def _read_function_result(message: Object, at: At, row: Row) -> Part:
