@@ -6,6 +6,10 @@ import json
 
 import pytest
 from cases import CASES, WIRES, Case, load
+from google.adk.events import Event
+from google.genai import types as genai
+from mcp_types import CallToolResult, TextContent
+from mistralai.client.models import AssistantMessage, FunctionCall, ToolCall, ToolMessage, UserMessage
 from msgspec.structs import replace
 
 from toolwire import Choice, LocalError, Message, Text, catalogue, decode, detect, encode, profiles, translate, wires
@@ -178,3 +182,26 @@ def stands(value: JSON, path: tuple[str | int, ...]) -> bool:
         else:
             return False
     return True
+
+
+def test_objects_of_the_official_packages_go_in_as_they_are() -> None:
+    """Made by hand, so that what they fill in themselves (a role, a type) counts too."""
+    call = ToolCall(id="abcdefghi", function=FunctionCall(name="f", arguments="{}"))
+    history: list[object] = [
+        UserMessage(content="hi"),
+        AssistantMessage(content="", tool_calls=[call]),
+        ToolMessage(content="1", tool_call_id="abcdefghi", name="f"),
+    ]
+    [pair] = decode({"messages": history}, "mistral").pairs()  # type: ignore[dict-item]
+    assert pair.call and pair.result and (pair.call.id, pair.result.text, pair.how) == ("abcdefghi", "1", "id")
+
+    said = CallToolResult(content=[TextContent(text="18 C")])
+    [result] = decode({"jsonrpc": "2.0", "id": 1, "result": said}, "mcp", "response").results()  # type: ignore[dict-item]
+    assert result.text == "18 C"
+
+    asked = genai.Part(function_call=genai.FunctionCall(id="adk-1", name="f", args={}))
+    answered = genai.Part(function_response=genai.FunctionResponse(id="adk-1", name="f", response={"output": "1"}))
+    turns = (("model", asked), ("user", answered))
+    events = [Event(author="agent", content=genai.Content(role=role, parts=[part])) for role, part in turns]
+    [pair] = decode(events, "adk").pairs()  # type: ignore[arg-type]
+    assert pair.call and pair.result and (pair.call.id, pair.result.text, pair.how) == ("adk-1", "1", "id")

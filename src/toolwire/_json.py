@@ -34,7 +34,7 @@ _encode = Encoder().encode
 
 @runtime_checkable
 class _Dumps(Protocol):
-    def model_dump(self, *, mode: str, by_alias: bool, exclude_unset: bool) -> JSON: ...
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> JSON: ...
 
 
 @runtime_checkable
@@ -104,7 +104,7 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
     if isinstance(body, _ToDict):
         return checked(body.to_dict(), wire), None
     if isinstance(body, _Dumps):
-        return checked(body.model_dump(mode="json", by_alias=True, exclude_unset=True), wire), None
+        return checked(body.model_dump(mode="json", by_alias=True, exclude_none=True), wire), None
     raise LocalError(wire, (), f"expected bytes, text, a dict, a list or an SDK object, got {type(body).__name__}")
 
 
@@ -199,7 +199,7 @@ def _checked(value: object, wire: str, at: At, out: list[JSON]) -> None:
     elif isinstance(value, _ToDict):
         _checked(value.to_dict(), wire, at, out)
     elif isinstance(value, _Dumps):
-        _checked(value.model_dump(mode="json", by_alias=True, exclude_unset=True), wire, at, out)
+        _checked(value.model_dump(mode="json", by_alias=True, exclude_none=True), wire, at, out)
     else:
         raise RemoteError(wire, at, f"expected a JSON value, got {kind_of(value)}")
 
