@@ -346,6 +346,20 @@ def test_7_the_id_map_restores_every_id(through: str) -> None:
     assert [c.id for c in toolwire.decode(home.json(), "openai-chat").calls()] == ["functions.f:0", "a.b", "functions.f:0"]
 
 
+@pytest.mark.parametrize("through", ["openai-chat", "anthropic", "bedrock"])
+def test_7_two_results_of_one_call_each_keep_their_own_error_flag(through: str) -> None:
+    """A tool that waits for a confirmation answers twice: first with a placeholder error, then for good."""
+
+    def answer(**response: JSON) -> JSON:
+        return {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "f", "response": response}}]}
+
+    call: JSON = {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}]}
+    body: JSON = {"contents": [call, answer(error="wait"), answer(output="done")]}
+    over = toolwire.translate(body, "gemini", through)
+    home = toolwire.translate(over.json(), through, "gemini", ids=over.ids.to_dict())
+    assert [(r.text, r.error) for r in toolwire.decode(home.json(), "gemini").results()] == [("wait", True), ("done", False)]
+
+
 def test_7_the_id_map_survives_json() -> None:
     over = toolwire.translate(chat(([("functions.f:0", "f")], [("functions.f:0", "1")])), "openai-chat", "anthropic")
     home = toolwire.translate(over.json(), "anthropic", "openai-chat", ids=over.ids.to_dict())

@@ -189,6 +189,7 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
         if came is not None:
             names |= {name: name for name in sorted(odd(used, came.names)) if name not in names}
     page = Page(spoken.name, kind, ids=sent, names=names, home=home)
+    page.results = survey.results
     page.needed = partial(needed, conversation.messages, ordered=conversation.ordered)
     if came is not None and came.wire != spoken.name:
         page.sent = {one: one for one in odd([call.id for call in survey.calls if not is_minted(call.id)], came.ids)}

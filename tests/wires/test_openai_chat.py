@@ -180,3 +180,9 @@ def test_every_candidate_of_an_answer_is_read_with_its_own_stop_reason() -> None
     body: JSON = {"choices": [{"message": {"content": reason}, "finish_reason": reason} for reason in reasons]}
     stops = [message.stop for message in decode(body, NAME, "response").messages]
     assert stops == ["stop", "length", "tool", "filter", "new"]
+
+
+def test_text_after_a_call_moves_before_it_and_that_is_reported() -> None:
+    blocks: list[JSON] = [{"type": "tool_use", "id": "t", "name": "f", "input": {}}, {"type": "text", "text": "after"}]
+    made = translate({"messages": [{"role": "assistant", "content": blocks}]}, "anthropic", NAME)
+    assert [loss.pointer for loss in made.losses] == ["/messages/0/content/1"]

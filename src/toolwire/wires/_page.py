@@ -5,7 +5,7 @@ Knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from toolwire._json import JSON, At, Json, Object, parse
 from toolwire.identity import MINTED, IdMap, is_minted, mint
@@ -17,22 +17,9 @@ class Page:
     """One encoding under way."""
 
     __slots__ = (
-        "called",
-        "forms",
-        "home",
-        "ids",
-        "kind",
-        "losses",
-        "names",
-        "needed",
-        "ordinal",
-        "place",
-        "plain",
-        "reveal",
-        "seed",
-        "sent",
-        "wire",
-    )
+        "_again", "called", "forms", "home", "ids", "kind", "losses", "names",
+        "needed", "ordinal", "place", "plain", "results", "reveal", "seed", "sent", "wire",
+    )  # fmt: skip
 
     def __init__(self, wire: str, kind: Kind, *, ids: dict[int, str] | None, names: Mapping[str, str], home: IdMap) -> None:
         self.wire = wire
@@ -46,6 +33,9 @@ class Page:
         """Whether minted ids are sent even where they are optional; not known before somebody asks."""
         self.needed: Callable[[], bool] = bool
         """Says whether a reader who sees no minted ids would pair otherwise."""
+        self.results: Sequence[Result] = ()
+        """Every result that is being written, in order: a call may have several."""
+        self._again: dict[int, int] | None = None
         self.losses: list[Loss] = []
         self.sent: dict[str, str] = {}
         self.forms: dict[str, str] = {}
@@ -155,7 +145,20 @@ class Page:
         return result.output
 
     def _form(self, result: Result) -> str:
-        return self.home.forms.get(f"={result.call_id}", "")
+        return self.home.forms.get(self._key(result.call_id, result), "")
+
+    def _key(self, call_id: str, result: Result) -> str:
+        """Under which a form is kept: the call's id, and which of its results this is if there was one before."""
+        if self._again is None:
+            seen: dict[str, int] = {}
+            self._again = {}
+            for one in self.results:
+                nth = seen.get(one.call_id, 0)
+                seen[one.call_id] = nth + 1
+                if nth:
+                    self._again[id(one)] = nth
+        nth = self._again.get(id(result), 0)
+        return f"={call_id}#{nth}" if nth else f"={call_id}"
 
     def remember(self, result: Result, *, flag: bool, structure: bool) -> None:
         """Keep for the way home what this wire cannot say of a result: that it is an error, or JSON and not text."""
@@ -165,7 +168,7 @@ class Page:
         if not structure and not isinstance(result.output, str | tuple):
             words.append("json")
         if words:
-            self.forms[f"={self.result_id(result)}"] = " ".join(words)
+            self.forms[self._key(self.result_id(result), result)] = " ".join(words)
 
     # --- what is left ---
 

@@ -255,8 +255,6 @@ class Wire(Struct, frozen=True, eq=False):
     write: Callable[[Conversation, Page], JSON]
     looks: Callable[[JSON], int]
     """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3 nobody else has them."""
-    ids: bool = True
-    """Whether calls can carry an id at all."""
 
 
 def rows_of(*groups: Mapping[str, Row] | Iterable[Row]) -> tuple[Row, ...]:
