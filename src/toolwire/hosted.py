@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire._json import JSON
+from toolwire._json import JSON, Json
 from toolwire.model import Conversation, Loss
 from toolwire.parts import Call, Message, Part, Result, Text, label
 
@@ -31,7 +31,7 @@ def settle_hosted(conversation: Conversation, target: str, policy: Hosted, *, wh
         elif policy == "call" and whole:
             messages += _split(message, losses)
         else:
-            kept = (_text(part, policy, losses) if _hosted(part) else part for part in message.parts)
+            kept = (told(part, policy, losses) if _hosted(part) else part for part in message.parts)
             messages.append(replace(message, parts=tuple(part for part in kept if part is not None)))
     return (replace(conversation, messages=tuple(messages)), losses) if losses else (conversation, losses)
 
@@ -40,12 +40,17 @@ def _hosted(part: Part) -> bool:
     return isinstance(part, Call | Result) and part.executor == "provider"
 
 
-def _text(part: Part, policy: Hosted, losses: list[Loss]) -> Part | None:
+def told(part: Part, policy: Hosted, losses: list[Loss]) -> Part | None:
+    """A part of a provider's own tool as text, reported; None if it is to be dropped."""
     if policy == "drop":
         losses.append(Loss(part.at, "a tool the provider ran; dropped as asked"))
         return None
     losses.append(Loss(part.at, "a tool the provider ran; told in text"))
-    shown = replace(part, output=_readable(part.output)) if isinstance(part, Result) else part
+    shown = part
+    if isinstance(part, Result):
+        shown = replace(part, output=_readable(part.output))
+    elif isinstance(part, Call) and not part.args.broken:  # one spelling, whether it came as text or as a value
+        shown = replace(part, args=Json(UNSET, part.input))
     return Text(label(shown), at=part.at, raw=part.raw, row=part.row)
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.pairing import pairs
-from toolwire.parts import Call, Message, Part, Result
+from toolwire.parts import Call, Message, Origin, Part, Result
 
 MINTED = "tw-"
 """Every id made here begins so."""
@@ -60,7 +60,8 @@ def _all_fit(texts: Collection[str], rule: IdRule) -> bool:
 class IdMap(Struct, frozen=True):
     """What an encoding changed, in the direction home: id sent → id before, name sent → name before.
 
-    `forms` says of a call id what its wire could not (a JSON object sent as text, an error without a flag).
+    `forms` says in a few words what the wire could not: under the id of a call, of what family it was and that its arguments
+    went as text; under `=` and that id, that its result was an error or JSON.
     Given back as `ids=`, the way home restores them. It is plain data: `to_dict` and `of` take it through JSON.
     """
 
@@ -151,6 +152,40 @@ def _swap(messages: tuple[Message, ...], made: Mapping[int, Part]) -> tuple[Mess
         replace(m, parts=tuple(made.get(id(p), p) for p in m.parts)) if any(id(p) in made for p in m.parts) else m
         for m in messages
     )
+
+
+def follow(messages: tuple[Message, ...], before: tuple[Message, ...], *, ordered: bool) -> tuple[Message, ...]:
+    """The messages with the results that lean on an edited call edited along, so that they still find it.
+
+    A result leans on its call if it has no call id of its own: it bears the name of the tool or the id of the item, or is the
+    only one. `before` are the messages as they were read. A result that was edited itself says what it should.
+    """
+    edited: dict[int, Call] = {}
+    results: dict[int, Result] = {}
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, Result):
+                results[id(part.was or part)] = part
+            elif isinstance(part, Call) and isinstance(part.was, Call) and _ties(part) != _ties(part.was):
+                edited[id(part.was)] = part
+    if not edited:
+        return messages
+    made: dict[int, Part] = {}
+    for pair in pairs(before, ordered=ordered):
+        call, was = edited.get(id(pair.call)), pair.result
+        result = results.get(id(was))
+        if call is None or was is None or result is None or was.origin == "wire" or was.executor != "client":
+            continue
+        if (result.call_id, result.name) == (was.call_id, was.name):
+            origin: Origin = "minted" if was.origin == "minted" else "wire"
+            name = call.name if was.name else None
+            made[id(result)] = replace(result, call_id=call.id, name=name, origin=origin, was=was)
+    return _swap(messages, made)
+
+
+def _ties(call: Call) -> tuple[str, str, bool]:
+    """What of a call a result may lean on; one with broken arguments may become an item of another kind."""
+    return call.id, call.name, call.args.broken
 
 
 def fit(text: str, rule: IdRule, taken: Iterable[str] = ()) -> str:
@@ -291,3 +326,54 @@ def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> di
         if new != name:
             sent[name] = new
     return sent
+
+
+class Fitting:
+    """Ids and names fitted one by one as they come, as `fit_calls` and `fit_names` do for a whole conversation."""
+
+    __slots__ = ("_count", "_home", "_ids", "_latest", "_names", "_odd", "_rename", "_taken", "_unique", "forms", "names", "sent")
+
+    def __init__(self, ids: IdRule, names: IdRule, *, unique: bool, home: IdMap, came: IdRule) -> None:
+        self._ids, self._names, self._unique, self._home, self._odd = ids, names, unique, home, came
+        self._count = 0
+        self._taken: set[str] = set()
+        self._latest: dict[str, str] = {}
+        self._rename: dict[str, str] = {}
+        self.sent: dict[str, str] = {}
+        """Id sent → id before."""
+        self.names: dict[str, str] = {}
+        """Name sent → name before."""
+        self.forms: dict[str, str] = {}
+
+    def call(self, call: Call) -> Call:
+        """A call under the id and the name it is sent with."""
+        before = call.id
+        if before in self._home.ids:
+            new = self._home.ids[before]
+        elif self._unique and before in self._latest:
+            again = f"{before} {self._count}"
+            new = _free(lambda salt: _shortened(again, self._ids, salt), self._taken)
+        else:
+            new = _fitted(before, self._ids, self._taken)
+        self._count += 1
+        self._taken.add(new)
+        self._latest[before] = new
+        if new != before or not (is_minted(before) or self._odd.fits(before)):
+            self.sent[new] = before
+        name = self.name(call.name)
+        return call if new == before and name == call.name else replace(call, id=new, name=name)
+
+    def result(self, result: Result) -> Result:
+        """A result under the id of its call."""
+        new = self._latest.get(result.call_id) or self._home.ids.get(result.call_id, result.call_id)
+        name = self.name(result.name) if result.name else result.name
+        return result if new == result.call_id and name == result.name else replace(result, call_id=new, name=name)
+
+    def name(self, name: str) -> str:
+        """A name as it is sent."""
+        if name not in self._rename:
+            new = fit_names((*self._rename, name), self._names, self._home.names).get(name, name)
+            self._rename[name] = new
+            if new != name:
+                self.names[new] = name
+        return self._rename[name]

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from toolwire._json import JSON, Body, dump, load
 from toolwire.errors import LocalError, RemoteError
 from toolwire.hosted import POLICIES, Hosted, settle_hosted
-from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names, is_minted, needed, odd
+from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names, follow, is_minted, needed, odd
 from toolwire.model import Choice, Conversation, Kind, Loss
 from toolwire.pairing import pairs
-from toolwire.parts import Call, Read, Result, Text
+from toolwire.parts import Call, Message, Pair, Read, Result, Text
 from toolwire.profiles import PROFILES, Profile
 from toolwire.wires import names, wire
 from toolwire.wires._page import Page
@@ -74,7 +74,16 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
         read = spoken.read(value, kind)
     except RecursionError:
         raise RemoteError(spoken.name, (), "nested too deeply") from None
+    if kind == "response":
+        read = replace(read, messages=tuple([_stopped(message) for message in read.messages]))
     return replace(read, raw=raw, was=(read.messages, read.tools, read.settings))
+
+
+def _stopped(message: Message) -> Message:
+    """An answer that asks for tools stopped for them, whatever reason its server gives."""
+    if message.stop != "stop" or not any(part.__class__ is Call and part.executor == "client" for part in message.parts):
+        return message
+    return replace(message, stop="tool")
 
 
 def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids: Ids = None, hosted: Hosted = "text") -> Encoded:
@@ -89,10 +98,12 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     if spoken.name == conversation.wire and kind == conversation.kind and conversation.pristine and rules.name == spoken.name:
         return Encoded(conversation.source, [], IdMap(), conversation.raw)
     home = IdMap.of(ids)
-    if spoken.name == conversation.wire and kind == conversation.kind and not home.ids and not home.names:
+    conversation, led = _followed(conversation)
+    own = spoken.name == conversation.wire and kind == conversation.kind
+    if own and not home.ids and not home.names:
         body = _edited(conversation, spoken)
         if not isinstance(body, UnsetType):
-            return Encoded(body, [], IdMap())
+            return Encoded(body, _torn(led, body, spoken, kind), IdMap())
     survey = _Survey(conversation, spoken.name)
     told: list[Loss] = []
     if survey.hosted:
@@ -111,9 +122,37 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
         body = spoken.write(conversation, page)
     except RecursionError:
         raise LocalError(spoken.name, (), "nested too deeply") from None
+    if own:
+        page.losses += _torn(led, body, spoken, kind)
     changed = page.sent or page.names or page.forms
     ids_home = IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms) if changed else NO_MAP
     return Encoded(body, list(dict.fromkeys(page.losses)), ids_home)
+
+
+def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
+    """The conversation with the results that lean on an edited call edited along, and their pairs."""
+    before = conversation.was[0] if conversation.was else conversation.messages
+    if before is conversation.messages or not isinstance(before, tuple):
+        return conversation, []
+    messages = follow(conversation.messages, before, ordered=conversation.ordered)
+    if messages is conversation.messages:
+        return conversation, []
+    kept = {id(result) for result in conversation.results()}
+    followed = replace(conversation, messages=messages)
+    return followed, [pair for pair in followed.pairs() if pair.result is not None and id(pair.result) not in kept]
+
+
+def _torn(led: list[Pair], body: JSON, spoken: Wire, kind: Kind) -> list[Loss]:
+    """Results that followed their call and are not found by it in the body all the same: the wire has no place for the tie."""
+    if not led:
+        return []
+    found = {_told(pair) for pair in spoken.read(body, kind).pairs()} - {None}
+    why = "it found its call by what was edited, and this wire cannot tell it otherwise"
+    return [Loss(pair.result.at, why) for pair in led if pair.result is not None and _told(pair) not in found]
+
+
+def _told(pair: Pair) -> tuple[str, str, str] | None:
+    return (pair.call.name, pair.call.arguments, pair.result.text) if pair.call and pair.result else None
 
 
 def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:

@@ -17,6 +17,7 @@ from toolwire.errors import RemoteError
 from toolwire.model import Conversation, Kind, Tool
 from toolwire.parts import Message, Opaque, Origin, Part
 from toolwire.wires._page import Page
+from toolwire.wires._stream import Stream
 
 Form: TypeAlias = Literal["request", "response", "stream"]
 BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
@@ -55,6 +56,9 @@ class Row(Struct, frozen=True, eq=False):
     forms: tuple[Form, ...] = ("request", "response")
     answer: Row | None = None
     """The row of the result that stands in the same block as its call: such a block is read as two parts."""
+    deltas: Mapping[str, tuple[str, str]] = {}
+    """How the block grows in a stream: a delta's type, the field of the delta, and the field of the block. The first one is
+    the text that others see growing; for a call it is JSON text."""
 
     def clean(self, block: JSON | UnsetType) -> bool:
         """Whether there is nothing in a block that the row does not understand."""
@@ -255,6 +259,8 @@ class Wire(Struct, frozen=True, eq=False):
     write: Callable[[Conversation, Page], JSON]
     looks: Callable[[JSON], int]
     """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3 nobody else has them."""
+    stream: Stream | None = None
+    """How it streams, if it does."""
 
 
 def rows_of(*groups: Mapping[str, Row] | Iterable[Row]) -> tuple[Row, ...]:

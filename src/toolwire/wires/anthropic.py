@@ -30,6 +30,7 @@ from toolwire.wires._anthropic_settings import (
     read_offer,
     write_tools,
 )  # fmt: skip
+from toolwire.wires._anthropic_stream import stream
 from toolwire.wires._blocks import Blocks
 from toolwire.wires._fields import read_fields, write_fields, write_stop
 from toolwire.wires._media import mime_of, type_shows
@@ -134,7 +135,8 @@ def _use(kind: str, family: str, executor: Literal["client", "provider"], write:
         return {"type": kind, "id": call.id, "name": call.name, "input": call.input}
 
     return Row(kind, Call, read, write or plain, keys("type", "id", "name", "input", *more), (), {"type": kind}, "call", family,
-               executor, (Id("id"), Id("caller", "parent-call", required=False, nullable=True)))  # fmt: skip
+               executor, (Id("id"), Id("caller", "parent-call", required=False, nullable=True)),
+               deltas={"input_json_delta": ("partial_json", "input")})  # fmt: skip
 
 
 def _write_use(call: Call, page: Page) -> JSON:
@@ -205,14 +207,16 @@ def _data(output: Output) -> JSON:
 
 ROWS = table(
     Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
+        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text"),
+        deltas={"text_delta": ("text", "text"), "citations_delta": ("citation", "citations")}),
     Row("image", Media, _read_media, _write_media, keys("type", "source")),
     Row("document", Media, _read_media, _write_media, keys("type", "source", "title")),
     Row("container_upload", Media, lambda b, at, row: Media("file", file=string(b["file_id"]), raw=b, at=at, row=row),
         lambda p, _: {"type": "container_upload", "file_id": p.file}, keys("type", "file_id")),
     Row("thinking", Reasoning,
-        lambda b, at, row: Reasoning(string(b["thinking"]), seal=text_or_none(b.get("signature")), raw=b, at=at, row=row),
-        _write_thinking, keys("type", "thinking", "signature")),
+        lambda b, at, row: Reasoning(string(b["thinking"]), seal=text_or_none(b.get("signature")) or None, raw=b, at=at, row=row),
+        _write_thinking, keys("type", "thinking", "signature"),
+        deltas={"thinking_delta": ("thinking", "thinking"), "signature_delta": ("signature", "signature")}),
     Row("redacted_thinking", Reasoning, lambda b, at, row: Reasoning("", string(b["data"]), raw=b, at=at, row=row),
         _write_thinking, keys("type", "data")),
     _use("tool_use", "function", "client", _write_use),
@@ -275,7 +279,10 @@ def _write_text(part: Text, page: Page) -> JSON:
     return {"type": "text", "text": part.text} if part.text else None
 
 
-def _no_reasoning(part: Reasoning, page: Page) -> JSON:
+def _unsigned(part: Reasoning, page: Page) -> JSON:
+    """Reasoning can be shown in an answer; in a history only what the provider signed is taken back."""
+    if page.kind == "response" and part.text:
+        return {"type": "thinking", "thinking": part.text, "signature": ""}
     page.lose(part, "only reasoning that this provider signed is taken back")
     return None
 
@@ -286,7 +293,7 @@ def _no_block(part: Part, page: Page) -> JSON:
 
 
 FOREIGN: dict[type[Part], Callable[..., JSON]] = {
-    Text: _write_text, Media: _write_media, Call: _write_use, Result: _write_result, Reasoning: _no_reasoning, Opaque: _no_block,
+    Text: _write_text, Media: _write_media, Call: _write_use, Result: _write_result, Reasoning: _unsigned, Opaque: _no_block,
 }  # fmt: skip
 """How a part of another wire is written; None if it cannot stand here."""
 
@@ -409,4 +416,4 @@ def _offered(tool: JSON) -> bool:
     return isinstance(tool, dict) and ("input_schema" in tool or ("type" in tool and "function" not in tool))
 
 
-WIRE = Wire(NAME, "Anthropic Messages", rows_of(ROWS, TOOLSETS), read, write, looks)
+WIRE = Wire(NAME, "Anthropic Messages", rows_of(ROWS, TOOLSETS), read, write, looks, stream(ROWS, FOREIGN, write))

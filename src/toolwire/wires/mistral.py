@@ -20,6 +20,7 @@ from toolwire.model import Choice, Conversation, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
 from toolwire.wires._chat import Chat
 from toolwire.wires._chat_settings import FORMAT, STOP, offer
+from toolwire.wires._chat_stream import Speech, stream
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
@@ -198,7 +199,10 @@ class Mistral(Chat, frozen=True, eq=False):
             elif isinstance(part, Text):
                 if part.refusal:
                     page.lose(part, "a refusal is sent as plain text")
-                if part.text:
+                last = content[-1] if content and page.kind == "response" else None
+                if isinstance(last, dict) and "text" in last and part.text:
+                    content[-1] = {"type": "text", "text": f"{last['text']}{part.text}"}  # an answer's text is one
+                elif part.text:
                     content.append({"type": "text", "text": part.text})
             elif isinstance(part, Reasoning) and part.text and page.kind == "response":
                 content.append({"type": "thinking", "thinking": [{"type": "text", "text": part.text}]})
@@ -420,4 +424,9 @@ def looks(body: JSON) -> int:
     return marks
 
 
-WIRE = Wire(NAME, "Mistral chat completions", rows_of(CONTENT, CALLS, RESULTS), read, write, looks)
+def _thinks(text: str) -> Object:
+    return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
+
+
+SPEECH = Speech(RESPONSE, MEANS, write, _thinks, refuses=False, indexed=True)
+WIRE = Wire(NAME, "Mistral chat completions", rows_of(CONTENT, CALLS, RESULTS), read, write, looks, stream(CHAT, SPEECH))

@@ -19,6 +19,7 @@ from toolwire.model import Choice, Conversation, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Result, Text, label
 from toolwire.wires._chat import Chat
 from toolwire.wires._chat_settings import FORMAT, STOP, offer
+from toolwire.wires._chat_stream import Speech, stream
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
@@ -427,4 +428,6 @@ def looks(body: JSON) -> int:
     return 2 if offered else marks
 
 
-WIRE = Wire(NAME, "OpenAI Chat Completions", rows_of(CONTENT, CALLS, (LEGACY,), RESULTS, (EXECUTED, DELTA)), read, write, looks)
+SPEECH = Speech(RESPONSE, MEANS, write, lambda text: {"reasoning_content": text}, silent=None)
+WIRE = Wire(NAME, "OpenAI Chat Completions", rows_of(CONTENT, CALLS, (LEGACY,), RESULTS, (EXECUTED, DELTA)), read, write, looks,
+            stream(CHAT, SPEECH))  # fmt: skip

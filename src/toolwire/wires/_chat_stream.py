@@ -1,0 +1,552 @@
+"""The chat shape in chunks: a delta of each field of the message, calls in pieces under an index.
+
+Several wires speak it with different tables. When the calls are over is known only at the end of the stream: pieces may come
+in any order, and some servers go on after they gave the reason. Knows no wire by name; a `Chat` and a `Speech` hold its tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from msgspec import Struct
+
+from toolwire._json import JSON, At, Json, Object
+from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
+from toolwire.model import Conversation
+from toolwire.parts import Call, Part, Reasoning, Result, Text, label
+from toolwire.wires._chat import DECLINED, PLAIN, THOUGHT, Chat
+from toolwire.wires._fields import Field, read_fields
+from toolwire.wires._fragments import Calls, Growing
+from toolwire.wires._page import Page
+from toolwire.wires._stream import CUT, DONE, Reader, Stream, Writer, data_only, fresh, merge
+from toolwire.wires._wire import read_block
+
+_NOT = frozenset({"", "null", "None"})
+"""Words that are no id and no name."""
+_DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
+_TEXTS = {"function": "arguments", "custom": "input"}
+"""Kinds of calls, and the field their text grows in."""
+
+
+class Speech(Struct, frozen=True, eq=False):
+    """What one wire of this shape says around its chunks, and how it says a piece of a part."""
+
+    fields: tuple[Field, ...]
+    means: Mapping[str, str]
+    write: Callable[[Conversation, Page], JSON]
+    thinks: Callable[[str], Object]
+    """The delta for a piece of reasoning."""
+    refuses: bool = True
+    """Whether a refusal has a field of its own."""
+    indexed: bool = False
+    """Whether a whole message keeps the index of a call."""
+    silent: JSON = ""
+    """The content of a message that only calls."""
+
+
+def _word(value: JSON) -> str:
+    if isinstance(value, str):
+        return "" if value in _NOT or not value.strip() else value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+class _Choice:
+    """One candidate under way."""
+
+    __slots__ = ("calls", "executed", "frame", "index", "legacy", "message", "pieces", "reason", "said", "slot", "speaking")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.calls = Calls()
+        self.legacy: Growing | None = None
+        self.speaking = ""
+        """The field whose text is open."""
+        self.slot = -1
+        self.said = False
+        self.reason: str | None = None
+        self.frame: Object = {}
+        self.message: Object = {}
+        self.pieces: list[JSON] = []
+        self.executed: dict[int, Object] = {}
+
+
+class ChatReader(Reader):
+    """Reads chunks."""
+
+    def __init__(self, chat: Chat, speech: Speech, *, keep: bool = False) -> None:
+        super().__init__(keep=keep)
+        self.wire = chat.name
+        self.chat = chat
+        self.speech = speech
+        self.begun = False
+        self.slots = 0
+        self.choices: dict[int, _Choice] = {}
+        self.waiting: list[tuple[_Choice, Growing]] = []
+        """Calls that are not announced yet: the next chunk may bring their id, or the rest of their name."""
+        self.top: Object = {}
+        self.error: JSON = None
+        self.left: set[str] = set()
+        self.fields = frozenset({*_DELTA, *chat.thoughts})
+
+    # --- one chunk ---
+
+    def read(self, event: Chunk) -> list[Event]:
+        choices = event.get("choices")
+        out: list[Event] = []
+        if not self.begun or self.keep or "usage" in event or "error" in event or not choices:
+            out = self._around(event, choices)
+            if self.error is not None:
+                return out
+        before = self.waiting
+        if isinstance(choices, list):
+            for place, choice in enumerate(choices):
+                if isinstance(choice, dict):
+                    out += self._choice(choice, place)
+        if before:
+            out += self._announce([one for one in before if one[1].slot < 0])
+        return out
+
+    def _around(self, event: Chunk, choices: JSON) -> list[Event]:
+        """Everything but the choices: the first thing that is said of each counts, the last of usage."""
+        out: list[Event] = []
+        for key, value in event.items():
+            if key == "choices" or (key == "error" and value is None):
+                continue
+            if key == "usage":
+                if value:
+                    self.top[key] = value
+                    out.append(Note(read_fields(self.speech.fields, {"usage": value}, frozenset()).values))
+            elif key not in self.top or (value and not self.top[key]):
+                self.top[key] = value
+        if not self.begun and (choices or self.top.get("id")):
+            self.begun = True
+            self.seed = str(self.top.get("id") or "")
+            known = read_fields(self.speech.fields, {k: v for k, v in self.top.items() if k != "usage"}, frozenset({"object"}))
+            out.insert(0, Begin(known.values))
+            out += [Left((self.count, *path), "no such field on this wire") for path in known.unknown]
+        error = event.get("error")
+        if error is not None:
+            self.error = error
+            said = error.get("message") if isinstance(error, dict) else error
+            code = (error.get("type") or error.get("code")) if isinstance(error, dict) else None
+            out += self._rest(cut=True)
+            out.append(Fault(str(said or "the server reported an error"), str(code) if code is not None else None))
+        return out
+
+    def _choice(self, choice: Object, place: int) -> list[Event]:
+        index = choice.get("index")
+        index = index if isinstance(index, int) else place
+        one = self.choices.get(index)
+        if one is None:
+            one = self.choices[index] = _Choice(index)
+        out: list[Event] = []
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            delta = choice.get("message")  # some servers end with the whole message, or send nothing else
+            if not isinstance(delta, dict) or one.said:
+                delta = {}
+        calls = delta.get("tool_calls")
+        if calls and isinstance(calls, list):
+            if len(delta) > 1:
+                out += self._fields(one, delta, place)
+            for entry in calls:
+                if isinstance(entry, dict):
+                    out += self._piece(one, entry)
+        elif delta:
+            out += self._fields(one, delta, place)
+        legacy = delta.get("function_call")
+        if isinstance(legacy, dict) and self.chat.legacy is not None:
+            out += self._legacy(one, legacy)
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            one.reason = reason
+        if self.keep:
+            for key, value in choice.items():
+                if key not in ("index", "delta", "message"):
+                    one.frame[key] = merge(one.frame.get(key), value) if key != "finish_reason" else one.reason
+        logs = choice.get("logprobs")
+        return out if logs is None else out + self._note("logprobs", (self.count, "choices", place, "logprobs"))
+
+    def _note(self, key: str, at: At) -> list[Event]:
+        """Report a field that stays behind, once."""
+        if key in self.left:
+            return []
+        self.left.add(key)
+        return [Left(at, "no such field on this wire")]
+
+    # --- texts ---
+
+    def _fields(self, one: _Choice, delta: Object, place: int) -> list[Event]:
+        out: list[Event] = []
+        for key in self.chat.thoughts:
+            thought = delta.get(key)
+            if thought and isinstance(thought, str):
+                out += self._speak(one, "thought", thought)
+                break
+        content = delta.get("content")
+        if content.__class__ is str:
+            if self.keep:
+                one.pieces.append(content)
+            if content:
+                out += self._speak(one, "content", content)
+        elif isinstance(content, list):
+            out += self._blocks(one, content, place)
+        refusal = delta.get("refusal")
+        if refusal and isinstance(refusal, str):
+            out += self._speak(one, "refusal", refusal)
+        if not self.fields.issuperset(delta):
+            out += self._beyond(one, delta, place)
+        if self.keep:
+            for key, value in delta.items():
+                if key == "role":
+                    one.message[key] = one.message.get(key) or value
+                elif key == "content":
+                    one.message.setdefault(key, None)
+                elif key not in ("tool_calls", "function_call", "executed_tools"):
+                    one.message[key] = merge(one.message.get(key), value)
+        return out
+
+    def _beyond(self, one: _Choice, delta: Object, place: int) -> list[Event]:
+        out: list[Event] = []
+        for key, value in delta.items():
+            if key in self.fields or value is None or value == []:
+                continue
+            if self.chat.executed is not None and key == self.chat.executed.name:
+                out += self._executed(one, value, place)
+            else:
+                out += self._note(key, (self.count, "choices", place, "delta", key))
+        return out
+
+    def _blocks(self, one: _Choice, content: list[JSON], place: int) -> list[Event]:
+        """Content as a list of blocks: text and thoughts grow, anything else is whole."""
+        out: list[Event] = []
+        for i, block in enumerate(content):
+            if self.keep:
+                one.pieces.append(fresh(block))
+            if isinstance(block, str):
+                out += self._speak(one, "content", block)
+                continue
+            if not isinstance(block, dict):
+                continue
+            part = read_block(self.wire, self.chat.content, block, (self.count, "choices", place, "delta", "content", i))
+            if isinstance(part, Text) and part.seal is None:
+                out += self._speak(one, "refusal" if part.refusal else "content", part.text)
+            elif isinstance(part, Reasoning) and part.hidden is None and part.seal is None:
+                out += self._speak(one, "thought", part.text)
+            else:
+                out += [*self._hush(one), Whole(part, one.index)]
+        return out
+
+    def _speak(self, one: _Choice, field: str, text: str) -> list[Event]:
+        if not text:
+            return []
+        if one.speaking == field:
+            return [Delta(one.slot, text)]
+        out = self._hush(one)
+        one.speaking, one.slot, one.said = field, self.slots, True
+        self.slots += 1
+        return [*out, Start(one.slot, _OPENED[field], one.index), Delta(one.slot, text)]
+
+    def _hush(self, one: _Choice) -> list[Event]:
+        """Close the text that is open."""
+        if not one.speaking:
+            return []
+        one.speaking = ""
+        return [End(one.slot)]
+
+    # --- calls ---
+
+    def _piece(self, one: _Choice, entry: Object) -> list[Event]:
+        function = entry.get("function")
+        family = "function"
+        if not isinstance(function, dict):
+            custom = entry.get("custom")
+            function = custom if isinstance(custom, dict) else {}
+            family = "custom" if isinstance(custom, dict) else "function"
+        given = function.get(_TEXTS[family])
+        index = entry.get("index")
+        label_of = index if index.__class__ is int else None
+        held = one.calls.find(label_of, _word(entry.get("id")), _word(function.get("name")), given, family, self.count)
+        text = held.arguments.add(given)
+        if held.slot >= 0:
+            if not text:
+                return []
+            if self.keep:
+                held.texts.append(text)
+            return [Delta(held.slot, text)]
+        if text:
+            held.texts.append(text)
+        held.ready = held.ready or given is not None
+        if held.name and held.id and held.ready:
+            return self._opened(one, held)
+        if (one, held) not in self.waiting:
+            self.waiting = [*self.waiting, (one, held)]
+        return []
+
+    def _legacy(self, one: _Choice, entry: Object) -> list[Event]:
+        held = one.legacy
+        if held is None:
+            held = one.legacy = Growing(None, "function-legacy")
+        name = _word(entry.get("name"))
+        if name and name != held.name:
+            held.name += name
+        text = held.arguments.add(entry.get("arguments"))
+        if text and (held.slot < 0 or self.keep):
+            held.texts.append(text)
+        if held.slot < 0:
+            return self._opened(one, held) if held.name and held.arguments.begun else []
+        return [Delta(held.slot, text)] if text else []
+
+    def _announce(self, waiting: Iterable[tuple[_Choice, Growing]], *, last: bool = False) -> list[Event]:
+        """Announce what waited for one chunk and got nothing: an id is made. One without a name goes on waiting."""
+        out: list[Event] = []
+        for one, held in waiting:
+            if last or (held.name and not (held.chunk == self.count and not held.ready)):
+                out += self._opened(one, held)
+        return out
+
+    def _opened(self, one: _Choice, held: Growing) -> list[Event]:
+        out = self._hush(one)
+        held.slot = self.slots
+        self.slots += 1
+        one.said = True
+        self.waiting = [pair for pair in self.waiting if pair[1] is not held]
+        origin = "wire" if held.id else "minted"
+        call = self.identified(Call(held.id, held.name, Json(""), origin, held.family, at=(self.count,)))  # type: ignore[arg-type]
+        out.append(Start(held.slot, call, one.index))
+        text = "".join(held.texts)
+        if not self.keep:
+            held.texts.clear()
+        return [*out, Delta(held.slot, text)] if text else out
+
+    def _executed(self, one: _Choice, ran: JSON, place: int) -> list[Event]:
+        """Tools that the provider ran: told when the result is there."""
+        row = self.chat.executed
+        out: list[Event] = []
+        for i, block in enumerate(ran if isinstance(ran, list) else []):
+            if row is None or row.read is None or not isinstance(block, dict):
+                continue
+            label_of = block.get("index")
+            held = one.executed.setdefault(label_of if isinstance(label_of, int) else len(one.executed), {})
+            done = "output" in held
+            held.update(block)
+            if "output" in held and not done and row.answer is not None and row.answer.read is not None:
+                at: At = (self.count, "choices", place, "delta", row.name, i)
+                call, result = row.read(held, at, row), row.answer.read(held, at, row.answer)
+                assert isinstance(call, Call)
+                assert isinstance(result, Result)
+                out += [*self._hush(one), Whole(self.identified(call), one.index), Whole(self.answered(result), one.index)]
+        return out
+
+    # --- the end ---
+
+    def _rest(self, *, cut: bool) -> list[Event]:
+        out: list[Event] = []
+        for one in self.choices.values():
+            waiting = [pair for pair in self.waiting if pair[0] is one]
+            if one.legacy is not None and one.legacy.slot < 0:
+                waiting.append((one, one.legacy))
+            out += [*self._announce(waiting, last=True), *self._hush(one)]
+            short = cut or one.reason == "length"
+            for held in (*one.calls.every, *([one.legacy] if one.legacy is not None else [])):
+                rest, whole = held.arguments.close()
+                if rest:
+                    out.append(Delta(held.slot, rest))
+                    held.texts.append(rest)
+                if whole is not None:
+                    held.texts = [whole]
+                out.append(End(held.slot, whole, cut=short and not held.arguments.complete))
+        return out
+
+    def end(self) -> list[Event]:
+        if self.error is not None:
+            return []
+        if (not self.done and any(one.reason is None for one in self.choices.values())) or not self.choices:
+            self.error = {"message": CUT, "type": "stream_cut"}
+            return [*self._rest(cut=True), Fault(CUT, cut=True)]
+        means = self.speech.means
+        finished = [Finish(means.get(one.reason, one.reason) if one.reason else None, n) for n, one in self.choices.items()]
+        return [*self._rest(cut=False), *finished]
+
+    def body(self) -> JSON:
+        if not self.choices and self.error == {"message": CUT, "type": "stream_cut"} and not self.top:
+            raise self.nothing()
+        body: Object = {**self.top, "choices": [self._whole(one) for _, one in sorted(self.choices.items())]}
+        if str(body.get("object", "")).endswith(".chunk"):
+            body["object"] = str(body["object"]).removesuffix(".chunk")
+        return body if self.error is None else {**body, "error": self.error}
+
+    def _whole(self, one: _Choice) -> Object:
+        message: Object = {"role": "assistant", **{k: v for k, v in one.message.items() if k != "role" or v}}
+        if one.pieces:
+            message["content"] = _content(one.pieces)
+        elif message.get("content") is None:
+            message["content"] = self.speech.silent if one.calls.every else message.get("content")
+        every = one.calls.every
+        if every and all(held.index is not None for held in every):
+            every = sorted(every, key=lambda held: held.index or 0)
+        if every:
+            message["tool_calls"] = [_call(held, i if self.speech.indexed else None) for i, held in enumerate(every)]
+        if one.legacy is not None:
+            message["function_call"] = {"name": one.legacy.name, "arguments": "".join(one.legacy.texts)}
+        if one.executed and self.chat.executed is not None:
+            message[self.chat.executed.name] = [fresh(block) for _, block in sorted(one.executed.items())]
+        return {"index": one.index, "message": message, "finish_reason": one.reason, **one.frame}
+
+
+_OPENED: dict[str, Part] = {
+    "content": Text("", row=PLAIN),
+    "refusal": Text("", True, row=DECLINED),
+    "thought": Reasoning("", row=THOUGHT),
+}
+
+
+def _call(held: Growing, index: int | None) -> Object:
+    inner: Object = {"name": held.name, _TEXTS[held.family]: "".join(held.texts)}
+    out: Object = {"id": held.id} if held.id else {}
+    return {**out, "type": held.family, held.family: inner, **({} if index is None else {"index": index})}
+
+
+def _content(pieces: list[JSON]) -> JSON:
+    """Content that came in pieces: a text, or blocks in which neighbours of one kind are joined."""
+    if all(isinstance(piece, str) for piece in pieces):
+        return "".join(map(str, pieces))
+    out: list[JSON] = []
+    for piece in pieces:
+        block: JSON = {"type": "text", "text": piece} if isinstance(piece, str) else piece
+        last = out[-1] if out else None
+        if block == {"type": "text", "text": ""}:
+            continue
+        if (
+            isinstance(block, dict)
+            and isinstance(last, dict)
+            and block.keys() == last.keys()
+            and _grows(last) == _grows(block) != ""
+        ):
+            last[_grows(last)] = _joined(last[_grows(last)], block[_grows(last)])
+        else:
+            out.append(block)
+    return out
+
+
+def _grows(block: Object) -> str:
+    kind = block.get("type")
+    return kind if isinstance(kind, str) and kind in ("text", "thinking") and len(block) == 2 and kind in block else ""
+
+
+def _joined(old: JSON, new: JSON) -> JSON:
+    if isinstance(old, list) and isinstance(new, list):
+        return _blocks_of(_content([*old, *new]))
+    return merge(old, new)
+
+
+def _blocks_of(content: JSON) -> JSON:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+class ChatWriter(Writer):
+    """Writes chunks; nothing is held back."""
+
+    many = True
+
+    def __init__(self, chat: Chat, speech: Speech, page: Page, version: int | None = None) -> None:
+        super().__init__(page, version)
+        self.customs = "custom" in chat.calls
+        self.chat = chat
+        self.speech = speech
+        self.frame: Object = {}
+        self.fields: dict[int, tuple[int, str]] = {}
+        """Open texts: their candidate and what they are."""
+        self.places: dict[int, tuple[int, int, str]] = {}
+        """Open calls: their candidate, index and family."""
+        self.empty: set[int] = set()
+        """Calls without any argument text yet."""
+        self.counts: dict[int, int] = {}
+        self.spoke: set[int] = set()
+
+    def begin(self, event: Begin) -> list[Chunk]:
+        super().begin(event)
+        body = self.envelope(self.speech.write)
+        self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
+        self.frame["object"] = f"{body.get('object', 'chat.completion')}.chunk"
+        return [self._chunk(0, {"role": "assistant", "content": None if self.speech.silent is None else ""})]
+
+    def _chunk(self, choice: int, delta: JSON, reason: JSON = None) -> Chunk:
+        return {**self.frame, "choices": [{"index": choice, "delta": delta, "finish_reason": reason}]}
+
+    def start(self, event: Start) -> list[Chunk]:
+        part, choice = event.part, event.choice
+        opened = [] if choice == 0 or choice in self.counts else [self._chunk(choice, {"role": "assistant"})]
+        index = self.counts.setdefault(choice, 0)
+        if not isinstance(part, Call):
+            kind = "thought" if isinstance(part, Reasoning) else "refusal" if isinstance(part, Text) and part.refusal else "text"
+            if kind == "refusal" and not self.speech.refuses:
+                self.page.lose(part, "a refusal is sent as plain text")
+                kind = "text"
+            self.fields[event.slot] = (choice, kind)
+            return opened
+        self.counts[choice] = index + 1
+        row = self.chat.calls.get(part.family, self.chat.calls["function"])
+        assert row.write is not None
+        block = row.write(part, self.page)
+        assert isinstance(block, dict)
+        inner = block[row.name]
+        assert isinstance(inner, dict)
+        self.places[event.slot] = (choice, index, row.name)
+        self.empty.add(event.slot)
+        self.spoke.add(choice)
+        entry: Object = {"index": index, **block, row.name: {**inner, _TEXTS[row.name]: ""}}
+        return [*opened, self._chunk(choice, {"tool_calls": [entry]})]
+
+    def delta(self, event: Delta) -> list[Chunk]:
+        place = self.places.get(event.slot)
+        if place is not None:
+            choice, index, family = place
+            self.empty.discard(event.slot)
+            return [self._chunk(choice, {"tool_calls": [{"index": index, family: {_TEXTS[family]: event.text}}]})]
+        choice, kind = self.fields[event.slot]
+        self.spoke.add(choice)
+        if kind == "thought":
+            return [self._chunk(choice, self.speech.thinks(event.text))]
+        return [self._chunk(choice, {"content" if kind == "text" else "refusal": event.text})]
+
+    def end(self, event: End) -> list[Chunk]:
+        place = self.places.pop(event.slot, None)
+        self.fields.pop(event.slot, None)
+        if place is None:
+            return []
+        if event.whole is not None:
+            self.page.lose((), "arguments that were told again otherwise: what was sent first stays")
+        choice, index, family = place
+        if event.slot not in self.empty:
+            return []
+        self.empty.discard(event.slot)
+        nothing: Object = {"index": index, family: {_TEXTS[family]: "{}"}}
+        return [] if event.cut or family != "function" else [self._chunk(choice, {"tool_calls": [nothing]})]
+
+    def whole(self, event: Whole) -> list[Chunk]:
+        self.page.lose(event.part, f"an assistant's message cannot hold this here: {label(event.part)[:80]}")
+        return []
+
+    def finish(self, event: Finish) -> list[Chunk]:
+        choices = self.envelope(self.speech.write, event.stop)["choices"]
+        said = choices[0] if isinstance(choices, list) else None
+        reason = said.get("finish_reason") if isinstance(said, dict) else None
+        delta: Object = {} if event.choice in self.spoke or self.speech.silent == "" else {"content": ""}
+        return [self._chunk(event.choice, delta, reason)]
+
+    def close(self) -> list[Chunk]:
+        body = self.envelope(self.speech.write)
+        return [{**self.frame, "choices": [], "usage": body["usage"]}] if body.get("usage") is not None else []
+
+    def fault(self, event: Fault) -> list[Chunk]:
+        return [{"error": {"message": event.message, "type": event.code or "server_error", "code": None}}]
+
+
+def stream(chat: Chat, speech: Speech) -> Stream:
+    """How a wire of this shape streams."""
+    return Stream(partial(ChatReader, chat, speech), partial(ChatWriter, chat, speech), data_only, DONE)

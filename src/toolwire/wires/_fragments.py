@@ -1,0 +1,293 @@
+"""Calls that come in pieces, from servers that agree on little: which call a piece belongs to, and what of it is new.
+
+- first-id-wins: a later id on a bare piece is another name of the same call; a new id with a tool's name is a new call.
+- index-is-a-label: it may be missing, start anywhere, or be the same for all.
+- a-name-may-come-in-pieces: it grows only until the first argument text.
+- arguments-may-be-said-again: whole at the end, or all so far with every piece. A complete object is never added to.
+- braces-may-come-first: `{}` is held back, for a server may mean "more to come" by it.
+
+Memory does not grow with the arguments: what has passed is known by its length, checksum and open brackets. Knows no wire.
+"""
+
+from __future__ import annotations
+
+import re
+from zlib import crc32
+
+from toolwire._json import JSON, Json, Object, text_of
+
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_TAIL = re.compile(r"\\*$")
+_AT_ONCE = 64
+"""So many pieces are looked at in one go."""
+
+
+def _sum(text: str, before: int = 0) -> int:
+    return crc32(text.encode("utf-8", "surrogatepass"), before)
+
+
+class Arguments:
+    """The argument text of one call. The texts that `add` and `close` give, joined, are the arguments."""
+
+    __slots__ = (
+        "_again", "_depth", "_doubt", "_escaped", "_last", "_length", "_object", "_pending", "_quoted", "_sum", "begun", "plain",
+    )  # fmt: skip
+
+    def __init__(self, *, plain: bool = False) -> None:
+        self.plain = plain
+        """Whether it is free text, in which nothing has a meaning."""
+        self.begun = False
+        """Whether any text has come."""
+        self._pending: list[str] = []
+        self._length = 0
+        self._sum = 0
+        self._depth = 0
+        self._quoted = False
+        self._escaped = False
+        self._last = ""
+        self._doubt = ""
+        """A piece that could be the next one or all so far."""
+        self._again = ""
+        """What is said once more after the object was complete."""
+        self._object: Object | None = None
+
+    def add(self, piece: JSON) -> str:
+        """What a piece adds, as far as that is sure."""
+        if piece is None or piece == "":
+            return ""
+        if not isinstance(piece, str):
+            return self._value(piece)
+        if self.plain or (self.begun and piece[0] != "{" and not self._doubt and not self._again and self._length != -1):
+            self.begun = True
+            return self._passed(piece)
+        return self._careful(piece)
+
+    def _careful(self, piece: str) -> str:
+        self.begun = True
+        opens = piece.lstrip()[:1] == "{"
+        if self._doubt:
+            doubt, self._doubt = self._doubt, ""
+            if piece.startswith(doubt):
+                return self._snapshot(doubt) + self._careful(piece)
+            return self._passed(doubt) + self._careful(piece)
+        if self._again:
+            self._again += piece
+            return ""
+        if self._length == -1:  # `{}` was all so far
+            if not opens:
+                self._length = 0
+                return self._passed("{}" + piece)
+            self._length = 0
+        if not self._length and not self._pending:
+            if piece.strip() == "{}":
+                self._length = -1
+                return ""
+            return self._passed(piece)
+        if not opens:
+            return self._passed(piece)
+        if self.complete:
+            self._again = piece
+            return ""
+        if self._repeats(piece):
+            if self._last in ":[,":
+                self._doubt = piece
+                return ""
+            return self._snapshot(piece)
+        return self._passed(piece)
+
+    def _value(self, piece: JSON) -> str:
+        """Arguments that are no text: objects are merged and told at the end."""
+        if isinstance(piece, dict) and not self._length and not self._pending:
+            self.begun = True
+            self._object = _merged(self._object or {}, piece)
+            return ""
+        return self.add(text_of(piece))
+
+    def _passed(self, text: str) -> str:
+        pending = self._pending
+        pending.append(text)
+        if len(pending) >= _AT_ONCE:
+            self._scan()
+        return text
+
+    def _snapshot(self, piece: str) -> str:
+        """All so far, and a bit more: only the bit is new."""
+        self._scan()
+        return self._passed(piece[self._length :])
+
+    def _repeats(self, piece: str) -> bool:
+        self._scan()
+        return len(piece) >= self._length and _sum(piece[: self._length]) == self._sum
+
+    def _scan(self) -> None:
+        """Take in the pieces that passed: length, checksum, open brackets."""
+        if not self._pending:
+            return
+        text = "".join(self._pending)
+        self._pending.clear()
+        self._length += len(text)
+        self._sum = _sum(text, self._sum)
+        if self._escaped:
+            text = text[1:]
+        if self._quoted:
+            text = '"' + text
+        outside = _STRINGS.sub('""', text)
+        at = outside.replace('""', "  ").find('"')
+        self._quoted = at >= 0
+        self._escaped = False
+        if self._quoted:
+            slashes = _TAIL.search(outside)
+            self._escaped = slashes is not None and len(slashes.group()) % 2 == 1
+            outside = outside[:at]
+        self._depth += outside.count("{") + outside.count("[") - outside.count("}") - outside.count("]")
+        self._last = '"' if self._quoted else (outside.rstrip()[-1:] or self._last)
+
+    @property
+    def complete(self) -> bool:
+        """Whether what came is a whole object: nothing can follow it."""
+        if self._object is not None or self._length == -1:
+            return True
+        self._scan()
+        return self._length > 0 and not self._quoted and self._depth <= 0 and self._last in "}]"
+
+    def same(self, piece: JSON) -> bool:
+        """Whether a piece says once more what is complete already."""
+        if isinstance(piece, dict) and self._object is not None:
+            return piece == self._object
+        text = piece if isinstance(piece, str) else text_of(piece)
+        self._scan()
+        return len(text) == self._length and _sum(text) == self._sum
+
+    def close(self) -> tuple[str, str | None]:
+        """What is left to add; and the whole text, if it is not what was added."""
+        if self._object is not None:
+            return text_of(self._object), None
+        if self._length == -1:
+            return "{}", None
+        if self._doubt:
+            doubt, self._doubt = self._doubt, ""
+            depth, quoted, last = self._depth, self._quoted, self._last
+            added = self._passed(doubt)
+            if self.complete:
+                return added, None
+            self._depth, self._quoted, self._last = depth, quoted, last
+            self._length -= len(doubt)
+            return doubt[self._length :], None
+        if self._again and not self.same(self._again) and isinstance(Json(self._again).value, dict):
+            return "", self._again
+        return "", None
+
+
+def _merged(old: Object, new: Object) -> Object:
+    out = dict(old)
+    for key, value in new.items():
+        before = out.get(key)
+        out[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return out
+
+
+class Growing:
+    """A call that is being put together."""
+
+    __slots__ = ("aliases", "arguments", "chunk", "family", "id", "index", "name", "named", "ready", "slot", "texts")
+
+    def __init__(self, index: int | None, family: str) -> None:
+        self.index = index
+        self.family = family
+        self.id = ""
+        self.aliases: set[str] = set()
+        self.name = ""
+        self.named = 0
+        """How many pieces had the name."""
+        self.arguments = Arguments(plain=family == "custom")
+        self.slot = -1
+        """Under which it was announced; -1 as long as it was not."""
+        self.chunk = 0
+        """The number of the event that last touched it."""
+        self.ready = False
+        """Whether its name cannot grow any more."""
+        self.texts: list[str] = []
+        """Text that came before the announcement, or all of it when the whole body is wanted."""
+
+
+class Calls:
+    """The calls of one answer, found for each piece."""
+
+    __slots__ = ("_by_id", "_by_index", "_used", "every", "last")
+
+    def __init__(self) -> None:
+        self.every: list[Growing] = []
+        self.last: Growing | None = None
+        self._by_index: dict[int, Growing] = {}
+        self._by_id: dict[str, Growing] = {}
+        self._used: set[str] = set()
+
+    def find(self, index: int | None, one: str, name: str, given: JSON, family: str, chunk: int) -> Growing:
+        """The call that a piece belongs to, a new one if it opens one. Its id and name are taken in."""
+        held = self._by_index.get(index) if index is not None else self._unlabelled(one, name, given, chunk)
+        if held is None or (held.family != family and name) or self._opens(held, one, name, given):
+            held = self._new(index, family)
+        if one and one != held.id:
+            self._identify(held, one)
+        if name:
+            self._name(held, name)
+        held.chunk = chunk
+        self.last = held
+        return held
+
+    def _new(self, index: int | None, family: str) -> Growing:
+        made = Growing(index, family)
+        self.every.append(made)
+        if index is not None:
+            self._by_index[index] = made
+        return made
+
+    def _unlabelled(self, one: str, name: str, given: JSON, chunk: int) -> Growing | None:
+        """A piece without an index goes by its id; one with a name opens a call; any other belongs to the last."""
+        last = self.last
+        if one:
+            known = self._by_id.get(one)
+            if known is not None or last is None:
+                return known
+            return last if not last.id and name in ("", last.name) and not last.arguments.complete else None
+        if last is None or not name or not last.name:
+            return last
+        if name != last.name or last.chunk == chunk:
+            return None
+        return None if last.arguments.complete and given not in (None, "") else last
+
+    def _opens(self, held: Growing, one: str, name: str, given: JSON) -> bool:
+        """Whether a piece that leads to a call is the beginning of another one."""
+        whole = held.arguments.complete if name else False
+        if one and held.id and one != held.id and one not in held.aliases:
+            return bool(name)
+        if not name or not held.name or not whole or not _opening(given):
+            return bool(name and held.name and name != held.name and held.arguments.begun and whole)
+        if one and not held.id:
+            return True
+        if name != held.name:
+            return True
+        # A name is fresh if the pieces before came without one; the same call said again is not.
+        return held.named == 1 and not (one and one == held.id and held.arguments.same(given))
+
+    def _identify(self, held: Growing, one: str) -> None:
+        if held.id:
+            held.aliases.add(one)
+        elif one not in self._used:
+            held.id = one
+            self._used.add(one)
+            self._by_id[one] = held
+        else:  # two calls under one id: the second has none of its own
+            held.aliases.add(one)
+            self._by_id[one] = held
+
+    def _name(self, held: Growing, name: str) -> None:
+        held.named += 1
+        if not held.name:
+            held.name = name
+        elif name != held.name and not held.arguments.begun:
+            held.name = name if name.startswith(held.name) else held.name + name
+
+
+def _opening(given: JSON) -> bool:
+    return isinstance(given, dict) or (isinstance(given, str) and given.lstrip()[:1] == "{")

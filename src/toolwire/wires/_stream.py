@@ -1,0 +1,218 @@
+"""What a streaming wire is made of: a reader, a writer, and how its events are framed.
+
+A reader takes the wire's own events and says what happens in the neutral ones; asked to keep, it also puts together the whole
+body that the stream stands for. A writer takes neutral events and says them in the wire's own. Both use the rows of the bodies.
+Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from toolwire._json import JSON, Json, Object, dump
+from toolwire.errors import RemoteError
+from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Note, Start, Turn, Whole
+from toolwire.framing import aws, ndjson
+from toolwire.identity import mint
+from toolwire.model import Conversation, Setting
+from toolwire.parts import Call, Message, Result
+from toolwire.wires._page import Page
+
+DONE = b"data: [DONE]\n\n"
+CUT = "the stream ended before the answer was over"
+
+
+class Reader:
+    """Reads one stream of a wire. Memory does not grow with the stream unless the body is asked for."""
+
+    wire = ""
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self.keep = keep
+        """Whether the whole body is wanted at the end."""
+        self.count = 0
+        """How many events came before the one that is being read: the first step of every pointer into the stream."""
+        self.done = False
+        """Whether the stream said `[DONE]`."""
+        self.over = False
+        """Whether the wire's own last event has come: nothing more is waited for."""
+        self.seed = ""
+        """What tells this answer from the next, for ids that have to be made: the answer's own id."""
+        self.called: list[Call] = []
+        """Every call so far, with its id."""
+
+    def read(self, event: Chunk) -> list[Event]:
+        """What one event of the wire says."""
+        raise NotImplementedError
+
+    def end(self) -> list[Event]:
+        """What is left to say when no more comes: parts that stayed open, why the model stopped, or that the stream broke."""
+        raise NotImplementedError
+
+    def body(self) -> JSON:
+        """The whole body. Raises RemoteError if the stream was none of this wire."""
+        raise NotImplementedError
+
+    def identified(self, call: Call) -> Call:
+        """The call with the id it has from here on: its own, or one that the whole body will be given too."""
+        if not call.id:
+            call = replace(call, id=mint(self.seed, len(self.called), call.name), origin="minted")
+        self.called.append(replace(call, raw=UNSET, args=Json("")))
+        return call
+
+    def answered(self, result: Result) -> Result:
+        """The result under the id of its call: where it came without, that of the oldest call of its name without an answer."""
+        at = next((i for i, call in enumerate(self.called) if (
+            call.id == result.call_id if result.call_id else result.name in (None, "", call.name) and call.family == result.family
+        )), None)  # fmt: skip
+        if at is None:
+            made = mint(f"{self.seed} result", len(self.called), result.name or "")
+            return result if result.call_id else replace(result, call_id=made, origin="minted")
+        return replace(result, call_id=self.called[at].id)
+
+    def nothing(self) -> RemoteError:
+        """What to raise when there was not one event of this wire."""
+        return RemoteError(self.wire, (), "there is no event of this wire in the stream")
+
+
+class Writer:
+    """Writes one stream of a wire: each neutral event becomes the wire's own events, at once where the grammar allows."""
+
+    many = False
+    """Whether the wire can hold several candidates."""
+    results = False
+    """Whether the wire can hold results of tools, and several turns, in an answer."""
+    customs = False
+    """Whether the wire can hold calls whose input is free text."""
+    hosts = False
+    """Whether the wire can hold calls that somebody else's provider ran."""
+
+    def __init__(self, page: Page, version: int | None = None) -> None:
+        self.page = page
+        self.settings: dict[str, Setting] = {}
+        self.version = version
+        """The version of the wire to write, for wires that have several."""
+
+    def begin(self, event: Begin) -> list[Chunk]:
+        """The answer begins; always the first call."""
+        self.settings.update(event.settings)
+        seed = self.settings.get("id")
+        self.page.seed = seed if isinstance(seed, str) else ""
+        return []
+
+    def turn(self, event: Turn) -> list[Chunk]:
+        """The next message begins; asked only of wires that hold results."""
+        return []
+
+    def start(self, event: Start) -> list[Chunk]:
+        raise NotImplementedError
+
+    def delta(self, event: Delta) -> list[Chunk]:
+        raise NotImplementedError
+
+    def end(self, event: End) -> list[Chunk]:
+        raise NotImplementedError
+
+    def whole(self, event: Whole) -> list[Chunk]:
+        raise NotImplementedError
+
+    def note(self, event: Note) -> list[Chunk]:
+        """Usage and the like: kept for the end."""
+        self.settings.update(event.settings)
+        return []
+
+    def finish(self, event: Finish) -> list[Chunk]:
+        raise NotImplementedError
+
+    def fault(self, event: Fault) -> list[Chunk]:
+        raise NotImplementedError
+
+    def close(self) -> list[Chunk]:
+        """The last events, after every candidate is finished; none after a fault."""
+        return []
+
+    def envelope(
+        self, write: Callable[[Conversation, Page], JSON], stop: str | None = None, message: Message | None = None
+    ) -> Object:
+        """An answer without parts as the wire writes its bodies: what the first and last events are made of."""
+        said = message if message is not None else Message("assistant", (), stop)
+        body = write(Conversation((said,), (), self.settings, "", "response"), self.page)
+        assert isinstance(body, dict)
+        return body
+
+
+class Stream(Struct, frozen=True, eq=False):
+    """How a wire streams."""
+
+    reader: Callable[..., Reader]
+    writer: Callable[..., Writer]
+    frame: Callable[[Chunk], bytes]
+    tail: bytes = b""
+    """What follows the last event."""
+    media: str = "text/event-stream"
+    headers: Mapping[str, str] = {}
+    """Header fields of an HTTP answer that holds such a stream, beside its content type."""
+    lift: Callable[[str, JSON], JSON] | None = None
+    """Makes one event of a frame's name and payload, on wires whose payload does not name its own type."""
+    versions: tuple[int, ...] = ()
+    """Versions of the wire that a writer can be asked for; the first is the one nobody has to ask for."""
+
+
+def data_only(event: Chunk) -> bytes:
+    """Server-sent events without names."""
+    return b"data: " + dump(event) + b"\n\n"
+
+
+def named(event: Chunk) -> bytes:
+    """Server-sent events whose name is the type in their data."""
+    return b"event: " + str(event["type"]).encode() + b"\ndata: " + dump(event) + b"\n\n"
+
+
+def lines(event: Chunk) -> bytes:
+    """One JSON object a line."""
+    return ndjson.write(dump(event))
+
+
+def messages(event: Chunk) -> bytes:
+    """AWS messages: the only field of an event is its type. An exception is one whose name says so."""
+    ((name, payload),) = event.items()
+    return aws.write(dump(payload), name, kind="exception" if name.endswith("Exception") else "event")
+
+
+def lifted(name: str, payload: JSON) -> JSON:
+    """An event under its name, as AWS's own SDK gives it."""
+    return {name: payload} if name else payload
+
+
+# --- putting a body together -------------------------------------------------------------------------------------
+
+
+def merge(old: JSON, new: JSON) -> JSON:
+    """A value with a fragment of it joined on: texts and lists grow, objects are merged, anything else is replaced.
+
+    Lists and objects are grown in place: give it only what belongs to the body that is being put together.
+    """
+    if new is None:
+        return old
+    if isinstance(old, str) and isinstance(new, str):
+        return old + new
+    if isinstance(old, list) and isinstance(new, list):
+        old.extend(new)
+        return old
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key, value in new.items():
+            old[key] = merge(old.get(key), value)
+        return old
+    return fresh(new)
+
+
+def fresh(value: JSON) -> JSON:
+    """A copy whose containers may be changed."""
+    if isinstance(value, dict):
+        return {key: fresh(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [fresh(item) for item in value]
+    return value
