@@ -1,7 +1,8 @@
 """`make bench`: how long translating takes, as a ratio to the floor measured in the same run.
 
-The floor is `orjson.dumps(orjson.loads(body))` on the same bytes: what any program pays that looks at the body at all. Each
-number is the median of ratios of neighbouring measurements, so that a noisy or throttled machine does not tilt it.
+The floor is `orjson.dumps(orjson.loads(body))` on the same bytes: what any program pays that looks at the body at all. For
+streams it is `orjson.loads` of each event's data, already cut out. Each number is the median of ratios of neighbouring
+measurements, so that a noisy or throttled machine does not tilt it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from tracemalloc import get_traced_memory
+from tracemalloc import start as trace
+from tracemalloc import stop as untrace
 
 import orjson
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import chunks
 from conversations import chat
 
 import toolwire
@@ -26,6 +31,9 @@ import toolwire
 ROUTES = (("openai-chat", "anthropic"), ("anthropic", "openai-chat"), ("openai-chat", "gemini"))
 SIZES = (6, 60, 1000)
 LIMIT = 3.0
+CHUNKS = 2000
+STREAM_LIMIT = 4.0
+LONGER = 20
 GROWTH = (1000, 4000)
 
 
@@ -65,6 +73,46 @@ def translation() -> list[tuple[str, int, int, float, float]]:
             )  # fmt: skip
             rows.append((f"{source} → {target}", size, len(body), *one))
     return rows
+
+
+def streaming() -> list[tuple[str, int, float, float, float | None]]:
+    """Route, bytes of an event, ratio, µs for an event, and the limit, for streams that come event by event."""
+    rows = []
+    first = chunks.chat(CHUNKS)
+    second = list(toolwire.restream(first, "openai-chat", "anthropic"))
+    third = chunks.chat(CHUNKS, steady=False)
+    for name, stream, source, target, limit in (
+        ("openai-chat → anthropic", first, "openai-chat", "anthropic", STREAM_LIMIT),
+        ("anthropic → openai-chat", second, "anthropic", "openai-chat", STREAM_LIMIT),
+        ("openai-chat → ai-sdk", first, "openai-chat", "ai-sdk", None),
+        ("openai-chat → anthropic, no two events alike", third, "openai-chat", "anthropic", None),
+    ):
+        data = chunks.lines(stream)
+        times, micros = ratio(
+            lambda stream=stream, source=source, target=target: drained(stream, source, target),  # type: ignore[misc]
+            lambda data=data: [orjson.loads(line) for line in data],  # type: ignore[misc]
+            rounds=41, times=1,
+        )  # fmt: skip
+        rows.append((name, sum(map(len, stream)) // len(stream), times, micros / len(stream), limit))
+    return rows
+
+
+def drained(stream: list[bytes], source: str, target: str) -> None:
+    for _ in toolwire.restream(stream, source, target):
+        pass
+
+
+def held() -> float:
+    """How much more memory a stream needs at its peak that is many times as long: 1.0 is constant."""
+    peaks = []
+    for size in (CHUNKS, CHUNKS * LONGER):
+        stream = chunks.chat(size)
+        drained(stream[:100], "openai-chat", "anthropic")
+        trace()
+        drained(stream, "openai-chat", "anthropic")
+        peaks.append(get_traced_memory()[1])
+        untrace()
+    return peaks[1] / peaks[0]
 
 
 def growth() -> float:
@@ -110,10 +158,22 @@ def report() -> str:
     for route, size, length, times, micros in translation():
         limit = f"{LIMIT} {verdict(times, LIMIT)}" if size >= 60 else ""
         lines.append(f"| {route} | {size} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |")
+    lines += [
+        "",
+        f"Streams of {CHUNKS} events with {chunks.CALLS} calls interleaved, given event by event as bytes; the floor is",
+        "`orjson.loads` of each event's data, already cut out.",
+        "",
+        "| restream, bytes to bytes | bytes an event | µs an event | × the floor | limit |",
+        "|---|---|---|---|---|",
+    ]
+    for route, length, times, micros, most in streaming():
+        lines.append(f"| {route} | {length} | {micros:.1f} | {times:.2f} | {f'{most} {verdict(times, most)}' if most else ''} |")
+    more = held()
     slope = growth()
     bare, ours = importing()
     lines += [
         "",
+        f"- a stream {LONGER} times as long needs {more:.2f} × the memory at its peak (1 is constant)",
         f"- a message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of {GROWTH[0]} (1 is linear)",
         f"- `import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {verdict(ours, 3 * bare + 60)}",
         "",

@@ -1,6 +1,7 @@
 """Every case of every wire, as the laws draw on them: hand-made folders, and recorded traffic where it is at hand.
 
-A case is a folder `cases/<wire>/<behaviour>/` with `request.json` or `response.json` and, where there are calls, `pairs.json`.
+A case is a folder `cases/<wire>/<behaviour>/` with `request.json` or `response.json` and, where there are calls, `pairs.json`;
+with `stream.json` it is also a stream: its events, which fold to `response.json`.
 TOOLWIRE_WIRES (names with commas) narrows a run to some wires.
 """
 
@@ -19,6 +20,7 @@ from msgspec import Struct
 from toolwire import wires
 from toolwire._json import JSON, At
 from toolwire.model import Kind
+from toolwire.wires import wire as named_wire
 
 HERE = Path(__file__).parent / "cases"
 RECORDED = Path(__file__).parents[2] / "shared" / "data" / "recorded"
@@ -79,6 +81,55 @@ def recorded(wire: str) -> tuple[Case, ...]:
             rows = (json.loads(line) for line in file.read_text().splitlines())
             found += (Case(f"recorded-{i}", wire, kind, row["body"]) for i, row in enumerate(rows))
     return tuple(found)
+
+
+class Streamed(Struct, frozen=True, eq=False):
+    """A stream of a wire: its events, or the text in which they were recorded; and the body that one made by hand stands for."""
+
+    name: str
+    wire: str
+    stream: str | list[JSON]
+    body: JSON = None
+
+    def __str__(self) -> str:
+        return f"{self.wire}-{self.name}"
+
+    @property
+    def events(self) -> list[JSON]:
+        """The events: those of a text are its lines, or what stands after `data:` between two empty lines."""
+        if not isinstance(self.stream, str):
+            return deepcopy(self.stream)
+        if self.stream.lstrip().startswith("{"):
+            return [json.loads(line) for line in self.stream.split("\n") if line.strip()]
+        found: list[JSON] = []
+        for block in self.stream.replace("\r\n", "\n").split("\n\n"):
+            held = [line.removeprefix("data:").removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
+            if held and held != ["[DONE]"]:
+                found.append(json.loads("\n".join(held)))
+        return found
+
+
+@cache
+def load_streams(wire: str) -> tuple[Streamed, ...]:
+    """The streams in a wire's folder."""
+    found: list[Streamed] = []
+    for file in sorted((HERE / wire).glob("*/stream.json")):
+        body = json.loads((file.parent / "response.json").read_text())
+        found.append(Streamed(file.parent.name, wire, json.loads(file.read_text()), body))
+    return tuple(found)
+
+
+@cache
+def recorded_streams(wire: str) -> tuple[Streamed, ...]:
+    """Recorded streams of a wire, none if there are no recordings."""
+    file = RECORDED / f"{wire}.stream.jsonl"
+    rows = [json.loads(line) for line in file.read_text().split("\n") if line] if file.is_file() else []
+    return tuple(Streamed(f"recorded-{i}", wire, row["body"]) for i, row in enumerate(rows))
+
+
+def streaming() -> list[str]:
+    """The wires that stream."""
+    return [name for name in WIRES if named_wire(name).stream is not None]
 
 
 CASES: list[Case] = [case for wire in WIRES for case in load(wire)]

@@ -9,6 +9,7 @@ from cases import CASES, WIRES, Case, load, same
 
 from toolwire import Call, Conversation, Encoded, LocalError, Result, Text, decode, encode
 from toolwire.hosted import Hosted
+from toolwire.wires import wire
 
 SERVER = next(case for case in load("anthropic") if case.name == "server-tools")
 
@@ -33,7 +34,7 @@ def test_whatever_becomes_of_a_providers_call_is_reported_and_none_arrives_as_a_
     case: Case, policy: Hosted
 ) -> None:
     for target in WIRES:
-        if target == case.wire:
+        if target == case.wire or (case.kind == "response" and wire(target).hosts):
             continue
         try:
             source, encoded, found = made(case, target, policy)

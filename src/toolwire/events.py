@@ -34,6 +34,8 @@ class Start(Struct, frozen=True, gc=False):
     part: Part
     choice: int = 0
     """Which of several candidates."""
+    more: bool = False
+    """Whether this is a text going on that something else interrupted, and not another text."""
 
 
 class Delta(Struct, frozen=True, gc=False):
@@ -53,6 +55,8 @@ class End(Struct, frozen=True, gc=False):
     """The provider's signature over the part, which comes last."""
     cut: bool = False
     """Whether it was never finished: the stream broke off before the wire said that this part is over."""
+    alias: str | None = None
+    """The id that the wire gave a call after all, when it had been announced under another."""
 
 
 class Whole(Struct, frozen=True, gc=False):

@@ -127,7 +127,7 @@ def _settle(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Me
         for part in message.parts:
             if isinstance(part, Call):
                 if not part.id:
-                    new = _free(lambda salt, n=ordinal, p=part: mint(f"{seed}{salt}", n, p.name), taken)  # type: ignore[misc]
+                    new = free(lambda salt, n=ordinal, p=part: mint(f"{seed}{salt}", n, p.name), taken)  # type: ignore[misc]
                     taken.add(new)
                     made[id(part)] = replace(part, id=new, origin="minted")
                 ordinal += 1
@@ -199,10 +199,11 @@ def fit(text: str, rule: IdRule, taken: Iterable[str] = ()) -> str:
 def _fitted(text: str, rule: IdRule, taken: set[str]) -> str:
     if rule.fits(text):
         return text
-    return _free(lambda salt: _shortened(text, rule, salt), taken)
+    return free(lambda salt: _shortened(text, rule, salt), taken)
 
 
-def _free(make: Callable[[str], str], taken: set[str]) -> str:
+def free(make: Callable[[str], str], taken: set[str]) -> str:
+    """The first of the salted tries that nobody has: the one without salt, nearly always."""
     salt = 0
     while (made := make(f"#{salt}" if salt else "")) in taken:
         salt += 1
@@ -244,7 +245,7 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
         if call.id in home:
             new = home[call.id]
         elif call.id in latest and unique:
-            new = _free(lambda salt, t=call.id, n=n: _shortened(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
+            new = free(lambda salt, t=call.id, n=n: _shortened(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
         else:
             new = latest.get(call.id) or _fitted(call.id, rule, taken)
         latest[call.id] = new
@@ -333,7 +334,8 @@ class Fitting:
 
     __slots__ = ("_count", "_home", "_ids", "_latest", "_names", "_odd", "_rename", "_taken", "_unique", "forms", "names", "sent")
 
-    def __init__(self, ids: IdRule, names: IdRule, *, unique: bool, home: IdMap, came: IdRule) -> None:
+    def __init__(self, ids: IdRule, names: IdRule, *, unique: bool, home: IdMap, came: tuple[IdRule, IdRule]) -> None:
+        """`came` are the rules of the wire they come from: what breaks those must not be fitted to them on the way home."""
         self._ids, self._names, self._unique, self._home, self._odd = ids, names, unique, home, came
         self._count = 0
         self._taken: set[str] = set()
@@ -352,13 +354,13 @@ class Fitting:
             new = self._home.ids[before]
         elif self._unique and before in self._latest:
             again = f"{before} {self._count}"
-            new = _free(lambda salt: _shortened(again, self._ids, salt), self._taken)
+            new = free(lambda salt: _shortened(again, self._ids, salt), self._taken)
         else:
             new = _fitted(before, self._ids, self._taken)
         self._count += 1
         self._taken.add(new)
         self._latest[before] = new
-        if new != before or not (is_minted(before) or self._odd.fits(before)):
+        if new != before or not (is_minted(before) or self._odd[0].fits(before)):
             self.sent[new] = before
         name = self.name(call.name)
         return call if new == before and name == call.name else replace(call, id=new, name=name)
@@ -374,6 +376,6 @@ class Fitting:
         if name not in self._rename:
             new = fit_names((*self._rename, name), self._names, self._home.names).get(name, name)
             self._rename[name] = new
-            if new != name:
+            if new != name or not self._odd[1].fits(name):
                 self.names[new] = name
         return self._rename[name]

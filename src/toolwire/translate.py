@@ -106,7 +106,7 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
             return Encoded(body, _torn(led, body, spoken, kind), IdMap())
     survey = _Survey(conversation, spoken.name)
     told: list[Loss] = []
-    if survey.hosted:
+    if survey.hosted and not (spoken.hosts and kind == "response" and hosted != "drop"):
         conversation, told = settle_hosted(conversation, spoken.name, hosted, whole=kind == "request")
         survey = _Survey(conversation, spoken.name)
     if conversation.wire != spoken.name:

@@ -9,8 +9,8 @@ import pytest
 from cases import ALL, CASES, Case, differences, leaves, same
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, LocalError, Message, Part, Result, Text, decode, encode
-from toolwire._json import Json
+from toolwire import Call, Conversation, Encoded, LocalError, Message, Part, Result, Text, decode, encode
+from toolwire._json import At, Json
 
 
 def read(case: Case) -> Conversation:
@@ -61,12 +61,19 @@ def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int)
         written = encode(conversation.replace(part, new), case.wire, case.kind)
         touched = list(differences(case.body, written.body))
         assert touched
-        assert [at for at in touched if at[: len(part.at)] != part.at] == [], "a node outside the part changed"
-        again = list(decode(written.body, case.wire, case.kind).parts())
-        before = list(conversation.parts())
+        leaning = leaning_on(part, conversation)
+        places = [part.at, *(result.at for result in leaning if _renames(part, new))]
+        assert [at for at in touched if not any(at[: len(place)] == place for place in places)] == [], "another node changed"
+        found = decode(written.body, case.wire, case.kind)
+        again, before = list(found.parts()), list(conversation.parts())
         assert [type(p) for p in again] == [type(p) for p in before]
-        others = [i for i, p in enumerate(before) if i != n and not _leans_on(p, part)]
+        followed = [
+            i for i, p in enumerate(before) if any(p is result for result in (*leaning, *waiting_for(part, conversation)))
+        ]
+        others = [i for i, p in enumerate(before) if i != n and i not in followed]
         assert [again[i] for i in others] == [before[i] for i in others]
+        assert [said(again[i]) for i in followed] == [said(before[i]) for i in followed]
+        assert tied(leaning, found, written) == tied(leaning, conversation, written)
         now = again[n]
         if isinstance(new, Call):
             assert isinstance(now, Call)
@@ -78,9 +85,49 @@ def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int)
             assert now == new
 
 
-def _leans_on(part: Part, edited: Part) -> bool:
-    """Whether a part says of another what the edit changes: a result may bear its call's name, a minted id is made of it."""
-    return isinstance(part, Call | Result) and isinstance(edited, Call | Result) and edited.origin == "minted"
+def leaning_on(part: Part, conversation: Conversation) -> list[Result]:
+    """The results that know an edited call by something other than its call id: they follow it."""
+    own = [p.result for p in conversation.pairs() if p.call is part and p.result is not None]
+    return [result for result in own if isinstance(part, Call) and (part.origin == "minted" or result.origin != "wire")]
+
+
+def waiting_for(part: Part, conversation: Conversation) -> list[Result]:
+    """The results of which nobody knew which call of a tool they answer: it is known as soon as one bears another name."""
+    alone = [pair.result for pair in conversation.pairs() if pair.call is None and pair.result is not None]
+    return [result for result in alone if isinstance(part, Call) and result.origin == "minted" and result.name == part.name]
+
+
+def _renames(old: Part, new: Part) -> bool:
+    return isinstance(old, Call) and isinstance(new, Call) and (old.id, old.name) != (new.id, new.name)
+
+
+def said(part: Part) -> tuple[str, bool]:
+    assert isinstance(part, Result)
+    return part.text, part.error
+
+
+def tied(results: list[Result], conversation: Conversation, written: Encoded) -> set[tuple[At, At]]:
+    """Those results with their calls, but for any of which it is reported that it lost its own."""
+    wanted = {result.at for result in results} - {loss.path for loss in written.losses}
+    return {(p.call.at, p.result.at) for p in conversation.pairs() if p.call and p.result and p.result.at in wanted}
+
+
+LEANING = [
+    (case, n)
+    for case in CASES
+    for n, part in enumerate(read(case).parts())
+    if isinstance(part, Call) and part.executor == "client" and leaning_on(part, read(case))
+]
+
+
+@pytest.mark.parametrize(("case", "n"), LEANING, ids=lambda value: str(value))
+def test_a_result_that_leans_on_its_call_still_finds_it_when_that_gets_another_id(case: Case, n: int) -> None:
+    conversation = read(case)
+    part = list(conversation.parts())[n]
+    assert isinstance(part, Call)
+    written = encode(conversation.replace(part, replace(part, id="renamed01")), case.wire, case.kind)
+    leaning = leaning_on(part, conversation)
+    assert tied(leaning, decode(written.body, case.wire, case.kind), written) == tied(leaning, conversation, written)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.kind == "request"], ids=str)

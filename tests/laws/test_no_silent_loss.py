@@ -104,6 +104,11 @@ def _said(role: str, part: Part, home: IdMap) -> tuple[object, ...]:
     raise AssertionError(part)
 
 
+def _late(part: Part) -> tuple[int, str]:
+    """Calls after everything else, results after them: some wires keep a result in the block of its call."""
+    return (2, part.call_id) if isinstance(part, Result) else (int(isinstance(part, Call)), "")
+
+
 def items(conversation: Conversation, home: IdMap) -> list[Item]:
     """What a conversation says, in an order that all wires can keep.
 
@@ -111,7 +116,7 @@ def items(conversation: Conversation, home: IdMap) -> list[Item]:
     """
     out: list[Item] = []
     for asked, run in groupby(conversation.messages, key=lambda message: message.role == "assistant"):
-        parts = [(m, part) for m in run for part in sorted(m.parts, key=lambda part: asked and isinstance(part, Call | Result))]
+        parts = [(m, part) for m in run for part in sorted(m.parts, key=lambda part: _late(part) if asked else (0, ""))]
         found = [Item(part.at, _said(m.role, part, home)) for m, part in parts]
         found = [item for item in found if item.said[1:3] not in (("text", ""), ("reasoning", ""))]
         if not asked:

@@ -1,4 +1,4 @@
-"""Law 5, There and back: A→B→A with the id map restores ids, names, arguments and results of the client's calls."""
+"""Law 5, There and back: A→B→A with the id map restores ids, names, kinds, arguments and results of the client's calls."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from collections.abc import Mapping
 import pytest
 from cases import ALL, MODELS, Case
 
-from toolwire import Call, Conversation, Media, Result, decode, encode
+from toolwire import Call, Conversation, Media, Result, decode, encode, translate
 from toolwire._json import JSON, text_of
 from toolwire.identity import is_minted
 from toolwire.parts import label
 from toolwire.profiles import profile
+
+PLAIN = {
+    "function-legacy": "a form without ids that nobody makes any more",
+    "mcp-approval": "it names its server, which no other wire knows",
+    "computer-use": "where a picture stands apart from its result there is nothing left that it could hold",
+}
+"""Kinds of calls that may come home as a function's, and why."""
+
+
+def kind(part: Call | Result) -> str:
+    return "function" if part.family in PLAIN else part.family
 
 
 def arguments(call: Call) -> str:
@@ -42,14 +53,14 @@ def labels(conversation: Conversation) -> frozenset[str]:
     return frozenset(label(part) for part in every if isinstance(part, Media) and part.text is None)
 
 
-def calls(conversation: Conversation, home: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    return [(home.get(c.id, c.id), c.name, arguments(c)) for c in conversation.calls() if c.executor == "client"]
+def calls(conversation: Conversation, home: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
+    return [(home.get(c.id, c.id), c.name, kind(c), arguments(c)) for c in conversation.calls() if c.executor == "client"]
 
 
-def results(conversation: Conversation, home: Mapping[str, str], but: frozenset[str]) -> list[tuple[str, list[str], bool]]:
-    """Id, words and error flag of each result; those of one turn in the order of their ids."""
+def results(conversation: Conversation, home: Mapping[str, str], but: frozenset[str]) -> list[tuple[str, str, list[str], bool]]:
+    """Id, kind, words and error flag of each result; those of one turn in the order of their ids."""
     every = conversation.results()
-    found = [(home.get(r.call_id, r.call_id), words(r, but), r.error) for r in every if r.executor == "client"]
+    found = [(home.get(r.call_id, r.call_id), kind(r), words(r, but), r.error) for r in every if r.executor == "client"]
     return sorted(found, key=lambda item: item[0])
 
 
@@ -86,3 +97,14 @@ def test_ids_names_arguments_and_results_come_home(case: Case, over: str) -> Non
     known = {pair.result.call_id for pair in start.pairs() if pair.result and (pair.call or pair.result.origin != "minted")}
     # A result that has neither an id nor a call cannot be told from another's where order decides: that is reported.
     assert [r for r in results(home, moved, but) if r[0] in known] == [r for r in results(start, {}, but) if r[0] in known]
+
+
+def test_what_is_kept_of_a_result_is_found_under_an_id_that_had_to_change() -> None:
+    turns: list[JSON] = []
+    for n in (1, 2):  # ids that restart each turn, towards a wire on which each may come once
+        turns.append({"role": "model", "parts": [{"functionCall": {"id": "call_0", "name": "f", "args": {"n": n}}}]})
+        turns.append({"role": "user", "parts": [{"functionResponse": {"id": "call_0", "name": "f", "response": {"n": n}}}]})
+    start: JSON = {"role": "user", "parts": [{"text": "Go."}]}
+    body: JSON = {"contents": [start, *turns], "generationConfig": {"maxOutputTokens": 9}}
+    there = translate(body, "gemini", "anthropic")
+    assert translate(there.body, "anthropic", "gemini", ids=there.ids).body == body

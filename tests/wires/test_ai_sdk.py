@@ -410,6 +410,7 @@ ODD = {
     "version-7-parts",
     "model-messages-without-ids",
     "model-messages-newer-and-unknown",
+    "stream-newer-and-unknown-chunks",
 }
 """Cases that are no valid messages of version 6, on purpose."""
 

@@ -10,7 +10,9 @@ from toolwire import Call, Conversation, Message, Result, Text, Tool, decode, de
 from toolwire._json import JSON, Json, Object, get
 from toolwire.identity import is_minted
 from toolwire.model import Kind
-from toolwire.wires._dialects import CALLS, find_calls, find_results, find_tools, write_block, write_tools
+from toolwire.wires._dialects import CALLS, write_block
+from toolwire.wires._scan import find_calls
+from toolwire.wires._text_tags import find_results, find_tools, write_tools
 
 WEATHER: Object = {"type": "object", "properties": {"city": {"type": "string"}}}
 

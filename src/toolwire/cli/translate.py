@@ -6,17 +6,13 @@ import sys
 
 import click
 
-from toolwire._json import JSON, dump, load
-from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input, said, write_output
+from toolwire.cli._ids import read_ids, save_ids
+from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input, said
 from toolwire.cli._view import view
 from toolwire.errors import RemoteError, WireError
 from toolwire.hosted import POLICIES, Hosted
-from toolwire.identity import IdMap
 from toolwire.model import Conversation, Kind
 from toolwire.translate import decode, detect, encode
-
-MAPS = ("ids", "names", "forms")
-"""The objects of an id map; a file has at least one of them."""
 
 
 @click.command("translate")
@@ -30,12 +26,12 @@ MAPS = ("ids", "names", "forms")
 @click.option("--hosted", type=click.Choice(POLICIES), default="text", show_default=True,
               help="What becomes of tools that a provider ran itself.")  # fmt: skip
 @click.option("--ids", metavar="FILE", help="The id map of an earlier translation, to restore its ids and names.")
-@click.option("--save-ids", metavar="FILE", help="Write the id map of this translation there.")
+@click.option("--save-ids", "ids_file", metavar="FILE", help="Write the id map of this translation there.")
 @click.option("--strict", is_flag=True, help="Write no body and no id map if anything is lost.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
 @click.pass_context
 def verb(ctx: click.Context, file: str | None, source: str | None, target: str, kind: Kind, hosted: Hosted, ids: str | None,
-         save_ids: str | None, strict: bool, quiet: bool) -> None:  # fmt: skip
+         ids_file: str | None, strict: bool, quiet: bool) -> None:  # fmt: skip
     """Translate a body of one wire into a body of another.
 
     FILE is a JSON file; - or nothing is stdin. The body goes to stdout: compact when piped, indented on a terminal. What
@@ -46,14 +42,14 @@ def verb(ctx: click.Context, file: str | None, source: str | None, target: str, 
     if file is None and sys.stdin is not None and sys.stdin.isatty():
         click.echo(ctx.get_help(), err=True)
         ctx.exit(2)
-    home = _id_map(ids) if ids else None
+    home = read_ids(ids) if ids else None
     body = read_input(file or "-")
     made = encode(_decoded(body, source or _detected(body), kind), target, kind, ids=home, hosted=hosted)
     out = view()
     if not (strict and made.losses):
         need_stdout()
-        if save_ids:
-            write_output(save_ids, dump(_plain(made.ids)) + b"\n")
+        if ids_file:
+            save_ids(ids_file, made.ids)
         out.body(made.json())
     if not quiet:
         out.losses(made.losses)
@@ -80,23 +76,3 @@ def _decoded(body: bytes, wire: str, kind: Kind) -> Conversation:
         except WireError:
             raise error from None
         raise Misuse(f"{said(error)} (but it can be read with --kind {other})") from None
-
-
-def _id_map(file: str) -> IdMap:
-    """The id map of a file: objects of text, as `--save-ids` writes them."""
-    try:
-        value, _ = load(read_input(file), "")
-    except RemoteError as error:
-        raise Misuse(f"{file}: {error.why}") from None
-    parts: list[dict[str, str]] = []
-    known = isinstance(value, dict) and any(key in value for key in MAPS)
-    for key in MAPS:
-        held = value.get(key, {}) if known and isinstance(value, dict) else None
-        if not isinstance(held, dict) or not all(isinstance(one, str) for one in held.values()):
-            raise Misuse(f"{file}: not an id map as --save-ids writes it")
-        parts.append({name: one for name, one in held.items() if isinstance(one, str)})
-    return IdMap(*parts)
-
-
-def _plain(ids: IdMap) -> JSON:
-    return {key: dict(held) for key, held in ids.to_dict().items()}

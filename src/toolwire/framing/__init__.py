@@ -6,7 +6,7 @@ Knows no wire: a frame is an event name, bytes, and nothing else.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 LARGEST = 64 * 1024 * 1024
 """A single frame beyond this is refused: memory stays bounded whatever a peer sends."""
@@ -19,8 +19,31 @@ class Frame(NamedTuple):
     data: bytes
 
 
-class Decoder(Protocol):
-    """Fed bytes, gives frames; `end` gives what an unfinished stream leaves."""
+class Decoder:
+    """Fed bytes, gives frames; `end` gives what an unfinished stream leaves.
 
-    def feed(self, chunk: bytes) -> list[Frame]: ...
-    def end(self) -> list[Frame]: ...
+    Its two halves, `cut` and `frame`, can be used apart: who has seen a piece before need not look into it again.
+    """
+
+    __slots__ = ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it surely holds nothing back: the next bytes begin a frame."""
+        return False
+
+    def cut(self, chunk: bytes) -> list[bytes]:
+        """The pieces that these bytes complete, one for each frame."""
+        raise NotImplementedError
+
+    def frame(self, piece: bytes) -> Frame | None:
+        """The frame of a piece; None if it holds nothing."""
+        raise NotImplementedError
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """The frames that these bytes complete."""
+        return [frame for piece in self.cut(chunk) if (frame := self.frame(piece)) is not None]
+
+    def end(self) -> list[Frame]:
+        """What an unfinished stream leaves."""
+        raise NotImplementedError

@@ -1,16 +1,16 @@
-"""One JSON array, sent piece by piece: its elements are the frames, wherever the network cuts. Knows no wire."""
+"""One JSON array, sent piece by piece: its elements are the elements, wherever the network cuts. Knows no wire."""
 
 from __future__ import annotations
 
 import re
 
 from toolwire.errors import RemoteError
-from toolwire.framing import LARGEST, Frame
+from toolwire.framing import LARGEST, Decoder, Frame
 
 _MARK = re.compile(rb'["\[\]{}\\,]')
 
 
-class JsonArray:
+class JsonArray(Decoder):
     """Cuts the elements out of an array; a scanner that only knows strings and brackets."""
 
     __slots__ = ("_depth", "_escaped", "_held", "_quoted", "_seen")
@@ -22,10 +22,10 @@ class JsonArray:
         self._quoted = False
         self._escaped = False
 
-    def feed(self, chunk: bytes) -> list[Frame]:
+    def cut(self, chunk: bytes) -> list[bytes]:
         """The elements that these bytes complete."""
         held = self._held + chunk
-        frames: list[Frame] = []
+        elements: list[bytes] = []
         start = 0
         skip = -1
         if self._escaped and len(held) > self._seen:
@@ -49,23 +49,24 @@ class JsonArray:
             elif sign in b"]}":
                 self._depth -= 1
                 if self._depth == 0:
-                    frames += _element(held[start:at])
+                    elements.append(held[start:at])
                     start = at + 1
             elif sign == b"," and self._depth == 1:
-                frames += _element(held[start:at])
+                elements.append(held[start:at])
                 start = at + 1
         self._held = held[start:]
         self._seen = len(self._held)
         if self._seen > LARGEST:
             raise RemoteError("", (), f"an element of more than {LARGEST} bytes")
-        return frames
+        return elements
 
     def end(self) -> list[Frame]:
         """An element that was never closed, as far as it came."""
         held, self._held = self._held, b""
-        return _element(held)
+        frame = self.frame(held)
+        return [] if frame is None else [frame]
 
-
-def _element(data: bytes) -> list[Frame]:
-    data = data.strip()
-    return [Frame("", data)] if data else []
+    def frame(self, piece: bytes) -> Frame | None:
+        """An element without the blanks around it."""
+        data = piece.strip()
+        return Frame("", data) if data else None

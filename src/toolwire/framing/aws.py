@@ -8,15 +8,16 @@ from __future__ import annotations
 import struct
 from zlib import crc32
 
+from toolwire._json import dump
 from toolwire.errors import RemoteError
-from toolwire.framing import LARGEST, Frame
+from toolwire.framing import LARGEST, Decoder, Frame
 
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Bytes of a header's value by its type; 6 and 7 have a length of their own."""
 _STRING = 7
 
 
-class AwsEvents:
+class AwsEvents(Decoder):
     """Cuts bytes into messages; a wrong checksum is a RemoteError."""
 
     __slots__ = ("_held",)
@@ -24,10 +25,10 @@ class AwsEvents:
     def __init__(self) -> None:
         self._held = b""
 
-    def feed(self, chunk: bytes) -> list[Frame]:
+    def cut(self, chunk: bytes) -> list[bytes]:
         """The messages that these bytes complete."""
         held = self._held + chunk
-        frames: list[Frame] = []
+        found: list[bytes] = []
         while len(held) >= 12:
             total, header, check = struct.unpack_from(">III", held)
             if check != crc32(held[:8]):
@@ -38,11 +39,19 @@ class AwsEvents:
                 break
             if struct.unpack_from(">I", held, total - 4)[0] != crc32(held[: total - 4]):
                 raise RemoteError("", (), "an event stream message with a wrong checksum")
-            named = _headers(held[12 : 12 + header])
-            frames.append(Frame(named.get(":exception-type") or named.get(":event-type") or "", held[12 + header : total - 4]))
+            found.append(held[:total])
             held = held[total:]
         self._held = held
-        return frames
+        return found
+
+    def frame(self, piece: bytes) -> Frame:
+        """A message's payload, under the type of the event or exception that it is."""
+        header = struct.unpack_from(">I", piece, 4)[0]
+        named = _headers(piece[12 : 12 + header])
+        if named.get(":message-type") == "error":  # it has no payload: what it says stands in its headers
+            said = dump({"message": named.get(":error-message", "")})
+            return Frame(f"{named.get(':error-code', 'unknown')}Exception", said)
+        return Frame(named.get(":exception-type") or named.get(":event-type") or "", piece[12 + header : -4])
 
     def end(self) -> list[Frame]:
         """A message that was cut off has no frame: its checksum never came."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from toolwire.errors import RemoteError
-from toolwire.framing import LARGEST, Frame
+from toolwire.framing import LARGEST, Decoder, Frame
 
 
-class NDJSON:
+class NDJSON(Decoder):
     """Cuts bytes into lines."""
 
     __slots__ = ("_held",)
@@ -14,17 +14,22 @@ class NDJSON:
     def __init__(self) -> None:
         self._held = b""
 
-    def feed(self, chunk: bytes) -> list[Frame]:
+    def cut(self, chunk: bytes) -> list[bytes]:
         """The lines that these bytes complete."""
         *whole, self._held = (self._held + chunk).split(b"\n")
         if len(self._held) > LARGEST:
             raise RemoteError("", (), f"a line of more than {LARGEST} bytes")
-        return [Frame("", line) for line in whole if line.strip()]
+        return whole
+
+    def frame(self, piece: bytes) -> Frame | None:
+        """A line, unless it is empty."""
+        return Frame("", piece) if piece.strip() else None
 
     def end(self) -> list[Frame]:
         """A last line without its line break."""
         held, self._held = self._held, b""
-        return [Frame("", held)] if held.strip() else []
+        frame = self.frame(held)
+        return [] if frame is None else [frame]
 
 
 def write(data: bytes) -> bytes:

@@ -11,30 +11,34 @@ from toolwire.framing.sse import SSE
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
-class Sniffed:
+class Sniffed(Decoder):
     """A decoder that becomes the right one at the first byte that tells."""
 
-    __slots__ = ("_decoder", "_held")
+    __slots__ = ("_held", "decoder")
 
     def __init__(self) -> None:
-        self._decoder: Decoder | None = None
+        self.decoder: Decoder | None = None
         self._held = b""
 
-    def feed(self, chunk: bytes) -> list[Frame]:
-        """The frames that these bytes complete."""
-        if self._decoder is not None:
-            return self._decoder.feed(chunk)
+    def cut(self, chunk: bytes) -> list[bytes]:
+        """The pieces that these bytes complete."""
+        if self.decoder is not None:
+            return self.decoder.cut(chunk)
         self._held += chunk
         told = self._held.lstrip(_BLANK)
         if not told:
             return []
         held, self._held = self._held, b""
-        self._decoder = decoder_for(told[:1])
-        return self._decoder.feed(held)
+        self.decoder = decoder_for(told[:1])
+        return self.decoder.cut(held)
+
+    def frame(self, piece: bytes) -> Frame | None:
+        """The frame of a piece."""
+        return None if self.decoder is None else self.decoder.frame(piece)
 
     def end(self) -> list[Frame]:
         """What an unfinished stream leaves."""
-        return self._decoder.end() if self._decoder is not None else []
+        return self.decoder.end() if self.decoder is not None else []
 
 
 def decoder_for(first: bytes) -> Decoder:

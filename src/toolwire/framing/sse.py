@@ -7,12 +7,12 @@ all the same: a socket that just closes must not swallow the last event. Knows n
 from __future__ import annotations
 
 from toolwire.errors import RemoteError
-from toolwire.framing import LARGEST, Frame
+from toolwire.framing import LARGEST, Decoder, Frame
 
 _BOM = b"\xef\xbb\xbf"
 
 
-class SSE:
+class SSE(Decoder):
     """Cuts bytes into events."""
 
     __slots__ = ("_held", "_started", "_swallow")
@@ -22,8 +22,13 @@ class SSE:
         self._started = False
         self._swallow = False
 
-    def feed(self, chunk: bytes) -> list[Frame]:
-        """The events that these bytes complete."""
+    @property
+    def idle(self) -> bool:
+        """Whether it holds nothing back."""
+        return self._started and not self._held and not self._swallow
+
+    def cut(self, chunk: bytes) -> list[bytes]:
+        """The events that these bytes complete, as lines."""
         if not chunk:
             return []
         if not self._started:
@@ -42,29 +47,28 @@ class SSE:
         *whole, self._held = (self._held + chunk).split(b"\n\n")
         if len(self._held) > LARGEST:
             raise RemoteError("", (), f"an event of more than {LARGEST} bytes")
-        return [frame for block in whole if (frame := _frame(block)) is not None]
+        return whole
+
+    def frame(self, piece: bytes) -> Frame | None:
+        """The event of some lines; None if it holds no data."""
+        if piece[:6] == b"data: " and b"\n" not in piece:
+            return Frame("", piece[6:])
+        event = ""
+        data: list[bytes] = []
+        for line in piece.split(b"\n"):
+            name, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if name in (b"data", b"error"):  # a field of no standard, in which some frameworks report errors
+                data.append(value)
+            elif name == b"event":
+                event = value.decode("utf-8", "replace")
+        return Frame(event, b"\n".join(data)) if data else None
 
     def end(self) -> list[Frame]:
         """What stands at the end without its blank line."""
         held, self._held = self._held, b""
-        frame = _frame(held)
+        frame = self.frame(held)
         return [] if frame is None else [frame]
-
-
-def _frame(block: bytes) -> Frame | None:
-    """The event of a block of lines; None if it holds no data."""
-    if block[:6] == b"data: " and b"\n" not in block:
-        return Frame("", block[6:])
-    event = ""
-    data: list[bytes] = []
-    for line in block.split(b"\n"):
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if name == b"data":
-            data.append(value)
-        elif name == b"event":
-            event = value.decode("utf-8", "replace")
-    return Frame(event, b"\n".join(data)) if data else None
 
 
 def write(data: bytes, event: str = "") -> bytes:

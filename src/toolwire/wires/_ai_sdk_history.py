@@ -17,12 +17,14 @@ from toolwire.wires._ai_sdk_outputs import NAME
 from toolwire.wires._ai_sdk_ui import (
     ROLES,
     STEP,
+    UNREADABLE,
     is_tool,
     read_message,
     read_result,
     read_run,
     read_tool,
     said,
+    unread,
     whole,
     write_file,
 )
@@ -37,12 +39,48 @@ def write_call(call: Call, result: Result | None, page: Page) -> Object:
     if args.broken and call.family != "custom" and (result is None or page.failed(result)):
         # Unfinished input has a field of its own, but only where there is no output for it.
         given: Object = {"state": "input-streaming", "rawInput": args.text}
+        if page.kind == "response":  # nothing more will come, and whoever reads it must not wait
+            given = {"state": "output-error", "rawInput": args.text, "errorText": UNREADABLE}
     else:
         value = args.value if call.family != "custom" else None
         given = {"input": page.object_of(call) if value is None else value}
-    if call.executor == "provider":
+    if is_hosted(call):
         given["providerExecuted"] = True
     return {**out, **given, **(said(result, page) if result is not None else {})}
+
+
+def is_hosted(part: Call | Result) -> bool:
+    """Whether the model's provider ran it. A function that is answered in an answer ran on the server, as tools here do."""
+    return part.executor == "provider" and part.family != "function"
+
+
+def write_said(part: Part, page: Page, role: Role) -> JSON:
+    """Text, media or reasoning of another wire; None if it cannot stand in a message of this role."""
+    match part:
+        case Text():
+            if part.refusal:
+                page.lose(part, "a refusal is sent as plain text")
+            return _ended({"type": "text", "text": part.text}, page) if part.text else None
+        case Media() if role != "system":
+            block = write_file(part, page)
+            if page.kind == "response" and "filename" in block:
+                page.lose(part, "a file in an answer has no name here")
+                del block["filename"]
+            return _ended(block, page) if block["type"] == "text" else block
+        case Reasoning(hidden=None) if role == "assistant":
+            return _ended({"type": "reasoning", "text": part.text}, page)
+    page.lose(part, f"a message of the {role} cannot hold this here: {label(part)[:80]}")
+    return None
+
+
+def _ended(block: Object, page: Page) -> Object:
+    """An answer is what a client has when the stream of it is over: its texts say so."""
+    return {**block, "state": "done"} if page.kind == "response" else block
+
+
+def thought(n: int) -> str:
+    """The id of the nth reasoning of an answer, which newer clients keep."""
+    return f"reasoning-{n}"
 
 
 class History:
@@ -67,6 +105,7 @@ class History:
         self.out: list[JSON] = []
         self.run: list[JSON] = []
         self.answered = False
+        self.thoughts = 0
         self.taken = {str(get(self.source, (*message.at, "id"))) for message in conversation.messages}
 
     def write(self, messages: tuple[Message, ...]) -> list[JSON]:
@@ -137,6 +176,8 @@ class History:
         if not isinstance(row, Row) or row.write is None or not isinstance(now, dict) or not is_tool(now):
             return UNSET
         was, *had = read_tool(now, part.at)
+        if self.kind == "response" and unread(now):
+            had = []
         same = result is None if not had else result is not None and result.was is None and result.at == part.at
         if same and part.was is None and (self.page.call_id(part), self.page.name(part.name)) == (part.id, part.name):
             return now
@@ -168,8 +209,10 @@ class History:
 
     def _blocks(self, message: Message, role: Role, base: Object | None) -> list[JSON]:
         blocks: list[JSON] = []
+        answered = False
         for part in message.parts:
             if isinstance(part, Result):
+                answered = self.page.kind == "response" and (answered or (part.family == "function" and bool(blocks)))
                 continue
             if message.role == "user" and role == "assistant":
                 self.page.lose(part, "a user's words in the middle of a run that was changed")
@@ -179,25 +222,19 @@ class History:
             if isinstance(block, UnsetType):
                 block = self._foreign(part, role)
             if block is not None:
-                blocks.append(block)
+                blocks += [STEP, block] if answered and base is None else [block]
+                answered = False
         return [STEP, *blocks] if blocks and message.role == "assistant" else blocks
 
     def _foreign(self, part: Part, role: Role) -> JSON:
         """A part of another wire; None if it cannot stand in a message of this role."""
-        page = self.page
-        match part:
-            case Text():
-                if part.refusal:
-                    page.lose(part, "a refusal is sent as plain text")
-                return {"type": "text", "text": part.text} if part.text else None
-            case Media() if role != "system":
-                return write_file(part, page)
-            case Reasoning(hidden=None) if role == "assistant":
-                return {"type": "reasoning", "text": part.text}
-            case Call() if role == "assistant":
-                return write_call(part, self.answers.get(id(part)), page)
-        page.lose(part, f"a message of the {role} cannot hold this here: {label(part)[:80]}")
-        return None
+        if isinstance(part, Call) and role == "assistant":
+            return write_call(part, self.answers.get(id(part)), self.page)
+        block = write_said(part, self.page, role)
+        if isinstance(block, dict) and block["type"] == "reasoning" and self.page.kind == "response":
+            block["id"] = thought(self.thoughts)
+            self.thoughts += 1
+        return block
 
     def _id(self) -> str:
         made = f"msg-{len(self.out)}"

@@ -87,6 +87,15 @@ REQUEST = (
     # Only the newest major version takes it, so it is read and never written.
     Field("effort", ("reasoning",), lambda v: v if v in ("minimal", "low", "medium", "high") else UNSET, None),
 )
+MEANS = {
+    "stop": "stop", "length": "length", "content-filter": "filter", "tool-calls": "tool", "error": "error", "other": "other",
+}  # fmt: skip
+SAYS = {
+    "stop": "stop", "tool": "tool-calls", "length": "length", "filter": "content-filter", "sequence": "stop",
+    "refusal": "content-filter", "context": "length", "error": "error", "other": "other",
+}  # fmt: skip
+PLAIN = ("stop", "tool")
+"""Reasons that the parts of a message say themselves."""
 MESSAGE = (Field("id", ("id",)),)
 """What a single UI message says of itself."""
 RESPONSE = (Field("id", ("id",)), Field("model", ("modelId",)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Json, Object, get
@@ -50,6 +50,8 @@ STATES: dict[str, Answer | None] = {
 }  # fmt: skip
 """Each state of a tool part, and what it says of the result; None while the call is open."""
 STEP: Object = {"type": "step-start"}
+UNREADABLE = "The arguments of this call are not valid JSON."
+"""What a client is told of a call whose input is broken. In an answer it stands for no result: these words are our own."""
 
 # --- text, reasoning, files --------------------------------------------------------------------------------------
 
@@ -77,7 +79,7 @@ SAID = table(
 )  # fmt: skip
 ROWS = SAID | table(
     Row("reasoning", Reasoning, lambda b, at, row: Reasoning(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "reasoning", "text": p.text}, keys("type", "text", "state")),
+        lambda p, _: {"type": "reasoning", "text": p.text}, keys("type", "text", "state", "id")),
 )  # fmt: skip
 MESSAGE = Row("message", Message, keys=keys("id", "role", "parts"))
 
@@ -126,6 +128,11 @@ def answer_of(block: Object) -> Answer | None:
     if "output" in block:
         return "given"
     return "failed" if isinstance(block.get("errorText"), str) else None
+
+
+def unread(block: JSON | UnsetType) -> bool:
+    """Whether a tool part only says that the input of its call could not be read, in our words."""
+    return isinstance(block, dict) and block.get("errorText") == UNREADABLE and "input" not in block and "rawInput" in block
 
 
 def said(result: Result, page: Page) -> Object:

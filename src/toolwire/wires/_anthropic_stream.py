@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from toolwire._json import JSON, Json, Object, text_of
 from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
 from toolwire.model import Conversation
-from toolwire.parts import Call, Part, Reasoning, Result, Text
+from toolwire.parts import Call, Message, Part, Reasoning, Result, Text
 from toolwire.wires._anthropic_settings import MEANS, RESPONSE
+from toolwire.wires._blocks import Blocks
 from toolwire.wires._fields import read_fields
 from toolwire.wires._page import Page
-from toolwire.wires._stream import CUT, Reader, Stream, Writer, fresh, named
+from toolwire.wires._stream import CUT, Reader, Stream, Writer, fresh, merge, named, typed
 from toolwire.wires._wire import BROKEN, Row, read_block, unknown
 
 NAME = "anthropic"
@@ -59,7 +60,7 @@ class _Reader(Reader):
         self.error: JSON = None
 
     def read(self, event: Chunk) -> list[Event]:
-        move = _MOVES.get(event.get("type"))  # type: ignore[arg-type]
+        move = _MOVES.get(str(event.get("type")))
         return move(self, event) if move is not None else [Left((self.count,), f"an unknown event: {event.get('type')}")]
 
     def _message_start(self, event: Chunk) -> list[Event]:
@@ -118,17 +119,19 @@ class _Reader(Reader):
         if not isinstance(delta, dict):
             return []
         out: list[Event] = []
+        kind = str(delta.get("type"))
         if one is None:
-            kind = _OPENS.get(delta.get("type"))  # type: ignore[arg-type]
-            if kind is None:
+            opened = _OPENS.get(kind)
+            if opened is None:
                 return [Left((self.count,), "a delta of a block that is not open")]
-            out = self._block_start({"index": event.get("index"), "content_block": dict(kind)})
+            out = self._block_start({"index": event.get("index"), "content_block": dict(opened)})
             one = self.open[_index(event)]
-        grows = one.row.deltas.get(delta.get("type")) if one.row is not None else None  # type: ignore[arg-type]
+        grows = one.row.deltas.get(kind) if one.row is not None else None
         if grows is None:
-            if self.keep and one.row is None:
-                one.texts.setdefault("", []).append(delta)
-            return [*out, Left((self.count, "delta"), "no such field on this wire")]
+            if one.slot >= 0:
+                return [*out, Left((self.count, "delta"), "no such field on this wire")]
+            merge(one.block, {key: value for key, value in delta.items() if key != "type"})  # it is told when it is whole
+            return out
         source, field = grows
         more = delta.get(source)
         if self.keep:
@@ -143,6 +146,9 @@ class _Reader(Reader):
         elif more is not None:
             out.append(Left((self.count, "delta", source), "no such field on this wire"))
         return out
+
+    def again(self, slot: int) -> Callable[[str], bool] | None:
+        return bool if any(one.slot == slot for one in self.open.values()) else None
 
     def _block_stop(self, event: Chunk) -> list[Event]:
         one = self.open.pop(_index(event), None)
@@ -166,8 +172,14 @@ class _Reader(Reader):
             self.stop = reason if isinstance(reason, str) else self.stop
             self.message.update(delta)
         self.message.update({key: value for key, value in event.items() if key not in ("type", "delta", "usage")})
-        late = {"usage": self.usage, "stop_sequence": self.message.get("stop_sequence")}
-        return [Note(read_fields(RESPONSE, late, frozenset()).values)]
+        more = delta if isinstance(delta, dict) else {}
+        late: Object = {
+            **{key: value for key, value in event.items() if key not in ("type", "delta")},
+            **more,
+            "usage": self.usage,
+        }
+        told = read_fields(RESPONSE, late, frozenset({"stop_reason"}))
+        return [Note(told.values), *(Left((self.count, *path), "no such field on this wire") for path in told.unknown)]
 
     def _message_stop(self, event: Chunk) -> list[Event]:
         self.over = True
@@ -225,8 +237,8 @@ def _assembled(one: _Block) -> JSON:
             before = block.get(field)
             block[field] = (before if isinstance(before, str) else "") + "".join(words)
         else:
-            listed = block.get(field or "deltas")
-            block[field or "deltas"] = [*(listed if isinstance(listed, list) else []), *pieces]
+            listed = block.get(field)
+            block[field] = [*(listed if isinstance(listed, list) else []), *pieces]
     return block
 
 
@@ -248,10 +260,10 @@ _OPENS: dict[str, Object] = {
 
 
 class _Writer(Writer):
-    def __init__(self, foreign: Mapping[type[Part], Callable[..., JSON]], write: Callable[[Conversation, Page], JSON],
-                 page: Page, version: int | None = None) -> None:  # fmt: skip
+    def __init__(self, history: Blocks, write: Callable[[Conversation, Page], JSON], page: Page,
+                 version: int | None = None) -> None:  # fmt: skip
         super().__init__(page, version)
-        self.foreign = foreign
+        self.history = history
         self.write = write
         self.places: dict[int, tuple[int, str, str]] = {}
         """Open blocks: index, type of their deltas, and the field the text goes to."""
@@ -272,7 +284,7 @@ class _Writer(Writer):
         return []
 
     def _opened(self, slot: int, part: Part) -> list[Chunk]:
-        block = self.foreign[type(part)](part, self.page)
+        block = self.history.foreign[type(part)](part, self.page)
         if not isinstance(block, dict):
             return []
         if isinstance(part, Text | Reasoning):
@@ -293,19 +305,21 @@ class _Writer(Writer):
         out.append({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: event.text}})
         return out
 
+    def again(self, slot: int) -> Callable[[str], object] | None:
+        return bool  # nothing is kept of a text
+
     def end(self, event: End) -> list[Chunk]:
         self.held.pop(event.slot, None)
         place = self.places.pop(event.slot, None)
         return [] if place is None else [{"type": "content_block_stop", "index": place[0]}]
 
     def whole(self, event: Whole) -> list[Chunk]:
-        block = self.foreign[type(event.part)](event.part, self.page)
-        if block is None:
-            return []
-        index = self.index
-        self.index += 1
-        opened: Chunk = {"type": "content_block_start", "index": index, "content_block": block}
-        return [opened, {"type": "content_block_stop", "index": index}]
+        out: list[Chunk] = []
+        for block in self.history.blocks(Message("assistant", (event.part,)), self.page):
+            out.append({"type": "content_block_start", "index": self.index, "content_block": block})
+            out.append({"type": "content_block_stop", "index": self.index})
+            self.index += 1
+        return out
 
     def finish(self, event: Finish) -> list[Chunk]:
         self.stop = event.stop
@@ -332,7 +346,6 @@ _ERRORS = frozenset({
 })  # fmt: skip
 
 
-def stream(rows: Mapping[str, Row], foreign: Mapping[type[Part], Callable[..., JSON]],
-           write: Callable[[Conversation, Page], JSON]) -> Stream:  # fmt: skip
+def stream(rows: Mapping[str, Row], history: Blocks, write: Callable[[Conversation, Page], JSON]) -> Stream:
     """How this wire streams, by the tables of its bodies."""
-    return Stream(partial(_Reader, rows), partial(_Writer, foreign, write), named)
+    return Stream(partial(_Reader, rows), partial(_Writer, history, write), named, lift=typed)

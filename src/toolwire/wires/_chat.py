@@ -18,6 +18,7 @@ from toolwire.wires._wire import Row, blame, own, read_block, unknown
 PLAIN = Row("content", Text, write=lambda part, page: part.text)
 """A message whose content is a plain string."""
 DECLINED = Row("refusal", Text, write=lambda part, page: part.text)
+ONE_THOUGHT = "what was thought in pieces is one text here"
 THOUGHT = Row("reasoning", Reasoning, write=lambda part, page: part.text)
 
 Blocks = list[JSON]
@@ -232,6 +233,8 @@ class Chat(Struct, frozen=True, eq=False):
         """Reasoning can be shown in an answer; in a history the wire itself has no place for it."""
         if page.kind == "response" and self.thoughts and part.text:
             key = self.thoughts[0]
+            if key in out:
+                page.lose(part, ONE_THOUGHT)
             out[key] = f"{out.get(key, '')}{part.text}"
         else:
             page.lose(part, "this wire has no place for reasoning in a history")

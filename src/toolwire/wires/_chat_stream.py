@@ -14,17 +14,22 @@ from msgspec import Struct
 from toolwire._json import JSON, At, Json, Object
 from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
 from toolwire.model import Conversation
-from toolwire.parts import Call, Part, Reasoning, Result, Text, label
-from toolwire.wires._chat import DECLINED, PLAIN, THOUGHT, Chat
+from toolwire.parts import Call, Message, Part, Reasoning, Result, Text
+from toolwire.wires._chat import DECLINED, ONE_THOUGHT, PLAIN, THOUGHT, Chat
 from toolwire.wires._fields import Field, read_fields
 from toolwire.wires._fragments import Calls, Growing
 from toolwire.wires._page import Page
 from toolwire.wires._stream import CUT, DONE, Reader, Stream, Writer, data_only, fresh, merge
+from toolwire.wires._waiting import Waiting
 from toolwire.wires._wire import read_block
 
 _NOT = frozenset({"", "null", "None"})
 """Words that are no id and no name."""
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
+_ENTRY = frozenset({"index", "id", "type", "function", "custom"})
+_INNER = frozenset({"name", "arguments", "input"})
+_JOINTS = ("_", "-", ".", "/", ":")
+"""A name that ends so is likely to go on."""
 _TEXTS = {"function": "arguments", "custom": "input"}
 """Kinds of calls, and the field their text grows in."""
 
@@ -43,6 +48,8 @@ class Speech(Struct, frozen=True, eq=False):
     """Whether a whole message keeps the index of a call."""
     silent: JSON = ""
     """The content of a message that only calls."""
+    whole: bool = False
+    """Whether a call goes out only when it is whole: the types of some SDKs want its name in every piece."""
 
 
 def _word(value: JSON) -> str:
@@ -54,7 +61,20 @@ def _word(value: JSON) -> str:
 class _Choice:
     """One candidate under way."""
 
-    __slots__ = ("calls", "executed", "frame", "index", "legacy", "message", "pieces", "reason", "said", "slot", "speaking")
+    __slots__ = (
+        "calls",
+        "executed",
+        "frame",
+        "index",
+        "legacy",
+        "message",
+        "pieces",
+        "reason",
+        "said",
+        "slot",
+        "speaking",
+        "spoken",
+    )
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -63,6 +83,8 @@ class _Choice:
         self.speaking = ""
         """The field whose text is open."""
         self.slot = -1
+        self.spoken: set[str] = set()
+        """Fields that had a text: a message has one of each, even if calls come in between."""
         self.said = False
         self.reason: str | None = None
         self.frame: Object = {}
@@ -88,13 +110,21 @@ class ChatReader(Reader):
         self.error: JSON = None
         self.left: set[str] = set()
         self.fields = frozenset({*_DELTA, *chat.thoughts})
+        legacy = {"function_call"} if chat.legacy is not None else set()
+        self.apart = frozenset({"tool_calls", *legacy, *({chat.executed.name} if chat.executed is not None else ())})
+        """Fields that are not put together by joining their pieces."""
 
     # --- one chunk ---
 
     def read(self, event: Chunk) -> list[Event]:
         choices = event.get("choices")
         out: list[Event] = []
-        if not self.begun or self.keep or "usage" in event or "error" in event or not choices:
+        plain = self.begun and not self.keep and not event.get("usage") and "error" not in event
+        if plain and isinstance(choices, list) and len(choices) == 1 and not self.waiting:
+            common = self._common(choices[0])
+            if common is not None:
+                return [common]
+        if not self.begun or self.keep or event.get("usage") or "error" in event or not choices:
             out = self._around(event, choices)
             if self.error is not None:
                 return out
@@ -107,6 +137,29 @@ class ChatReader(Reader):
             out += self._announce([one for one in before if one[1].slot < 0])
         return out
 
+    def _common(self, choice: JSON) -> Event | None:
+        """What nearly all chunks are: one piece of the arguments of one open call, or of the text, and nothing else."""
+        if not isinstance(choice, dict) or choice.get("finish_reason") or choice.get("logprobs"):
+            return None
+        delta, index = choice.get("delta"), choice.get("index")
+        one = self.choices.get(index) if isinstance(index, int) else None
+        if one is None or not isinstance(delta, dict) or len(delta) != 1:
+            return None
+        text = delta.get("content")
+        if text.__class__ is str:
+            return Delta(one.slot, text) if text and one.speaking == "content" else None
+        calls = delta.get("tool_calls")
+        entry = calls[0] if isinstance(calls, list) and len(calls) == 1 else None
+        function = entry.get("function") if isinstance(entry, dict) and len(entry) == 2 else None
+        if not isinstance(entry, dict) or not isinstance(function, dict) or len(function) != 1:
+            return None
+        held, text = one.calls.label(entry.get("index")), function.get("arguments")
+        if held is None or held.slot < 0 or text.__class__ is not str or not held.arguments.grow(text):
+            return None
+        held.chunk = self.count
+        one.calls.last = held
+        return Delta(held.slot, text)
+
     def _around(self, event: Chunk, choices: JSON) -> list[Event]:
         """Everything but the choices: the first thing that is said of each counts, the last of usage."""
         out: list[Event] = []
@@ -117,8 +170,10 @@ class ChatReader(Reader):
                 if value:
                     self.top[key] = value
                     out.append(Note(read_fields(self.speech.fields, {"usage": value}, frozenset()).values))
-            elif key not in self.top or (value and not self.top[key]):
-                self.top[key] = value
+            elif key not in self.top or (value and not self.top[key] and not (key == "id" and self.called)):
+                self.top[key] = value  # but an id that comes after calls were given theirs is too late
+            elif isinstance(value, dict) and isinstance(before := self.top[key], dict):
+                self.top[key] = {**value, **before}
         if not self.begun and (choices or self.top.get("id")):
             self.begun = True
             self.seed = str(self.top.get("id") or "")
@@ -203,7 +258,7 @@ class ChatReader(Reader):
                     one.message[key] = one.message.get(key) or value
                 elif key == "content":
                     one.message.setdefault(key, None)
-                elif key not in ("tool_calls", "function_call", "executed_tools"):
+                elif key not in self.apart:
                     one.message[key] = merge(one.message.get(key), value)
         return out
 
@@ -231,14 +286,15 @@ class ChatReader(Reader):
                 continue
             part = read_block(self.wire, self.chat.content, block, (self.count, "choices", place, "delta", "content", i))
             if isinstance(part, Text) and part.seal is None:
-                out += self._speak(one, "refusal" if part.refusal else "content", part.text)
+                out += self._speak(one, "refusal" if part.refusal else "content", part.text, listed=True)
             elif isinstance(part, Reasoning) and part.hidden is None and part.seal is None:
-                out += self._speak(one, "thought", part.text)
+                out += self._speak(one, "thought", part.text, listed=True)
             else:
                 out += [*self._hush(one), Whole(part, one.index)]
         return out
 
-    def _speak(self, one: _Choice, field: str, text: str) -> list[Event]:
+    def _speak(self, one: _Choice, field: str, text: str, *, listed: bool = False) -> list[Event]:
+        """A piece of a text. A message has one text of each kind, even if calls come in between, unless they are listed."""
         if not text:
             return []
         if one.speaking == field:
@@ -246,7 +302,9 @@ class ChatReader(Reader):
         out = self._hush(one)
         one.speaking, one.slot, one.said = field, self.slots, True
         self.slots += 1
-        return [*out, Start(one.slot, _OPENED[field], one.index), Delta(one.slot, text)]
+        more = field in one.spoken and not listed
+        one.spoken.add(field)
+        return [*out, Start(one.slot, _OPENED[field], one.index, more), Delta(one.slot, text)]
 
     def _hush(self, one: _Choice) -> list[Event]:
         """Close the text that is open."""
@@ -269,20 +327,37 @@ class ChatReader(Reader):
         label_of = index if index.__class__ is int else None
         held = one.calls.find(label_of, _word(entry.get("id")), _word(function.get("name")), given, family, self.count)
         text = held.arguments.add(given)
+        beyond = self._unknown(held, entry, function) if len(entry) > 2 or len(function) > 1 else []
         if held.slot >= 0:
             if not text:
-                return []
+                return beyond
             if self.keep:
                 held.texts.append(text)
-            return [Delta(held.slot, text)]
+            return [*beyond, Delta(held.slot, text)]
         if text:
             held.texts.append(text)
-        held.ready = held.ready or given is not None
+        held.ready = held.ready or held.arguments.begun or (given is not None and held.name[-1:] not in _JOINTS)
         if held.name and held.id and held.ready:
-            return self._opened(one, held)
+            out = beyond
+            if self.waiting:  # calls are announced in the order in which they came
+                earlier = one.calls.every[: one.calls.every.index(held)]
+                out = [*beyond, *self._announce([pair for pair in self.waiting if pair[1] in earlier], last=True)]
+            return [*out, *self._opened(one, held)]
         if (one, held) not in self.waiting:
             self.waiting = [*self.waiting, (one, held)]
-        return []
+        return beyond
+
+    def _unknown(self, held: Growing, entry: Object, function: Object) -> list[Event]:
+        """Fields of a call that nobody knows: kept for the body, reported for other wires."""
+        out: list[Event] = []
+        for inside, known, at in ((entry, _ENTRY, ()), (function, _INNER, (held.family,))):
+            for key, value in inside.items():
+                if key not in known and value is not None:
+                    if self.keep:
+                        place: Object = held.more if not at else held.more.setdefault(at[0], {})  # type: ignore[assignment]
+                        place[key] = merge(place.get(key), value)
+                    out += self._note(key, (self.count, "tool_calls", *at, key))
+        return out
 
     def _legacy(self, one: _Choice, entry: Object) -> list[Event]:
         held = one.legacy
@@ -312,8 +387,10 @@ class ChatReader(Reader):
         self.slots += 1
         one.said = True
         self.waiting = [pair for pair in self.waiting if pair[1] is not held]
-        origin = "wire" if held.id else "minted"
-        call = self.identified(Call(held.id, held.name, Json(""), origin, held.family, at=(self.count,)))  # type: ignore[arg-type]
+        held.made = not held.id
+        ordinal = len(one.executed) + (one.calls.every.index(held) if held in one.calls.every else 0) if held.made else 0
+        made = Call(held.id, held.name, Json(""), "minted" if held.made else "wire", held.family, at=(self.count,))
+        call = self.identified(made, ordinal)
         out.append(Start(held.slot, call, one.index))
         text = "".join(held.texts)
         if not self.keep:
@@ -339,6 +416,21 @@ class ChatReader(Reader):
                 out += [*self._hush(one), Whole(self.identified(call), one.index), Whole(self.answered(result), one.index)]
         return out
 
+    def again(self, slot: int) -> Callable[[str], bool] | None:
+        """A text takes anything; a call's arguments, what is nothing but the next piece."""
+        for one in self.choices.values():
+            if one.speaking and one.slot == slot:
+                return bool
+            for held in one.calls.every:
+                if held.slot == slot:
+                    return partial(self._more, one.calls, held)
+        return None
+
+    def _more(self, calls: Calls, held: Growing, text: str) -> bool:
+        held.chunk = self.count
+        calls.last = held
+        return held.arguments.grow(text)
+
     # --- the end ---
 
     def _rest(self, *, cut: bool) -> list[Event]:
@@ -356,7 +448,8 @@ class ChatReader(Reader):
                     held.texts.append(rest)
                 if whole is not None:
                     held.texts = [whole]
-                out.append(End(held.slot, whole, cut=short and not held.arguments.complete))
+                alias = held.id if held.made and held.id else None
+                out.append(End(held.slot, whole, cut=short and not held.arguments.complete, alias=alias))
         return out
 
     def end(self) -> list[Event]:
@@ -378,9 +471,12 @@ class ChatReader(Reader):
         return body if self.error is None else {**body, "error": self.error}
 
     def _whole(self, one: _Choice) -> Object:
+        if one.reason is None and self.error is None:  # the end came and no reason: what was called tells
+            one.reason = "tool_calls" if one.calls.every else "stop"
+            one.frame.pop("finish_reason", None)
         message: Object = {"role": "assistant", **{k: v for k, v in one.message.items() if k != "role" or v}}
         if one.pieces:
-            message["content"] = _content(one.pieces)
+            message["content"] = joined(one.pieces)
         elif message.get("content") is None:
             message["content"] = self.speech.silent if one.calls.every else message.get("content")
         every = one.calls.every
@@ -403,12 +499,13 @@ _OPENED: dict[str, Part] = {
 
 
 def _call(held: Growing, index: int | None) -> Object:
-    inner: Object = {"name": held.name, _TEXTS[held.family]: "".join(held.texts)}
+    more = held.more.get(held.family)
+    inner: Object = {"name": held.name, _TEXTS[held.family]: "".join(held.texts), **(more if isinstance(more, dict) else {})}
     out: Object = {"id": held.id} if held.id else {}
-    return {**out, "type": held.family, held.family: inner, **({} if index is None else {"index": index})}
+    return {**out, "type": held.family, **held.more, held.family: inner, **({} if index is None else {"index": index})}
 
 
-def _content(pieces: list[JSON]) -> JSON:
+def joined(pieces: list[JSON]) -> JSON:
     """Content that came in pieces: a text, or blocks in which neighbours of one kind are joined."""
     if all(isinstance(piece, str) for piece in pieces):
         return "".join(map(str, pieces))
@@ -437,7 +534,7 @@ def _grows(block: Object) -> str:
 
 def _joined(old: JSON, new: JSON) -> JSON:
     if isinstance(old, list) and isinstance(new, list):
-        return _blocks_of(_content([*old, *new]))
+        return _blocks_of(joined([*old, *new]))
     return merge(old, new)
 
 
@@ -466,6 +563,10 @@ class ChatWriter(Writer):
         self.empty: set[int] = set()
         """Calls without any argument text yet."""
         self.counts: dict[int, int] = {}
+        self.waiting: dict[int, Waiting] = {}
+        """Calls that go out whole, in the order in which they began."""
+        self.sent: dict[int, int] = {}
+        self.thought: set[int] = set()
         self.spoke: set[int] = set()
 
     def begin(self, event: Begin) -> list[Chunk]:
@@ -487,6 +588,10 @@ class ChatWriter(Writer):
             if kind == "refusal" and not self.speech.refuses:
                 self.page.lose(part, "a refusal is sent as plain text")
                 kind = "text"
+            if kind == "thought" and not event.more:
+                if choice in self.thought:
+                    self.page.lose(part, ONE_THOUGHT)
+                self.thought.add(choice)
             self.fields[event.slot] = (choice, kind)
             return opened
         self.counts[choice] = index + 1
@@ -497,8 +602,11 @@ class ChatWriter(Writer):
         inner = block[row.name]
         assert isinstance(inner, dict)
         self.places[event.slot] = (choice, index, row.name)
-        self.empty.add(event.slot)
         self.spoke.add(choice)
+        if self.speech.whole:
+            self.waiting.setdefault(choice, Waiting()).start(event)
+            return opened
+        self.empty.add(event.slot)
         entry: Object = {"index": index, **block, row.name: {**inner, _TEXTS[row.name]: ""}}
         return [*opened, self._chunk(choice, {"tool_calls": [entry]})]
 
@@ -506,6 +614,9 @@ class ChatWriter(Writer):
         place = self.places.get(event.slot)
         if place is not None:
             choice, index, family = place
+            if self.speech.whole:
+                self.waiting[choice].delta(event)
+                return []
             self.empty.discard(event.slot)
             return [self._chunk(choice, {"tool_calls": [{"index": index, family: {_TEXTS[family]: event.text}}]})]
         choice, kind = self.fields[event.slot]
@@ -514,11 +625,16 @@ class ChatWriter(Writer):
             return [self._chunk(choice, self.speech.thinks(event.text))]
         return [self._chunk(choice, {"content" if kind == "text" else "refusal": event.text})]
 
+    def again(self, slot: int) -> Callable[[str], object] | None:
+        return None if self.speech.whole and slot in self.places else bool  # nothing is kept of a text
+
     def end(self, event: End) -> list[Chunk]:
         place = self.places.pop(event.slot, None)
         self.fields.pop(event.slot, None)
         if place is None:
             return []
+        if self.speech.whole:
+            return [self._call(place[0], part) for part in self.waiting[place[0]].end(event)]
         if event.whole is not None:
             self.page.lose((), "arguments that were told again otherwise: what was sent first stays")
         choice, index, family = place
@@ -528,8 +644,18 @@ class ChatWriter(Writer):
         nothing: Object = {"index": index, family: {_TEXTS[family]: "{}"}}
         return [] if event.cut or family != "function" else [self._chunk(choice, {"tool_calls": [nothing]})]
 
+    def _call(self, choice: int, part: Part) -> Chunk:
+        """A whole call."""
+        write = self.chat.calls["function"].write
+        assert write is not None
+        block = write(part, self.page)
+        assert isinstance(block, dict)
+        self.sent[choice] = index = self.sent.get(choice, -1) + 1
+        return self._chunk(choice, {"tool_calls": [{**block, "index": index}]})
+
     def whole(self, event: Whole) -> list[Chunk]:
-        self.page.lose(event.part, f"an assistant's message cannot hold this here: {label(event.part)[:80]}")
+        """What comes whole cannot stand in an answer; the writer of bodies says why."""
+        self.chat.write_assistant(Message("assistant", (event.part,)), self.page)
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:

@@ -1,15 +1,17 @@
-"""How models without native tool calling write calls, results and tools into plain text: one row for each dialect.
+"""How models without native tool calling write calls into plain text: one row for each dialect.
 
-A dialect is data over two functions. To add one, write
+A dialect is data over a few functions. To add one, write
 
-- `find`: all blocks of calls in a text, in order. A block is a stretch that is nothing but calls and their tags; in it, each
-  call has a span of its own, the part that is rewritten when the call is edited. What does not parse is no block: it stays
-  text. Never evaluate anything.
+- `opens`: a pattern for the mark with which a block of calls begins, and `nearly` for what could still become that mark.
+- `guard`: whether a text that begins with the mark can still become a block. A stream is held back as long as it can.
+- `parse`: the block that begins here. A block is a stretch that is nothing but calls and their tags; in it, each call has a
+  span of its own, the part that is rewritten when the call is edited. What does not parse is no block: it stays text. Never
+  evaluate anything.
 - `write`: the text of one call's span, given the span it replaces (None for a new call); None if the dialect cannot say it.
 
-and put a `Dialect` with them into `CALLS`, where the order counts: a message is read by the first dialect that finds a block.
-`frame` says what stands before, between and after such spans, so that every dialect can also write whole blocks. The test of
-the wire runs over all rows.
+and put a `Dialect` with them into `CALLS`. A message is read by the dialect whose block comes first, so that a stream can be
+read while it comes. `frame` says what stands before, between and after spans, so that every dialect can also write whole
+blocks. The tests of the wire run over all rows.
 
 Knows no wire and no messages, only text.
 """
@@ -17,16 +19,16 @@ Knows no wire and no messages, only text.
 from __future__ import annotations
 
 import ast
-import json
 import math
 import re
 import warnings
 from collections.abc import Callable, Iterable
-from typing import NoReturn
 
 from msgspec import UNSET, Struct
 
 from toolwire._json import JSON, Json, Object, parse, text_of
+from toolwire.wires._tape import SPACE, Guard, Tape, beginnings, blanks, bracketed, expected, json_value
+from toolwire.wires._text_json import json_text, object_at, skip
 
 
 class Found(Struct, frozen=True):
@@ -51,64 +53,27 @@ class Dialect(Struct, frozen=True, eq=False):
     """One way of writing calls into text."""
 
     name: str
-    find: Callable[[str], list[Block]]
+    opens: str
+    nearly: str
+    guard: Callable[[Tape], Guard]
+    parse: Callable[[str, int], Block | None]
     write: Callable[[str, Object | None, str | None, str | None], str | None]
     """Takes name, arguments (None: those of the span that is replaced stay), id and the span that is replaced."""
     frame: tuple[str, str, str]
     ids: bool = True
     """Whether a call can carry an id."""
+    alone: str = ""
+    """The character with which a message begins that is a block without any mark; such a block fills the whole message."""
+    closes: tuple[Callable[[Tape], Guard], Callable[[str, int], Block | None]] | None = None
+    """What may close a block though it is not needed: its guard, and the empty block that it is."""
 
 
-class Answer(Struct, frozen=True):
-    """A result in a text: the block with its tags, the span inside, and what it says."""
-
-    start: int
-    end: int
-    span: tuple[int, int]
-    output: JSON
-    name: str | None = None
-    id: JSON = None
-    error: bool = False
-
-
-# --- JSON inside text --------------------------------------------------------------------------------------------
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(word)
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
-_SPACE = re.compile(r"\s*")
-
-
-def value_at(text: str, start: int) -> tuple[JSON, int] | None:
-    """The JSON value that begins here and where it ends; None if there is none."""
-    try:
-        _, end = _DECODER.raw_decode(text, start)
-        return parse(text[start:end]), end
-    except (ValueError, RecursionError):
-        return None
-
-
-def json_text(value: JSON) -> str:
-    """JSON in which no closing tag can occur: a slash may be escaped."""
-    return text_of(value).replace("</", "<\\/")
-
-
-def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
-
-
-def _object(text: str, start: int) -> tuple[Object, int] | None:
-    found = value_at(text, start) if text.startswith("{", start) else None
-    return (found[0], found[1]) if found is not None and isinstance(found[0], dict) else None
+# --- calls as JSON objects -----------------------------------------------------------------------------------------
 
 
 def _call(text: str, start: int, field: str) -> Found | None:
     """The call that the object here is: it has a name, and its arguments in a field."""
-    found = _object(text, start)
+    found = object_at(text, start)
     if found is None:
         return None
     value, end = found
@@ -123,7 +88,7 @@ def _writer(field: str) -> Callable[[str, Object | None, str | None, str | None]
     """Writes a call as an object; what else the old one said stays in it."""
 
     def write(name: str, args: Object | None, id: str | None, old: str | None) -> str:
-        found = _object(old, 0) if old is not None else None
+        found = object_at(old, 0) if old is not None else None
         before = found[0] if found is not None else {}
         out: Object = {"id": id} if id is not None and "id" not in before else {}
         out.update({key: value for key, value in before.items() if key != "id" or id is not None})
@@ -140,34 +105,39 @@ def _writer(field: str) -> Callable[[str, Object | None, str | None, str | None]
 # --- tagged JSON -------------------------------------------------------------------------------------------------
 
 
-def _tagged(text: str) -> list[Block]:
+_TAGGED = re.compile("</tool_call>")
+_TAGGING = re.compile(beginnings("</tool_call>"))
+
+
+def _tagged(text: str, opened: int) -> Block | None:
     """`<tool_call>{"name": …, "arguments": {…}}</tool_call>`, each call in its own tag."""
-    out: list[Block] = []
-    at = 0
-    while (opened := text.find("<tool_call>", at)) >= 0:
-        call = _call(text, _skip(text, opened + len("<tool_call>")), "arguments")
-        closed = _skip(text, call.end) if call is not None else 0
-        if call is not None and text.startswith("</tool_call>", closed):
-            at = closed + len("</tool_call>")
-            out.append(Block(opened, at, (call,)))
-        else:
-            at = opened + 1
-    return out
+    call = _call(text, skip(text, opened + len("<tool_call>")), "arguments")
+    closed = _TAGGED.match(text, skip(text, call.end)) if call is not None else None
+    return Block(opened, closed.end(), (call,)) if call is not None and closed is not None else None
+
+
+def _guard_tagged(tape: Tape) -> Guard:
+    tape.at += len("<tool_call>")
+    yield from blanks(tape, SPACE)
+    if not tape.text.startswith("{", tape.at) or not (yield from json_value(tape)):
+        return False
+    yield from blanks(tape, SPACE)
+    return (yield from expected(tape, _TAGGED, _TAGGING))
 
 
 # --- one list after a mark ---------------------------------------------------------------------------------------
 
 
-def _listed(text: str) -> list[Block]:
+def _listed(text: str, opened: int) -> Block | None:
     """`[TOOL_CALLS] [{"name": …, "arguments": {…}}, …]`."""
-    out: list[Block] = []
-    at = 0
-    while (opened := text.find("[TOOL_CALLS]", at)) >= 0:
-        calls, end = _list_of(text, _skip(text, opened + len("[TOOL_CALLS]")))
-        if calls:
-            out.append(Block(opened, end, tuple(calls)))
-        at = end if calls else opened + 1
-    return out
+    calls, end = _list_of(text, skip(text, opened + len("[TOOL_CALLS]")))
+    return Block(opened, end, tuple(calls)) if calls else None
+
+
+def _guard_listed(tape: Tape) -> Guard:
+    tape.at += len("[TOOL_CALLS]")
+    yield from blanks(tape, SPACE)
+    return tape.text.startswith("[", tape.at) and (yield from json_value(tape))
 
 
 def _list_of(text: str, at: int) -> tuple[list[Found], int]:
@@ -175,11 +145,11 @@ def _list_of(text: str, at: int) -> tuple[list[Found], int]:
     calls: list[Found] = []
     mark = "["
     while text.startswith(mark, at):
-        call = _call(text, _skip(text, at + 1), "arguments")
+        call = _call(text, skip(text, at + 1), "arguments")
         if call is None:
             return [], at
         calls.append(call)
-        at = _skip(text, call.end)
+        at = skip(text, call.end)
         mark = ","
     return (calls, at + 1) if calls and text.startswith("]", at) else ([], at)
 
@@ -188,59 +158,97 @@ def _list_of(text: str, at: int) -> tuple[list[Found], int]:
 
 _TAG = "<|python_tag|>"
 _END = re.compile(r"(?:\s|<\|eom_id\|>|<\|eot_id\|>)*")
+_ENDING = re.compile(f"(?:{beginnings('<|eom_id|>', '<|eot_id|>')})?")
 _LLAMA = frozenset({"type", "id", "name", "parameters"})
 
 
-def _begin(text: str) -> tuple[int, int]:
-    """Where a block that fills the rest of the message begins, and where its calls do."""
-    tag = text.find(_TAG)
-    start = tag if tag >= 0 else 0
-    return start, _skip(text, start + len(_TAG) if tag >= 0 else 0)
+def _inside(text: str, start: int) -> int:
+    """Where the calls begin that fill the rest of a message, with or without a mark before them."""
+    return skip(text, start + len(_TAG) if text.startswith(_TAG, start) else start)
 
 
-def _alone(text: str) -> list[Block]:
+def _ends(text: str, at: int) -> bool:
+    found = _END.match(text, at)
+    return found is not None and found.end() == len(text)
+
+
+def _guard_end(tape: Tape) -> Guard:
+    """Nothing may follow; whether nothing does is known when the message is over."""
+    while True:
+        tape.pass_over(_END)
+        if _ENDING.fullmatch(tape.text, tape.at) is None:
+            return False
+        yield
+
+
+def _alone(text: str, start: int) -> Block | None:
     """`{"name": …, "parameters": {…}}` and nothing else, or after a tag; several are set apart by semicolons."""
-    start, at = _begin(text)
+    at = _inside(text, start)
     calls: list[Found] = []
     while True:
         call = _call(text, at, "parameters")
-        found = _object(text, at)
+        found = object_at(text, at)
         if call is None or found is None or not _LLAMA.issuperset(found[0]) or not isinstance(found[0].get("parameters"), dict):
-            return []
+            return None
         calls.append(call)
-        at = _skip(text, call.end)
+        at = skip(text, call.end)
         if not text.startswith(";", at):
             break
-        at = _skip(text, at + 1)
-    end = _END.match(text, at)
-    return [Block(start, len(text), tuple(calls))] if end is not None and end.end() == len(text) else []
+        at = skip(text, at + 1)
+    return Block(start, len(text), tuple(calls)) if _ends(text, at) else None
+
+
+def _guard_alone(tape: Tape) -> Guard:
+    tape.at = _inside(tape.text, tape.at)
+    while True:
+        yield from blanks(tape, SPACE)
+        if not tape.text.startswith("{", tape.at) or not (yield from json_value(tape, _LLAMA)):
+            return False
+        yield from blanks(tape, SPACE)
+        if not tape.text.startswith(";", tape.at):
+            return (yield from _guard_end(tape))
+        tape.at += 1
 
 
 # --- Python calls ------------------------------------------------------------------------------------------------
 
-_LOOKS_PYTHONIC = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(")
+_LOOKS_PYTHONIC = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(\s*(?:\)|\*\*|[^\W\d]\w*\s*=)")
+_NEARLY_PYTHONIC = re.compile(r"(?:\[\s*(?:[A-Za-z_][\w.]*\s*(?:\(\s*(?:\*|[^\W\d]\w*\s*)?)?)?)?")
 _LINE = re.compile(r"\r\n|\r|\n")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _WORDS: dict[str, JSON] = {"true": True, "false": False, "null": None}
 
 
-def _pythonic(text: str) -> list[Block]:
+def _pythonic(text: str, start: int) -> Block | None:
     """`[f(a=1), g(b="x")]` and nothing else, or after a tag: parsed, never evaluated."""
-    start, at = _begin(text)
-    source = text[at:].rstrip()
-    if not _LOOKS_PYTHONIC.match(source):
-        return []
+    at = _inside(text, start)
+    if not _LOOKS_PYTHONIC.match(text, at):
+        return None
+    tape = Tape(text, at)
+    if next(bracketed(tape), True) is None or not _ends(text, tape.at):  # one that yields wants more than there is
+        return None
+    source = text[at : tape.at]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a model's odd escapes are not the caller's concern
             tree = ast.parse(source, mode="eval").body
         if not isinstance(tree, ast.List):
-            return []
+            return None
         lines = [0, *(found.end() for found in _LINE.finditer(source))]
         calls = tuple(_python_call(node, source, lines, at) for node in tree.elts)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return []
-    return [Block(start, len(text), calls)]
+        return None
+    return Block(start, len(text), calls)
+
+
+def _guard_pythonic(tape: Tape) -> Guard:
+    tape.at = _inside(tape.text, tape.at)
+    yield from blanks(tape, SPACE)
+    while not _LOOKS_PYTHONIC.match(tape.text, tape.at):
+        if _NEARLY_PYTHONIC.fullmatch(tape.text, tape.at) is None:
+            return False
+        yield
+    return (yield from bracketed(tape)) and (yield from _guard_end(tape))
 
 
 def _python_call(node: ast.expr, source: str, lines: list[int], shift: int) -> Found:
@@ -304,32 +312,76 @@ def _write_pythonic(name: str, args: Object | None, id: str | None, old: str | N
     plain = all(key.isidentifier() and key.isascii() for key in args)
     given = ", ".join(f"{key}={value!r}" for key, value in args.items()) if plain else f"**{args!r}"
     text = f"{name}({given})"
-    return text if _pythonic(f"[{text}]") else None
+    return text if _pythonic(f"[{text}]", 0) else None
 
 
 # --- XML ---------------------------------------------------------------------------------------------------------
 
-_INVOKE = re.compile(r"<(?:\w+:)?invoke\s+([^<>]*)>(.*?)</(?:\w+:)?invoke>", re.DOTALL)
-_PARAMETER = re.compile(r"\s*<(?:\w+:)?parameter\s+([^<>]*)>(.*?)</(?:\w+:)?parameter>\s*", re.DOTALL)
+_NS = r"(?:\w{1,32}:)?"
+"""A prefix that some models put before the names of their tags."""
+_INVOKE = re.compile(rf"<{_NS}invoke\s+([^<>]*)>(.*?)</{_NS}invoke>", re.DOTALL)
+_PARAMETER = re.compile(rf"\s*<{_NS}parameter\s+([^<>]*)>(.*?)</{_NS}parameter>\s*", re.DOTALL)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-_BEFORE = re.compile(r"<(?:\w+:)?function_calls>\s*\Z")
-_AFTER = re.compile(r"\s*</(?:\w+:)?function_calls>")
+_WRAPPED = re.compile(rf"(?:<{_NS}function_calls>\s*)?")
+_AFTER = re.compile(rf"\s*</{_NS}function_calls>")
+_BLANK = re.compile(r"\s*")
 
 
-def _invoked(text: str) -> list[Block]:
+def _tag(name: str, slash: str, rest: str = "") -> re.Pattern[str]:
+    """The beginning of a tag that may have a prefix: any word may still become one. `rest` is what may follow the name."""
+    return re.compile(rf"<(?:{slash}(?:\w{{0,32}}|\w{{1,32}}:(?:{beginnings(name + '>')})?|{_NS}{name}{rest}))?")
+
+
+_INVOKING = re.compile(rf"<{_NS}invoke\s+[^<>]*>")
+_GIVING = re.compile(rf"<{_NS}parameter\s+[^<>]*>")
+_INVOKED = re.compile(rf"</{_NS}invoke>")
+_GIVEN = re.compile(rf"</{_NS}(parameter|invoke)>")
+_NEARLY_INVOKING = _tag("invoke", "", r"\s[^<>]*")
+_NEARLY_GIVING = _tag("parameter", "", r"\s[^<>]*")
+_NEARLY_INVOKED = _tag("invoke", "/")
+_NEARLY_CLOSED = re.compile(rf"\s*(?:{_tag('function_calls', '/').pattern})?")
+_NEARLY_GIVEN = re.compile(rf"{_tag('parameter', '/').pattern}|{_tag('invoke', '/').pattern}")
+
+
+def _invoked(text: str, start: int) -> Block | None:
     """`<invoke name="f"><parameter name="a">1</parameter></invoke>`, with or without `<function_calls>` around."""
-    out: list[Block] = []
-    at = 0
-    while (found := _INVOKE.search(text, at)) is not None:
-        call = _invoke(found)
-        if call is None:
-            at = found.start() + 1
-            continue
-        before = _BEFORE.search(text, at, found.start())
-        after = _AFTER.match(text, found.end())
-        at = after.end() if after else found.end()
-        out.append(Block(before.start() if before else found.start(), at, (call,)))
-    return out
+    before = _WRAPPED.match(text, start)
+    found = _INVOKE.match(text, before.end() if before is not None else start)
+    call = _invoke(found) if found is not None else None
+    return Block(start, found.end(), (call,)) if found is not None and call is not None else None
+
+
+def _guard_invoked(tape: Tape) -> Guard:
+    tape.pass_over(_WRAPPED)
+    yield from blanks(tape, _BLANK)
+    if not (yield from expected(tape, _INVOKING, _NEARLY_INVOKING)):
+        return False
+    while True:
+        yield from blanks(tape, _BLANK)
+        while not (_GIVING.match(tape.text, tape.at) or _INVOKED.match(tape.text, tape.at)):
+            if not (_NEARLY_GIVING.fullmatch(tape.text, tape.at) or _NEARLY_INVOKED.fullmatch(tape.text, tape.at)):
+                return False
+            yield
+        if _INVOKED.match(tape.text, tape.at):
+            return True
+        tape.pass_over(_GIVING)
+        while (given := _GIVEN.search(tape.text, tape.at)) is None:
+            last = tape.text.rfind("<", tape.at)
+            held = last >= 0 and _NEARLY_GIVEN.fullmatch(tape.text, last) is not None
+            tape.at = last if held else len(tape.text)
+            yield
+        if given[1] == "invoke":
+            return False
+        tape.at = given.end()
+
+
+def _closed(text: str, start: int) -> Block | None:
+    found = _AFTER.match(text, start)
+    return Block(start, found.end(), ()) if found is not None else None
+
+
+def _guard_closed(tape: Tape) -> Guard:
+    return (yield from expected(tape, _AFTER, _NEARLY_CLOSED))
 
 
 def _invoke(found: re.Match[str]) -> Found | None:
@@ -368,133 +420,35 @@ def _write_invoke(name: str, args: Object | None, id: str | None, old: str | Non
 
 # --- the rows ----------------------------------------------------------------------------------------------------
 
+
+def _literal_mark(mark: str) -> tuple[str, str]:
+    return re.escape(mark), beginnings(mark)
+
+
+_INVOKES = (
+    rf"<{_NS}(?:invoke\s|function_calls>)",
+    rf"<(?:\w{{1,32}}:(?:{beginnings('invoke ', 'function_calls>')})?|\w{{0,32}})",
+)
 CALLS: dict[str, Dialect] = {
     row.name: row
     for row in (
         # Hermes, Qwen and most models that were trained for it.
-        Dialect("tool_call", _tagged, _writer("arguments"), ("<tool_call>", "</tool_call>\n<tool_call>", "</tool_call>")),
-        Dialect("invoke", _invoked, _write_invoke, ("<function_calls>\n", "\n", "\n</function_calls>")),
-        Dialect("TOOL_CALLS", _listed, _writer("arguments"), ("[TOOL_CALLS] [", ", ", "]")),
-        Dialect("json", _alone, _writer("parameters"), (_TAG, "; ", "")),  # Llama 3
-        Dialect("pythonic", _pythonic, _write_pythonic, ("[", ", ", "]"), ids=False),  # Llama 4
+        Dialect("tool_call", *_literal_mark("<tool_call>"), _guard_tagged, _tagged, _writer("arguments"),
+                ("<tool_call>", "</tool_call>\n<tool_call>", "</tool_call>")),
+        Dialect("invoke", *_INVOKES, _guard_invoked, _invoked, _write_invoke,
+                ("<function_calls>\n", "\n", "\n</function_calls>"), closes=(_guard_closed, _closed)),
+        Dialect("TOOL_CALLS", *_literal_mark("[TOOL_CALLS]"), _guard_listed, _listed, _writer("arguments"),
+                ("[TOOL_CALLS] [", ", ", "]")),
+        Dialect("json", *_literal_mark(_TAG), _guard_alone, _alone, _writer("parameters"), (_TAG, "; ", ""),
+                alone="{"),  # Llama 3
+        Dialect("pythonic", *_literal_mark(_TAG), _guard_pythonic, _pythonic, _write_pythonic, ("[", ", ", "]"), ids=False,
+                alone="["),  # Llama 4
     )
-}
+}  # fmt: skip
 DEFAULT = CALLS["tool_call"]
-
-
-def find_calls(text: str) -> tuple[Dialect, list[Block]]:
-    """The blocks of the first dialect that has any in this text."""
-    for dialect in CALLS.values():
-        if blocks := dialect.find(text):
-            return dialect, blocks
-    return DEFAULT, []
 
 
 def write_block(dialect: Dialect, spans: Iterable[str]) -> str:
     """Calls, each already written, as a block."""
     before, between, after = dialect.frame
     return f"{before}{between.join(spans)}{after}"
-
-
-# --- results -----------------------------------------------------------------------------------------------------
-
-RESULTS: tuple[tuple[str, str], ...] = (("<tool_response>", "</tool_response>"), ("[TOOL_RESULTS]", "[/TOOL_RESULTS]"))
-"""The tags around a result; the first is the one to write."""
-_IDS = ("id", "tool_call_id", "call_id")
-
-
-def find_results(text: str) -> list[Answer]:
-    """All results in a text, in order."""
-    for opening, closing in RESULTS:
-        out: list[Answer] = []
-        at = 0
-        while (opened := text.find(opening, at)) >= 0:
-            found = _answer(text, opened, opening, closing)
-            if found is not None:
-                out.append(found)
-            at = found.end if found is not None else opened + 1
-        if out:
-            return out
-    return []
-
-
-def _answer(text: str, opened: int, opening: str, closing: str) -> Answer | None:
-    """A result: an object with `content`, or else just its text."""
-    begin = opened + len(opening)
-    start = _skip(text, begin)
-    found = _object(text, start)
-    if found is not None and "content" in found[0] and text.startswith(closing, _skip(text, found[1])):
-        value, end = found
-        name = value.get("name")
-        one = next((value[key] for key in _IDS if value.get(key) is not None), None)
-        known = name if isinstance(name, str) else None
-        closed = _skip(text, end) + len(closing)
-        return Answer(opened, closed, (start, end), value["content"], known, one, value.get("error") is True)
-    end = text.find(closing, begin)
-    if end < 0 or text.find(opening, begin, end) >= 0:
-        return None
-    span = (begin + text.startswith("\n", begin), end - (text.endswith("\n", begin + 1, end) and end > begin + 1))
-    return Answer(opened, end + len(closing), span, text[span[0] : span[1]])
-
-
-def write_result(output: JSON, name: str | None, id: str | None, error: bool, old: str | None) -> str:
-    """A result's span: an object, unless it replaces plain text and is plain text itself."""
-    found = _object(old, 0) if old is not None else None
-    if old is not None and (found is None or "content" not in found[0]) and isinstance(output, str) and not error:
-        return output
-    before = found[0] if found is not None and "content" in found[0] else {}
-    key = next((key for key in _IDS if key in before), "id")
-    out: Object = {**({key: id} if id is not None else {}), **({"name": name} if name else {})}
-    out = {**out, **before, **out, "content": output}
-    out.pop("error", None)
-    return json_text({**out, "error": True} if error else out)
-
-
-# --- tools -------------------------------------------------------------------------------------------------------
-
-_HEAD = "# Tools\n\nYou can call these tools:\n<tools>\n"
-_TAIL = (
-    "\n</tools>\nTo call one, write this, with an id of your own for each call; you may write several:\n"
-    '<tool_call>{"id": "call_1", "name": "the name", "arguments": {}}</tool_call>\n'
-    "The results come back under the same ids, in <tool_response> tags."
-)
-
-
-class Section(Struct, frozen=True):
-    """Where the tools stand in a system prompt, and what is said of each."""
-
-    start: int
-    end: int
-    tools: tuple[Object, ...]
-
-
-def find_tools(text: str) -> Section | None:
-    """The section with the tools: JSON objects, one after the other or in a list, inside `<tools>`."""
-    at = 0
-    while (opened := text.find("<tools>", at)) >= 0:
-        tools, end = _offers(text, _skip(text, opened + len("<tools>")))
-        if tools and text.startswith("</tools>", end):
-            start = opened + len("<tools>\n") - len(_HEAD)
-            ours = start >= 0 and text.startswith(_HEAD, start) and text.startswith(_TAIL, end - 1)
-            return Section(start, end - 1 + len(_TAIL), tools) if ours else Section(opened, end + len("</tools>"), tools)
-        at = opened + 1
-    return None
-
-
-def _offers(text: str, at: int) -> tuple[tuple[Object, ...], int]:
-    out: list[JSON] = []
-    while (found := value_at(text, at)) is not None:
-        out += found[0] if isinstance(found[0], list) else [found[0]]
-        at = _skip(text, found[1])
-    tools = [tool for tool in out if isinstance(tool, dict) and isinstance(_inner(tool).get("name"), str)]
-    return (tuple(tools) if len(tools) == len(out) else (), at)
-
-
-def _inner(tool: Object) -> Object:
-    function = tool.get("function")
-    return function if isinstance(function, dict) else tool
-
-
-def write_tools(tools: Iterable[Object]) -> str:
-    """The section that offers these tools."""
-    return f"{_HEAD}{chr(10).join(json_text(tool) for tool in tools)}{_TAIL}"

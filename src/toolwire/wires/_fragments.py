@@ -18,6 +18,10 @@ from toolwire._json import JSON, Json, Object, text_of
 
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TAIL = re.compile(r"\\*$")
+_ENDS = "}] \n\r\t"
+"""A piece that ends so may have completed the object."""
+_BEFORE = ":[,"
+"""What an object inside another one follows."""
 _AT_ONCE = 64
 """So many pieces are looked at in one go."""
 
@@ -30,7 +34,8 @@ class Arguments:
     """The argument text of one call. The texts that `add` and `close` give, joined, are the arguments."""
 
     __slots__ = (
-        "_again", "_depth", "_doubt", "_escaped", "_last", "_length", "_object", "_pending", "_quoted", "_sum", "begun", "plain",
+        "_again", "_depth", "_doubts", "_escaped", "_held", "_last", "_length", "_object", "_open", "_pending", "_quoted", "_sum",
+        "begun", "plain",
     )  # fmt: skip
 
     def __init__(self, *, plain: bool = False) -> None:
@@ -38,6 +43,10 @@ class Arguments:
         """Whether it is free text, in which nothing has a meaning."""
         self.begun = False
         """Whether any text has come."""
+        self._open = plain
+        """Whether the next piece is nothing but that, unless it begins with a brace."""
+        self._held = False
+        """Whether `{}` was all so far, and is held back."""
         self._pending: list[str] = []
         self._length = 0
         self._sum = 0
@@ -45,8 +54,8 @@ class Arguments:
         self._quoted = False
         self._escaped = False
         self._last = ""
-        self._doubt = ""
-        """A piece that could be the next one or all so far."""
+        self._doubts: list[str] = []
+        """Pieces each of which could be the next one, or all so far."""
         self._again = ""
         """What is said once more after the object was complete."""
         self._object: Object | None = None
@@ -57,57 +66,74 @@ class Arguments:
             return ""
         if not isinstance(piece, str):
             return self._value(piece)
-        if self.plain or (self.begun and piece[0] != "{" and not self._doubt and not self._again and self._length != -1):
-            self.begun = True
-            return self._passed(piece)
-        return self._careful(piece)
+        return piece if self.grow(piece) else self._careful(piece)
+
+    def grow(self, piece: str) -> bool:
+        """Take in a piece that is nothing but the next one; False, and nothing is done, if it could be more than that."""
+        if not piece or not self._open or (piece[0] == "{" and not self.plain):
+            return False
+        self.begun = True
+        pending = self._pending
+        pending.append(piece)
+        if len(pending) >= _AT_ONCE:
+            self._scan()
+        if piece[-1] in _ENDS and not self.plain:
+            self._open = False
+        return True
 
     def _careful(self, piece: str) -> str:
         self.begun = True
         opens = piece.lstrip()[:1] == "{"
-        if self._doubt:
-            doubt, self._doubt = self._doubt, ""
-            if piece.startswith(doubt):
-                return self._snapshot(doubt) + self._careful(piece)
-            return self._passed(doubt) + self._careful(piece)
-        if self._again:
+        if self._doubts:
+            return self._doubted(piece)
+        if self._again or (self._object and piece.strip()):
             self._again += piece
             return ""
-        if self._length == -1:  # `{}` was all so far
-            if not opens:
-                self._length = 0
-                return self._passed("{}" + piece)
-            self._length = 0
+        if self._held:
+            if not piece.strip():
+                return ""
+            self._held = False
+            return self._careful(piece) if opens else self._passed("{}") + self._careful(piece)
+        self._object = None
         if not self._length and not self._pending:
             if piece.strip() == "{}":
-                self._length = -1
+                self._held = True
                 return ""
             return self._passed(piece)
-        if not opens:
-            return self._passed(piece)
         if self.complete:
-            self._again = piece
-            return ""
-        if self._repeats(piece):
-            if self._last in ":[,":
-                self._doubt = piece
+            self._again = piece if opens else ""
+            return "" if piece.strip() else self._passed(piece)
+        if opens and self._repeats(piece):
+            if self._last in _BEFORE and self._last:
+                self._doubts, self._open = [piece], False
                 return ""
             return self._snapshot(piece)
         return self._passed(piece)
 
+    def _doubted(self, piece: str) -> str:
+        """One piece more after one that could be read in two ways."""
+        doubts = self._doubts
+        if not piece.startswith(doubts[-1]):  # so they were pieces
+            self._doubts = []
+            return self._passed("".join(doubts)) + self._careful(piece)
+        if "".join(doubts).rstrip()[-1:] not in _BEFORE:  # no object can stand there: so it is all so far, each time
+            self._doubts = []
+            return self._snapshot(piece)
+        doubts.append(piece)
+        return ""
+
     def _value(self, piece: JSON) -> str:
         """Arguments that are no text: objects are merged and told at the end."""
-        if isinstance(piece, dict) and not self._length and not self._pending:
+        if isinstance(piece, dict) and not self._length and not self._pending and not self._held:
             self.begun = True
             self._object = _merged(self._object or {}, piece)
             return ""
         return self.add(text_of(piece))
 
     def _passed(self, text: str) -> str:
-        pending = self._pending
-        pending.append(text)
-        if len(pending) >= _AT_ONCE:
-            self._scan()
+        if text:
+            self._pending.append(text)
+            self._open = text[-1] not in _ENDS or self.plain
         return text
 
     def _snapshot(self, piece: str) -> str:
@@ -145,10 +171,10 @@ class Arguments:
     @property
     def complete(self) -> bool:
         """Whether what came is a whole object: nothing can follow it."""
-        if self._object is not None or self._length == -1:
+        if self._object is not None or self._held:
             return True
         self._scan()
-        return self._length > 0 and not self._quoted and self._depth <= 0 and self._last in "}]"
+        return not self._quoted and self._depth <= 0 and self._last in ("}", "]")
 
     def same(self, piece: JSON) -> bool:
         """Whether a piece says once more what is complete already."""
@@ -160,22 +186,21 @@ class Arguments:
 
     def close(self) -> tuple[str, str | None]:
         """What is left to add; and the whole text, if it is not what was added."""
+        again = self._again if isinstance(Json(self._again or "0").value, dict) else ""
         if self._object is not None:
-            return text_of(self._object), None
-        if self._length == -1:
+            return again or text_of(self._object), None
+        if self._held:
             return "{}", None
-        if self._doubt:
-            doubt, self._doubt = self._doubt, ""
-            depth, quoted, last = self._depth, self._quoted, self._last
-            added = self._passed(doubt)
+        if self._doubts:
+            pieces, last = "".join(self._doubts), self._doubts[-1]
+            self._scan()
+            length, state = self._length, (self._depth, self._quoted, self._last)
+            self._pending.append(pieces)
             if self.complete:
-                return added, None
-            self._depth, self._quoted, self._last = depth, quoted, last
-            self._length -= len(doubt)
-            return doubt[self._length :], None
-        if self._again and not self.same(self._again) and isinstance(Json(self._again).value, dict):
-            return "", self._again
-        return "", None
+                return pieces, None
+            self._depth, self._quoted, self._last = state
+            return last[length:], None
+        return "", again if again and not self.same(again) else None
 
 
 def _merged(old: Object, new: Object) -> Object:
@@ -189,7 +214,10 @@ def _merged(old: Object, new: Object) -> Object:
 class Growing:
     """A call that is being put together."""
 
-    __slots__ = ("aliases", "arguments", "chunk", "family", "id", "index", "name", "named", "ready", "slot", "texts")
+    __slots__ = (
+        "aliases", "arguments", "chunk", "family", "fresh", "id", "index", "made", "more", "name", "named", "ready", "slot",
+        "texts",
+    )  # fmt: skip
 
     def __init__(self, index: int | None, family: str) -> None:
         self.index = index
@@ -206,6 +234,12 @@ class Growing:
         """The number of the event that last touched it."""
         self.ready = False
         """Whether its name cannot grow any more."""
+        self.fresh: tuple[str, str] | None = None
+        """The id and name of a piece that may have been the beginning of another call: the next text will tell."""
+        self.made = False
+        """Whether it was announced under an id that was made for it."""
+        self.more: Object = {}
+        """Fields that nobody knows."""
         self.texts: list[str] = []
         """Text that came before the announcement, or all of it when the whole body is wanted."""
 
@@ -222,9 +256,18 @@ class Calls:
         self._by_id: dict[str, Growing] = {}
         self._used: set[str] = set()
 
+    def label(self, index: JSON) -> Growing | None:
+        """The call with that index, if nothing is open about it."""
+        held = self._by_index.get(index) if isinstance(index, int) else None
+        return held if held is None or held.fresh is None else None
+
     def find(self, index: int | None, one: str, name: str, given: JSON, family: str, chunk: int) -> Growing:
         """The call that a piece belongs to, a new one if it opens one. Its id and name are taken in."""
         held = self._by_index.get(index) if index is not None else self._unlabelled(one, name, given, chunk)
+        if held is not None and held.fresh is not None and not name:
+            (again, called), held.fresh = held.fresh, None
+            if _opening(given) and not (again and again == held.id and held.arguments.same(given)):
+                one, name, held = one or again, called, None
         if held is None or (held.family != family and name) or self._opens(held, one, name, given):
             held = self._new(index, family)
         if one and one != held.id:
@@ -254,11 +297,14 @@ class Calls:
             return last
         if name != last.name or last.chunk == chunk:
             return None
-        return None if last.arguments.complete and given not in (None, "") else last
+        return None if last.arguments.complete and _opening(given) else last
 
     def _opens(self, held: Growing, one: str, name: str, given: JSON) -> bool:
         """Whether a piece that leads to a call is the beginning of another one."""
         whole = held.arguments.complete if name else False
+        if whole and given in (None, "") and name == held.name and held.named == 1 and one in ("", held.id):
+            held.fresh = (one, name)
+            return False
         if one and held.id and one != held.id and one not in held.aliases:
             return bool(name)
         if not name or not held.name or not whole or not _opening(given):

@@ -17,7 +17,7 @@ class Page:
     """One encoding under way."""
 
     __slots__ = (
-        "_again", "called", "forms", "home", "ids", "kind", "losses", "names",
+        "_came", "_went", "called", "forms", "home", "ids", "kind", "losses", "names",
         "needed", "ordinal", "place", "plain", "results", "reveal", "seed", "sent", "wire",
     )  # fmt: skip
 
@@ -35,7 +35,8 @@ class Page:
         """Says whether a reader who sees no minted ids would pair otherwise."""
         self.results: Sequence[Result] = ()
         """Every result that is being written, in order: a call may have several."""
-        self._again: dict[int, int] | None = None
+        self._came: dict[int, int] | None = None
+        self._went: dict[int, int] | None = None
         self.losses: list[Loss] = []
         self.sent: dict[str, str] = {}
         self.forms: dict[str, str] = {}
@@ -97,7 +98,7 @@ class Page:
         """The arguments as the object a wire wants; what is not one goes under `_raw`, reported."""
         if call.family == "custom":
             self.lose(call, "a custom call is sent as a function call with one field, `input`")
-            self.forms[self.call_id(call)] = "custom"
+            self.note(call, "custom")
             return {"input": call.args.text}
         value = call.args.value
         if isinstance(value, dict):
@@ -105,18 +106,18 @@ class Page:
         if value is None and not call.args.broken:
             return {}
         self.lose(call, "the arguments are not a JSON object; they are sent under `_raw`")
-        self.forms[self.call_id(call)] = "raw"
+        self.note(call, "raw")
         return {"_raw": call.args.text}
 
     def _restored(self, call: Call, value: Object) -> JSON:
         """What an earlier encoding put under `_raw`, if it is an object after all."""
-        raw = value.get("_raw") if self.home.forms.get(call.id) == "raw" else None
+        raw = value.get("_raw") if "raw" in self.words(call) else None
         inside = Json(raw).value if isinstance(raw, str) else None
         return inside if isinstance(inside, dict) else value
 
     def text_of(self, call: Call) -> str:
         """The arguments as JSON text, as they were before an earlier encoding put them under `_raw`."""
-        if self.home.forms and self.home.forms.get(call.id) == "raw":
+        if self.home.forms and "raw" in self.words(call):
             value = call.args.value
             if isinstance(value, dict) and isinstance(value.get("_raw"), str):
                 return str(value["_raw"])
@@ -133,42 +134,62 @@ class Page:
 
     def failed(self, result: Result) -> bool:
         """Whether the result is an error, also when an earlier wire had no flag for it."""
-        return result.error or (bool(self.home.forms) and "error" in self._form(result))
+        return result.error or (bool(self.home.forms) and "error" in self.words(result))
 
     def output(self, result: Result) -> Output:
         """The output, parsed again if an earlier wire had to send JSON as text."""
-        if self.home.forms and isinstance(result.output, str) and "json" in self._form(result):
+        if self.home.forms and isinstance(result.output, str) and "json" in self.words(result):
             try:
                 return parse(result.output)
             except ValueError:
                 return result.output
         return result.output
 
-    def _form(self, result: Result) -> str:
-        return self.home.forms.get(self._key(result.call_id, result), "")
-
-    def _key(self, call_id: str, result: Result) -> str:
-        """Under which a form is kept: the call's id, and which of its results this is if there was one before."""
-        if self._again is None:
-            seen: dict[str, int] = {}
-            self._again = {}
-            for one in self.results:
-                nth = seen.get(one.call_id, 0)
-                seen[one.call_id] = nth + 1
-                if nth:
-                    self._again[id(one)] = nth
-        nth = self._again.get(id(result), 0)
-        return f"={call_id}#{nth}" if nth else f"={call_id}"
-
     def remember(self, result: Result, *, flag: bool, structure: bool) -> None:
         """Keep for the way home what this wire cannot say of a result: that it is an error, or JSON and not text."""
         if isinstance(result.output, str) and (flag or not result.error):
             return
-        words = ["error"] if result.error and not flag else []
+        if result.error and not flag:
+            self.note(result, "error")
         if not structure and not isinstance(result.output, str | tuple):
-            words.append("json")
-        if words:
-            self.forms[self._key(self.result_id(result), result)] = " ".join(words)
+            self.note(result, "json")
+
+    # --- what is kept for the way home ---
+
+    def note(self, part: Call | Result, word: str) -> None:
+        """Keep a word about a call or a result that this wire cannot say."""
+        key = self.call_id(part) if isinstance(part, Call) else f"={self.result_id(part)}{self._nth(part, sent=True)}"
+        kept = self.forms.get(key, "").split()
+        if word not in kept:
+            self.forms[key] = " ".join((*kept, word))
+
+    def words(self, part: Call | Result) -> list[str]:
+        """What an earlier encoding kept about a call or a result."""
+        if not self.home.forms:
+            return []
+        one, form = (part.id, "{}") if isinstance(part, Call) else (part.call_id, f"={{}}{self._nth(part, sent=False)}")
+        found = self.home.forms.get(form.format(one))
+        if found is None and is_minted(one):  # it was not sent, and made anew by whoever read the body
+            found = self.home.forms.get(form.format(self.home.ids.get(one, one)))
+        return found.split() if found else []
+
+    def _nth(self, result: Result, *, sent: bool) -> str:
+        """Which of the results of its call this is, if there was one before: counted by the ids that are sent, or that came."""
+        known = self._went if sent else self._came
+        if known is None:
+            known = {}
+            seen: dict[str, int] = {}
+            for one in self.results:
+                key = self.ids.get(id(one), one.call_id) if sent and self.ids is not None else one.call_id
+                seen[key] = seen.get(key, -1) + 1
+                if seen[key]:
+                    known[id(one)] = seen[key]
+            if sent:
+                self._went = known
+            else:
+                self._came = known
+        nth = known.get(id(result), 0)
+        return f"#{nth}" if nth else ""
 
     # --- what is left ---
 
@@ -181,6 +202,8 @@ class Page:
             return
         if not row.keys.issuperset(raw):
             self._extra(read.at, raw, row.keys)
+            if isinstance(read, Call | Result) and "type" in raw and "type" not in row.keys and read.family != "function":
+                self.note(read, read.family)  # here it is a call like any other; its own wire gets its kind back
         for name, known in row.inner:
             inside = raw.get(name)
             if isinstance(inside, dict) and not known.issuperset(inside):

@@ -33,7 +33,7 @@ from toolwire.wires._responses_settings import (
 from toolwire.wires._responses_writer import Writer
 from toolwire.wires._wire import BROKEN, UNKNOWN, Row, answers, blame, keys, list_at, unknown
 
-_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 MESSAGE = Row("message", Message, keys=keys("type", "role", "content", "status", "id"))
 EMPTY = Row(
     "message", Text, write=lambda part, page: {"content": [{"type": "output_text", "text": part.text}] if part.text else []}
@@ -41,7 +41,7 @@ EMPTY = Row(
 """A message item without content: its place is kept by an empty text."""
 
 
-class _Seen:
+class Seen:
     """The calls so far, by id and by item: what a result without either leans on."""
 
     __slots__ = ("by_id", "by_item", "extra", "open")
@@ -82,7 +82,7 @@ class Items(Struct, frozen=True, eq=False):
 
     # --- items, read ---
 
-    def read_items(self, items: list[JSON], key: str, seen: _Seen) -> Iterator[tuple[Role | None, tuple[Part, ...], Object]]:
+    def read_items(self, items: list[JSON], key: str, seen: Seen) -> Iterator[tuple[Role | None, tuple[Part, ...], Object]]:
         """Who speaks in each item, and its parts; nobody, if the item is not known."""
         for i, item in enumerate(items):
             at: At = (key, i)
@@ -105,7 +105,7 @@ class Items(Struct, frozen=True, eq=False):
         said, content = item.get("role"), item.get("content")
         if said == "tool" and TOLD.read is not None and isinstance(content, str | list | None):
             return "tool", (TOLD.read(item, at, TOLD),)
-        role = _ROLES.get(said) if isinstance(said, str) else None
+        role = ROLES.get(said) if isinstance(said, str) else None
         if role is not None and isinstance(content, str):
             return role, (Text(content, raw=content, at=(*at, "content"), row=inside(PLAIN, item)),)
         if role is None or not isinstance(content, list):
@@ -115,7 +115,7 @@ class Items(Struct, frozen=True, eq=False):
         parts = read_content(content, (*at, "content"))
         return role, tuple([replace(part, row=inside(part.row or UNKNOWN, item)) for part in parts])  # type: ignore[arg-type]
 
-    def _read_item(self, item: Object, at: At, seen: _Seen) -> tuple[Part, ...]:
+    def _read_item(self, item: Object, at: At, seen: Seen) -> tuple[Part, ...]:
         kind = item.get("type")
         row = self.rows.get(kind) if isinstance(kind, str) else None
         if row is None or row.read is None:
@@ -138,7 +138,7 @@ class Items(Struct, frozen=True, eq=False):
                     return part, replace(result, name=part.name)
         return (part,)
 
-    def read_turns(self, items: list[JSON], key: str, seen: _Seen) -> list[Message]:
+    def read_turns(self, items: list[JSON], key: str, seen: Seen) -> list[Message]:
         """The items as messages: consecutive ones of the model, and of the client's tools, belong together."""
         messages: list[Message] = []
         parts: list[Part] = []
@@ -173,7 +173,7 @@ class Items(Struct, frozen=True, eq=False):
         return self._read_response(body) if kind == "response" else self._read_request(body)
 
     def _read_request(self, body: Object) -> Conversation:
-        seen = _Seen()
+        seen = Seen()
         messages: list[Message] = []
         known = ["input", "tools"]
         prompt, given = body.get("instructions"), body.get("input")
@@ -199,7 +199,7 @@ class Items(Struct, frozen=True, eq=False):
         return Message(role, (Text(text, raw=text, at=(key,), row=PLAIN),), None, self.name, raw=text, at=(key,))
 
     def _read_response(self, body: Object) -> Conversation:
-        seen = _Seen()
+        seen = Seen()
         found = self.read_items(list_at(self.name, body, ("output",)), "output", seen)
         parts = tuple([part for _, some, _ in found for part in some])
         called = any(isinstance(part, Call) and part.executor == "client" for part in parts)

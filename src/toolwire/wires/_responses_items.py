@@ -114,10 +114,11 @@ def _said(call: Call, field: str, fields: tuple[str, ...], text: bool, page: Pag
     """The arguments in the fields of an item; None if they do not fit."""
     if text:
         return {field: page.text_of(call)}
-    value = call.input
+    held = Json(page.text_of(call)) if page.home.forms else call.args
+    value = held.value
     if fields:
         return dict(value) if isinstance(value, dict) and value.keys() <= set(fields) else None
-    return None if call.args.broken else {field: value}
+    return None if held.broken else {field: value}
 
 
 def _write_custom(call: Call, page: Page) -> JSON:
@@ -164,11 +165,19 @@ def reply(kind: str, family: str, by: Runs = "client", *, field: str = "output",
                       at=at, row=row)  # fmt: skip
 
     def write(result: Result, page: Page) -> JSON:
-        came = writes(result, page) if writes is not None else _gone(result, field, fields)
+        came = writes(result, page) if writes is not None else _gone(page.output(result), field, fields)
         if came is None:
             return {"type": "function_call_output", "call_id": page.result_id(result), "output": blocks(result.output, page)}
-        name: Object = {"id" if ids is BORROWED else key: page.result_id(result)}
-        return {"type": kind, **name, **came}
+        ours = isinstance(result.row, Row) and result.row.name == kind
+        out: Object = {"type": kind}
+        if ids is BORROWED:  # lent by an item, it stays what it was as long as that item has it
+            lent = ids_of(result.raw)[0] if ours and result.origin == "item" and isinstance(result.raw, dict) else ""
+            out["id"] = lent or page.result_id(result)
+        else:
+            out[key] = page.result_id(result)
+        if ours and result.name and result.origin == "minted":
+            out["name"] = page.name(result.name)
+        return {**out, **came}
 
     known = known if known is not None else _known(by, "id" if ids is BORROWED else key, "name", field, *fields)
     return Row(kind, Result, read, write, known, (), {"type": kind}, "output", family, by if isinstance(by, str) else "client",
@@ -182,8 +191,8 @@ def _came(block: Object, field: str, fields: tuple[str, ...]) -> Output:
     return "" if value is None else value
 
 
-def _gone(result: Result, field: str, fields: tuple[str, ...]) -> Object | None:
-    output = _plain(result.output)
+def _gone(gone: Output, field: str, fields: tuple[str, ...]) -> Object | None:
+    output = _plain(gone)
     if not fields:
         return {field: output}
     return dict(output) if isinstance(output, dict) and output.keys() <= set(fields) else None
@@ -221,7 +230,8 @@ def _read_told(block: Object, at: At, row: Row) -> Part:
 def _write_told(result: Result, page: Page) -> JSON:
     output = result.output
     said: JSON = [_block_told(part, page) for part in output] if isinstance(output, tuple) else blocks(output, page)
-    return {"role": "tool", "tool_call_id": page.result_id(result), "content": said}
+    named: Object = {"name": page.name(result.name)} if result.name else {}
+    return {"role": "tool", "tool_call_id": page.result_id(result), **named, "content": said}
 
 
 def _block_told(part: Part, page: Page) -> JSON:
@@ -253,11 +263,15 @@ def _read_screen(block: Object, at: At) -> Output:
     return (part,) if isinstance(part, Media) else _came(block, "output", ())
 
 
+def screen(output: Output) -> Media | None:
+    """The picture, if that is all there is."""
+    only = output[0] if isinstance(output, tuple) and len(output) == 1 else None
+    return only if isinstance(only, Media) and only.kind == "image" else None
+
+
 def _write_screen(result: Result, page: Page) -> Object:
-    output = result.output
-    if isinstance(output, tuple) and len(output) == 1 and isinstance(output[0], Media) and output[0].kind == "image":
-        return {"output": screenshot(output[0])}
-    return {"output": _plain(output)}
+    shown = screen(result.output)
+    return {"output": _plain(result.output) if shown is None else screenshot(shown)}
 
 
 def _read_text(field: str) -> Reads:
@@ -270,20 +284,33 @@ def _read_text(field: str) -> Reads:
     return read
 
 
-def _write_list(field: str) -> Writes:
-    def write(result: Result, page: Page) -> Object:
-        output = _plain(result.output)
-        try:
-            value = parse(output) if isinstance(output, str) else output
-        except ValueError:
-            value = output
-        return {field: value if isinstance(value, list) else output}
+def listed(output: Output) -> list[JSON] | None:
+    """The list, also where it is text."""
+    plain = _plain(output)
+    try:
+        value = parse(plain) if isinstance(plain, str) else plain
+    except ValueError:
+        return None
+    return value if isinstance(value, list) else None
 
-    return write
+
+def _write_lines(result: Result, page: Page) -> Object:
+    lines = listed(result.output)
+    return {"output": _plain(result.output) if lines is None else lines}
+
+
+def _write_found(result: Result, page: Page) -> Object:
+    found = listed(result.output)
+    by = "client" if result.executor == "client" else "server"
+    return {"execution": by, "tools": _plain(result.output) if found is None else found}
+
+
+def _write_text(result: Result, page: Page) -> Object:
+    return {"output": output_text(result.output)}
 
 
 def _write_patched(result: Result, page: Page) -> Object:
-    return {"status": "failed" if result.error else "completed", "output": _plain(result.output)}
+    return {"status": "failed" if page.failed(result) else "completed", "output": output_text(result.output)}
 
 
 def _read_mcp(block: Object, at: At) -> Output:
@@ -407,13 +434,13 @@ ITEMS = table(
     ask("apply_patch_call", "apply-patch", name="apply_patch", field="operation"),
     reply("apply_patch_call_output", "apply-patch", writes=_write_patched),
     ask("shell_call", "function-shell", _shell_runs, name="shell", field="action"),
-    reply("shell_call_output", "function-shell", reads=_read_text("output"), writes=_write_list("output")),
+    reply("shell_call_output", "function-shell", reads=_read_text("output"), writes=_write_lines),
     ask("local_shell_call", "local-shell", name="local_shell", field="action"),
     # Its type has no call_id: `id` is that of the call, and servers take a call_id too.
-    reply("local_shell_call_output", "local-shell", ids=BORROWED),
+    reply("local_shell_call_output", "local-shell", ids=BORROWED, writes=_write_text),
     ask("tool_search_call", "tool-search", _search_runs, name="tool_search", ids=NULLABLE),
     reply("tool_search_output", "tool-search", _search_runs, field="tools", ids=NULLABLE, reads=_read_text("tools"),
-          writes=_write_list("tools")),
+          writes=_write_found),
     ask("mcp_approval_request", "mcp-approval", named="name", text=True, key="id", ids=(Id("id"),)),
     reply("mcp_approval_response", "mcp-approval", key="approval_request_id", fields=("approve", "reason"),
           ids=(Id("approval_request_id"), _ITEM)),

@@ -1,31 +1,58 @@
 """The item shape: messages as items.
 
 A wire's own items go back as they came, with the edits of their parts; an item is one thing, so as long as one of its parts is
-still there it goes out whole. What comes from elsewhere gets no item id: that would name something on another server. Knows no
-wire by name.
+still there it goes out whole. What comes from elsewhere gets no item id, as that would name something on another server; where a
+type demands one, it is made. Knows no wire by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeAlias
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from toolwire._json import JSON, At, Object
 from toolwire.identity import digest
-from toolwire.parts import Call, Media, Message, Opaque, Part, Reasoning, Result, Role, Text, label
+from toolwire.parts import Call, Media, Message, Opaque, Output, Part, Reasoning, Result, Role, Text, label
 from toolwire.wires._page import Page
 from toolwire.wires._responses_content import Inside, write_inside
-from toolwire.wires._responses_items import CUSTOM, FUNCTION
+from toolwire.wires._responses_items import BORROWED, CUSTOM, FUNCTION, listed, screen
 from toolwire.wires._wire import Row, call_id, keys, native, own
 
 Reads: TypeAlias = "Callable[[Object, At], tuple[Role | None, tuple[Part, ...]]]"
 
 _TEXTUAL = keys("function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output")
 """Results that can only be text, or blocks."""
-_RETOLD = keys("shell_call", "tool_search_call")
-"""Calls that need nothing but what a part knows. Others need ids or labels of the server they came from."""
+
+
+class _Retold(Struct, frozen=True):
+    """What a kind of call has to say when it is told anew, beyond what a part knows."""
+
+    prefix: str
+    """How the ids of such items begin. An answer must have one."""
+    named: bool = False
+    """Whether a request must have one too."""
+    frame: Mapping[str, JSON] = {}
+    holds: Callable[[Output], bool] = lambda output: True
+    """Whether an output can be one of its results. If one of them cannot, the call is told as a function's."""
+
+
+def _rows_of(output: Output) -> bool:
+    rows = listed(output)
+    return rows is not None and all(isinstance(row, dict) for row in rows)
+
+
+_RETOLD = {
+    "computer_call": _Retold("cu", True, {"pending_safety_checks": []}, lambda output: screen(output) is not None),
+    "apply_patch_call": _Retold("apc"),
+    "shell_call": _Retold("sh", holds=_rows_of),
+    "local_shell_call": _Retold("lsh", True),
+    "tool_search_call": _Retold("tsc", frame={"execution": "client"}, holds=_rows_of),
+}
+"""Calls that can be told anew. Any other needs a label of the server it came from."""
+_PLAIN = {"function_call": _Retold("fc"), "custom_tool_call": _Retold("ctc")}
+"""Calls of any tool. Clients of a stream find the pieces of a call by the id of its item, so in an answer it has one."""
 _FLAGGED = keys("apply_patch_call_output")
 """Results that can say that they failed."""
 
@@ -45,6 +72,8 @@ class Writer:
         """As what each call was written."""
         self.bare: set[str] = set()
         """Calls of this wire's own that have no call id on it: their results cannot name them either."""
+        self.answers: dict[str, list[Result]] | None = None
+        """The results of each call; not known before somebody asks."""
 
     def items(self, messages: Iterable[Message]) -> list[JSON]:
         """All of them."""
@@ -170,16 +199,39 @@ class Writer:
             self.page.lose(part, "only reasoning that this provider sealed is taken back")
 
     def _call(self, call: Call) -> JSON:
-        custom = call.family == "custom" or self.page.home.forms.get(call.id) == "custom"
-        row = CUSTOM if custom else self._own_row(call) or FUNCTION
+        custom = call.family == "custom" or "custom" in self.page.words(call)
+        row = CUSTOM if custom else self._kind_of(call) or FUNCTION
         assert row.write is not None
         item = row.write(call, self.page)
         assert isinstance(item, dict)
-        self.families[call.id] = row.family
-        if row.ids[0].name == "id":
-            return item
         item.pop("id", None)
-        return {"type": item.pop("type"), **item, "call_id": self.page.call_id(call)}
+        told = item.pop("type")
+        self.families[call.id] = row.family if told == row.name else FUNCTION.family
+        more = _RETOLD.get(row.name) if told == row.name else None
+        sent, answer = self.page.call_id(call), self.page.kind == "response"
+        if more is None and not answer:
+            return {"type": told, **item, "call_id": sent}
+        more = more or _PLAIN[str(told)]
+        lent: Object = {}
+        if more.named or answer:
+            lent["id"] = f"{more.prefix}_{digest(self.page.seed, len(self.out), sent)}"
+        return {"type": told, **lent, **item, "call_id": sent, **more.frame, "status": "completed"}
+
+    def _kind_of(self, call: Call) -> Row | None:
+        """The kind a call has on a wire of this shape, or had before it went over another."""
+        row = self._own_row(call) or self._before(_RETOLD, self.page.words(call))
+        if row is None:
+            return None
+        if self.answers is None:
+            self.answers = {}
+            for result in self.page.results:
+                self.answers.setdefault(result.call_id, []).append(result)
+        fit = all(_RETOLD[row.name].holds(result.output) for result in self.answers.get(call.id, ()))
+        return row if fit else None
+
+    def _before(self, names: Iterable[str], families: Collection[str]) -> Row | None:
+        """The row among some whose family is one of those."""
+        return next((self.rows[name] for name in names if self.rows[name].family in families), None) if families else None
 
     def _result(self, result: Result) -> JSON:
         told = result.call_id in self.families
@@ -189,27 +241,26 @@ class Writer:
         if self.page.failed(result) and row.name not in _FLAGGED:
             self.page.lose(result, "a result has no error flag here; its text is kept")
         item = row.write(result, self.page)
+        if row.ids is BORROWED and isinstance(item, dict):
+            item["id"] = self.page.result_id(result)  # an id lent by an item of another server names nothing here
         if result.call_id in self.bare and isinstance(item, dict) and item.pop("call_id", None) is not None:
             item["name"] = self.page.name(result.name or "")
         return item
 
     def _own_row(self, part: Call | Result) -> Row | None:
-        """The row a part was read by on another wire of this shape, if its kind can be told anew: in an answer, where more is
-        demanded of an item than its call, it cannot.
-        """
-        if self.page.kind == "response":
-            return None
+        """The row a part was read by on another wire of this shape, if its kind can be told anew."""
         row = part.row
         ours = isinstance(row, Row) and self.rows.get(row.name) is row and row.part is type(part)
         return row if isinstance(row, Row) and ours and (isinstance(part, Result) or row.name in _RETOLD) else None
 
     def _answer_row(self, result: Result) -> Row:
-        """The kind of result that answers the kind of call it was made from."""
-        family = self.families.get(result.call_id, result.family)
-        for row in self.rows.values():
-            if row.direction == "output" and row.family == family and row.executor == "client":
-                return row
-        return self.rows["function_call_output"]
+        """The kind of result that answers the kind of call it was made from, or was before it went over another wire."""
+        told = self.families.get(result.call_id)
+        kept = None if told else self._before(_RETOLD, self.page.words(result))
+        if kept is not None and _RETOLD[kept.name].holds(result.output):
+            told = kept.family
+        own = (row.name for row in self.rows.values() if row.direction == "output" and row.executor == "client")
+        return self._before(own, (told or result.family,)) or self.rows["function_call_output"]
 
 
 def _item_of(part: Part) -> Object | None:

@@ -16,7 +16,7 @@ from toolwire._json import JSON, Json, Object, dump
 from toolwire.errors import RemoteError
 from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Note, Start, Turn, Whole
 from toolwire.framing import aws, ndjson
-from toolwire.identity import mint
+from toolwire.identity import free, mint
 from toolwire.model import Conversation, Setting
 from toolwire.parts import Call, Message, Result
 from toolwire.wires._page import Page
@@ -29,6 +29,8 @@ class Reader:
     """Reads one stream of a wire. Memory does not grow with the stream unless the body is asked for."""
 
     wire = ""
+    replies = False
+    """Whether its streams may hold the results of the calls they tell."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.keep = keep
@@ -43,6 +45,8 @@ class Reader:
         """What tells this answer from the next, for ids that have to be made: the answer's own id."""
         self.called: list[Call] = []
         """Every call so far, with its id."""
+        self.replied: set[int] = set()
+        """Which of them have a result."""
 
     def read(self, event: Chunk) -> list[Event]:
         """What one event of the wire says."""
@@ -56,22 +60,36 @@ class Reader:
         """The whole body. Raises RemoteError if the stream was none of this wire."""
         raise NotImplementedError
 
-    def identified(self, call: Call) -> Call:
-        """The call with the id it has from here on: its own, or one that the whole body will be given too."""
+    def identified(self, call: Call, ordinal: int | None = None) -> Call:
+        """The call with the id it has from here on: its own, or one that the whole body will be given too.
+
+        `ordinal` is its place among all calls of the body, where it is not the order in which they are announced.
+        """
         if not call.id:
-            call = replace(call, id=mint(self.seed, len(self.called), call.name), origin="minted")
+            at = len(self.called) if ordinal is None else ordinal
+            taken = {one.id for one in self.called}
+            call = replace(call, id=free(lambda salt: mint(f"{self.seed}{salt}", at, call.name), taken), origin="minted")
         self.called.append(replace(call, raw=UNSET, args=Json("")))
         return call
 
     def answered(self, result: Result) -> Result:
         """The result under the id of its call: where it came without, that of the oldest call of its name without an answer."""
         at = next((i for i, call in enumerate(self.called) if (
-            call.id == result.call_id if result.call_id else result.name in (None, "", call.name) and call.family == result.family
+            call.id == result.call_id if result.call_id
+            else i not in self.replied and result.name in (None, "", call.name) and call.family == result.family
         )), None)  # fmt: skip
         if at is None:
             made = mint(f"{self.seed} result", len(self.called), result.name or "")
             return result if result.call_id else replace(result, call_id=made, origin="minted")
+        self.replied.add(at)
         return replace(result, call_id=self.called[at].id)
+
+    def again(self, slot: int) -> Callable[[str], bool] | None:
+        """What takes in more text of an open part from an event that is like the last one but for its text.
+
+        It gives False, and does nothing, if the text could mean more than that. None: every event has to be read.
+        """
+        return None
 
     def nothing(self) -> RemoteError:
         """What to raise when there was not one event of this wire."""
@@ -87,8 +105,6 @@ class Writer:
     """Whether the wire can hold results of tools, and several turns, in an answer."""
     customs = False
     """Whether the wire can hold calls whose input is free text."""
-    hosts = False
-    """Whether the wire can hold calls that somebody else's provider ran."""
 
     def __init__(self, page: Page, version: int | None = None) -> None:
         self.page = page
@@ -118,6 +134,10 @@ class Writer:
 
     def whole(self, event: Whole) -> list[Chunk]:
         raise NotImplementedError
+
+    def again(self, slot: int) -> Callable[[str], object] | None:
+        """What takes in more text of an open part whose event is always the same but for the text; None if it is not."""
+        return None
 
     def note(self, event: Note) -> list[Chunk]:
         """Usage and the like: kept for the end."""
@@ -168,7 +188,9 @@ def data_only(event: Chunk) -> bytes:
 
 def named(event: Chunk) -> bytes:
     """Server-sent events whose name is the type in their data."""
-    return b"event: " + str(event["type"]).encode() + b"\ndata: " + dump(event) + b"\n\n"
+    kind = event.get("type")
+    name = b"event: " + kind.encode("utf-8", "replace") + b"\n" if isinstance(kind, str) and kind.isprintable() else b""
+    return name + b"data: " + dump(event) + b"\n\n"
 
 
 def lines(event: Chunk) -> bytes:
@@ -178,8 +200,13 @@ def lines(event: Chunk) -> bytes:
 
 def messages(event: Chunk) -> bytes:
     """AWS messages: the only field of an event is its type. An exception is one whose name says so."""
-    ((name, payload),) = event.items()
+    name, payload = next(iter(event.items())) if len(event) == 1 else ("", event)
     return aws.write(dump(payload), name, kind="exception" if name.endswith("Exception") else "event")
+
+
+def typed(name: str, payload: JSON) -> JSON:
+    """An event whose type stands in its data; where it does not, its name is its type."""
+    return payload if not name or not isinstance(payload, dict) or "type" in payload else {"type": name, **payload}
 
 
 def lifted(name: str, payload: JSON) -> JSON:

@@ -261,6 +261,8 @@ class Wire(Struct, frozen=True, eq=False):
     """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3 nobody else has them."""
     stream: Stream | None = None
     """How it streams, if it does."""
+    hosts: bool = False
+    """Whether its answers can hold calls that somebody else's provider ran, with their results."""
 
 
 def rows_of(*groups: Mapping[str, Row] | Iterable[Row]) -> tuple[Row, ...]:

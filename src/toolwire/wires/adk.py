@@ -8,6 +8,9 @@
   content has the role `user`.
 - long-running-answers-twice: a call named in `longRunningToolIds` may be answered first with a note and later with the
   result, under the same id. The first answer is paired; the later ones stay visible.
+- long-running-is-for-others: the agent does not finish such a call; in what a run returned it waits for whoever reads it, even
+  if a note stands in its place. Any other call of an Event that has the field the agent runs itself. So the calls of another
+  wire, which wait for their reader, are named there.
 - confirmation-is-a-call: `adk_request_confirmation` and its kin are calls with ids of their own.
 - partial-is-repeated: an Event with `partial: true` is a fragment that a later one repeats whole. It counts only if it holds
   a call that is answered and nowhere repeated, as ADK before 1.22 sent them.
@@ -15,87 +18,44 @@
 - log-keeping: an Event's id, invocation, author's name and time belong to the log and are not reported as losses.
 - instruction-is-the-agents: system prompt, tools and settings belong to the agent; a log has no place for them.
 
-A response is what a run returned: its Events are one answer, and calls that were answered inside it are done.
+A response is what a run returned: its Events are one answer, and calls that were answered inside it are done. What another
+provider ran is told as if the agent had.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At, Object, get, put
+from toolwire._json import JSON, At, Object, put
 from toolwire.identity import settle
 from toolwire.model import Choice, Conversation, Format, Kind, Setting, Usage
 from toolwire.parts import Call, Message, Part, Result, Role
-from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
-from toolwire.wires._gemini_parts import parts
-from toolwire.wires._gemini_settings import MEANS, MODEL, SAYS, USAGE, both, keys, pick
+from toolwire.wires._adk_events import (
+    AGENT,
+    ANSWER,
+    FIELDS,
+    KNOWN,
+    NAME,
+    PARTS,
+    SETTINGS,
+    added,
+    block_of,
+    extra,
+    fragments,
+    left_open,
+    marked,
+    read_event,
+    says,
+)  # fmt: skip
+from toolwire.wires._adk_stream import stream
+from toolwire.wires._fields import read_fields, write_fields, write_stop
+from toolwire.wires._gemini_settings import MEANS, SAYS, pick
 from toolwire.wires._page import Page
 from toolwire.wires._turns import Turns, bare, merged
 from toolwire.wires._wire import Wire, answers, blame, list_at, object_at, rows_of
-
-NAME = "adk"
-AGENT = "agent"
-"""The author of what an assistant of another wire said."""
-PARTS = parts(NAME, thinks=True)
-
-
-# --- events ------------------------------------------------------------------------------------------------------
-
-
-def read_event(event: JSON, at: At) -> Message:
-    """One Event; it has no parts if it has no content."""
-    if not isinstance(event, dict):
-        blame(NAME, at, "an object", event)
-    content = event.get("content")
-    read = PARTS.read_content({} if content is None else content, (*at, "content"), "user")
-    if isinstance(content, str):
-        blame(NAME, (*at, "content"), "an object", content)
-    return Message(_role(event, read.parts), read.parts, None, NAME, raw=event, at=at)
-
-
-def _role(event: Object, inside: tuple[Part, ...]) -> Role:
-    said, author = get(event, ("content", "role")), event.get("author")
-    if author == "user" or (not author and said != "model"):
-        return "user"
-    answers = [isinstance(part, Result) and part.executor == "client" for part in inside]
-    return "tool" if answers and (all(answers) or (any(answers) and said != "model")) else "assistant"
-
-
-_KNOWN = keys("id", "invocationId", "author", "content", "timestamp", "partial", "turnComplete")
-_ANSWER = _KNOWN | keys("modelVersion", "usageMetadata", "finishReason")
-_INSIDE = keys("actions", "nodeInfo", "content")
-
-
-def _says(value: JSON) -> bool:
-    """Whether a field says anything: ADK writes out all its empty defaults."""
-    if isinstance(value, dict):
-        return any(map(_says, value.values()))
-    return bool(value)
-
-
-def _extra(event: Object, at: At, known: frozenset[str]) -> Iterator[At]:
-    """The places of what an Event says beyond its content."""
-    for key, value in event.items():
-        if key in _INSIDE and isinstance(value, dict):
-            skip = keys("role", "parts") if key == "content" else frozenset()
-            yield from ((*at, key, name) for name, inner in value.items() if name not in skip and _says(inner))
-        elif key not in known and _says(value) and (key, value) not in (("finishReason", "STOP"), ("finish_reason", "STOP")):
-            yield (*at, key)
-
-
-def _fragments(events: list[Message]) -> set[int]:
-    """The events, by number, that are only fragments of later ones."""
-    partial = [i for i, event in enumerate(events) if get(event.raw, ("partial",)) is True]  # type: ignore[arg-type]
-    if not partial:
-        return set()
-    whole = {part.id for i, event in enumerate(events) if i not in partial for part in event.parts if isinstance(part, Call)}
-    answered = {part.call_id for event in events for part in event.parts if isinstance(part, Result) and part.call_id}
-    alone = answered - whole
-    return {i for i in partial if not any(isinstance(part, Call) and part.id in alone for part in events[i].parts)}
-
 
 # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -113,39 +73,30 @@ def read(body: JSON, kind: Kind) -> Conversation:
     """A log of events as a conversation, or what a run returned as one answer."""
     place = _place(body)
     events = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, body, place))]
-    extra = [(key,) for key, value in body.items() if key != "events" and _says(value)] if isinstance(body, dict) else []
-    unknown: list[At] = [*extra]
-    fragments = _fragments(events)
-    last = max((i for i, event in enumerate(events) if i not in fragments and event.role == "assistant"), default=-1)
+    beside = [(key,) for key, value in body.items() if key != "events" and says(value)] if isinstance(body, dict) else []
+    unknown: list[At] = [*beside]
+    pieces = fragments(events)
+    last = max((i for i, event in enumerate(events) if i not in pieces and event.role == "assistant"), default=-1)
     said: list[Message] = []
     for i, event in enumerate(events):
-        if i in fragments:
+        if i in pieces:
             unknown += [event.at] if i > last else []
             continue
         if kind == "response" and event.role == "user":
             unknown += [event.at] if event.parts else []
             continue
-        unknown += _extra(object_at(NAME, event.raw, ()), event.at, _ANSWER if kind == "response" else _KNOWN)  # type: ignore[arg-type]
+        unknown += extra(object_at(NAME, event.raw, ()), event.at, ANSWER if kind == "response" else KNOWN)  # type: ignore[arg-type]
         if event.parts:
             said.append(event)
     if kind == "response":
-        return _answer(body, said, [event for i, event in enumerate(events) if i not in fragments], unknown)
+        return _answer(body, said, [event for i, event in enumerate(events) if i not in pieces], unknown)
     ordered = bare(said)
     return Conversation(settle(tuple(said), seed="", ordered=ordered), (), {}, NAME, "request", body, unknown=tuple(unknown),
                         ordered=ordered)  # fmt: skip
 
 
-FIELDS = both(
-    Field("id", ("id",)),
-    MODEL,
-    Field("created", ("timestamp",), lambda v: int(v) if isinstance(v, int | float) else UNSET),
-    USAGE,
-)
-_SETTINGS = frozenset(one.path[0] for one in FIELDS)
-
-
 def _answer(body: JSON, said: list[Message], events: list[Message], unknown: list[At]) -> Conversation:
-    """The events of a run as one message. Tokens add up; of everything else the last event speaks."""
+    """The events of a run as one message. Tokens add up; of everything else the first event that says it speaks."""
     values: dict[str, Setting] = {}
     places: dict[str, At] = {}
     stop: str | None = None
@@ -153,26 +104,32 @@ def _answer(body: JSON, said: list[Message], events: list[Message], unknown: lis
         if event.role != "assistant":
             continue
         raw = object_at(NAME, event.raw, ())  # type: ignore[arg-type]
-        found = read_fields(FIELDS, {key: value for key, value in raw.items() if key in _SETTINGS}, frozenset())
+        found = read_fields(FIELDS, {key: value for key, value in raw.items() if key in SETTINGS}, frozenset())
         unknown += [event.at + path for path in found.unknown]
-        places.update({name: event.at + path for name, path in found.places.items()})
+        places = {**{name: event.at + path for name, path in found.places.items()}, **places}
         used, more = values.get("usage"), found.values.get("usage")
-        values.update(found.values)
+        values = {**found.values, **values}
         if isinstance(used, Usage) and isinstance(more, Usage):
-            values["usage"] = _sum(used, more)
+            values["usage"] = added(used, more)
         reason = pick(raw, "finishReason")
         stop = MEANS.get(reason, reason.lower()) if isinstance(reason, str) else stop
     ordered = bare(said)
     turns = settle(tuple(said), seed=str(values.get("id", "")), ordered=ordered)
     message = merged(turns, NAME, ordered=ordered)
+    held = {event.at: object_at(NAME, event.raw, ()) for event in said}  # type: ignore[arg-type]
+    message = replace(message, parts=tuple(_owned(part, held) for part in message.parts))
     called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
     message = replace(message, stop="tool" if called and stop in ("stop", None) else stop)
     return Conversation((message,), (), values, NAME, "response", body, unknown=tuple(unknown), places=places, ordered=ordered)
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
-    counts = ((getattr(one, name), getattr(other, name)) for name in Usage.__struct_fields__)
-    return Usage(*(None if a is None and b is None else (a or 0) + (b or 0) for a, b in counts))
+def _owned(part: Part, events: Mapping[At, Object]) -> Part:
+    """A call is whose its Event says; if that says nothing, whether it was answered does."""
+    event = events.get(part.at[:-3]) if isinstance(part, Call) and part.family == "function" else None
+    if event is None or not isinstance(part, Call):
+        return part
+    left = left_open(event, part)
+    return part if left is None else replace(part, executor="client" if left else "provider")
 
 
 # --- writing -----------------------------------------------------------------------------------------------------
@@ -212,9 +169,9 @@ def _woven(messages: list[Message], source: JSON) -> list[Message]:
     """The messages with the events between them that say nothing to a model."""
     place = _place(source)
     events = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, source, place))]
-    fragments = _fragments(events)
+    pieces = fragments(events)
     place_of = {event.at: i for i, event in enumerate(events)}
-    silent = [i for i, event in enumerate(events) if i in fragments or not event.parts]
+    silent = [i for i, event in enumerate(events) if i in pieces or not event.parts]
     out: list[Message] = []
     for message in messages:
         here = place_of.get(message.at, -1)
@@ -250,19 +207,38 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
         log = _changed(conversation, page)
         place = _place(log)
         before = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, log, place))]
-        fragments = _fragments(before)
-        kept = [replace(one, parts=()) if i in fragments or one.role == "user" else one for i, one in enumerate(before)]
+        pieces = fragments(before)
+        kept = [replace(one, parts=()) if i in pieces or one.role == "user" else one for i, one in enumerate(before)]
         events = HISTORY.spread(first, kept, page)
         return {**log, "events": events} if isinstance(log, dict) else events
     body = write_fields(FIELDS, conversation, page)
     seed = conversation.settings.get("id")
     page.seed = seed if isinstance(seed, str) else ""
-    blocks = [PARTS.foreign[type(part)](part, page) for part in first.parts]
-    event: Object = {**body, "author": AGENT}
-    event["content"] = {"role": "model", "parts": [block for block in blocks if block is not None]}
+    runs: list[tuple[bool, list[tuple[Part, JSON]]]] = []
+    for part in first.parts:
+        block = block_of(part, page)
+        if block is not None:
+            answers_call = isinstance(part, Result)
+            if not runs or runs[-1][0] is not answers_call:
+                runs.append((answers_call, []))
+            runs[-1][1].append((part, block))
     called = first.stop == "tool" and any(isinstance(part, Call) for part in first.parts)
     stop = "STOP" if called else write_stop(first, SAYS, MEANS, page)
-    return [{**event, "finishReason": stop} if stop is not None else event]
+    return _events(runs or [(False, [])], {**body, "author": AGENT}, stop)
+
+
+def _events(runs: list[tuple[bool, list[tuple[Part, JSON]]]], frame: Object, stop: str | None) -> JSON:
+    """What a model said and what tools answered, in turn: the last Event has the tokens and the reason."""
+    head = {key: value for key, value in frame.items() if key != "usageMetadata"}
+    events: list[JSON] = []
+    for answers_call, written in runs:
+        content: JSON = {"role": "user" if answers_call else "model", "parts": [block for _, block in written]}
+        events.append({**head, **marked(written), "content": content})
+    last: Object = {**frame, **({} if stop is None else {"finishReason": stop})}
+    if runs[-1][0]:
+        return [*events, last]
+    said = events.pop()
+    return [*events, {**last, **said}] if isinstance(said, dict) else events
 
 
 # --- telling it from others --------------------------------------------------------------------------------------
@@ -279,4 +255,4 @@ def looks(body: JSON) -> int:
     return 3 if events and all(isinstance(event, dict) and any(mark in event for mark in marks) for event in events) else 0
 
 
-WIRE = Wire(NAME, "Google ADK events", rows_of(PARTS.rows), read, write, looks)
+WIRE = Wire(NAME, "Google ADK events", rows_of(PARTS.rows), read, write, looks, stream(write), hosts=True)

@@ -4,6 +4,8 @@ A request is `{messages: [...]}` as a chat client posts it (`id`, `trigger`, `me
 with `parts` is a UI message, one with `content` a model message. A response is one UI message of the assistant, or
 `{messages: [...]}` with model messages, as a result's `response` holds them. What comes from other wires is written as UI
 messages that version 5 reads too. Message ids and `step-start` are bookkeeping: they are made anew elsewhere and are no loss.
+An answer is written as the message that a client has when the stream of it is over; `finishReason` stands beside its parts
+where they do not say why the model stopped.
 
 - call-and-result-share-a-part: a tool part holds a call and, once there is one, its result; `toolCallId` names both.
 - steps-are-turns: an assistant's message is a run of steps; in each all calls come first, then their results.
@@ -32,8 +34,9 @@ from toolwire.wires import _ai_sdk_model as model
 from toolwire.wires import _ai_sdk_ui as ui
 from toolwire.wires._ai_sdk_history import History
 from toolwire.wires._ai_sdk_outputs import NAME
-from toolwire.wires._ai_sdk_settings import MESSAGE, REQUEST, RESPONSE, read_tools, write_tools
-from toolwire.wires._fields import read_fields, write_fields
+from toolwire.wires._ai_sdk_settings import MEANS, MESSAGE, PLAIN, REQUEST, RESPONSE, SAYS, read_tools, write_tools
+from toolwire.wires._ai_sdk_stream import stream
+from toolwire.wires._fields import read_fields, write_fields, write_stop
 from toolwire.wires._page import Page
 from toolwire.wires._wire import Row, Wire, blame, edited, keys, list_at, rows_of
 
@@ -109,31 +112,41 @@ def _read_response(body: JSON) -> Conversation:
         found = ui.read_run(message, here) if _is_ui(message) else [model.read_message(message, here)]
         parts += (part for one in found for part in one.parts)
         extra += [] if whole else [(*here, key) for key in message if key not in ("id", "role", "content", "parts")]
-    settings = read_fields(MESSAGE if whole else RESPONSE, body, keys("role", "parts", "content", "messages"))
+    reason = body.get("finishReason")
+    known = keys("role", "parts", "content", "messages", *(("finishReason",) if isinstance(reason, str) else ()))
+    settings = read_fields(MESSAGE if whole else RESPONSE, body, known)
     seed = str(settings.values.get("id", ""))
     one = Message("assistant", tuple(parts), None, NAME, at=(), row=ui.MESSAGE)
     (settled,) = settle(ui.settle_tools((one,), seed), seed=seed, ordered=False)
-    answer = replace(settled, parts=_served(settled.parts), stop=_stop(settled))
+    served = replace(settled, parts=_served(settled.parts))
+    stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
+    answer = replace(served, stop=stop if stop and stop not in PLAIN else _reason(served.parts))
     return Conversation((answer,), (), settings.values, NAME, "response", body, unknown=(*settings.unknown, *extra),
                         places=settings.places)  # fmt: skip
 
 
 def _served(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """Whoever reads a response did not run what is answered in it: those tools ran where the response was made."""
-    answered = {part.call_id for part in parts if isinstance(part, Result)}
+    said = tuple(part for part in parts if not (isinstance(part, Result) and ui.unread(part.raw)))
+    waits = {id(call) for call in _waiting(said)}
     return tuple(
-        replace(part, executor="provider")
-        if isinstance(part, Result) or (isinstance(part, Call) and part.id in answered)
-        else part
-        for part in parts
+        replace(part, executor="provider") if isinstance(part, Call | Result) and id(part) not in waits else part for part in said
     )
 
 
-def _stop(message: Message) -> str:
-    """No message says why the model stopped; a call without a result says it."""
-    answered = {part.call_id for part in message.parts if isinstance(part, Result)}
-    open_calls = (part for part in message.parts if isinstance(part, Call) and part.executor == "client")
-    return "tool" if any(call.id not in answered for call in open_calls) else "stop"
+def _waiting(parts: tuple[Part, ...]) -> list[Call]:
+    """Calls for whoever reads the response. A result in the part of its call is that call's alone: ids may come again."""
+    calls = [part for part in parts if isinstance(part, Call)]
+    places = {call.at for call in calls if isinstance(call.row, Row) and call.row.answer is not None}
+    results = [part for part in parts if isinstance(part, Result)]
+    here = {result.at for result in results if result.at in places}
+    elsewhere = {result.call_id for result in results if result.at not in places}
+    return [call for call in calls if call.executor == "client" and call.at not in here and call.id not in elsewhere]
+
+
+def _reason(parts: tuple[Part, ...]) -> str:
+    """Why the model stopped, as the parts say it."""
+    return "tool" if _waiting(parts) else "stop"
 
 
 # --- writing -----------------------------------------------------------------------------------------------------
@@ -185,8 +198,13 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     for message in conversation.messages[1:]:
         page.lose(message, "an answer here is one message; the others stay behind")
     first = conversation.messages[0] if conversation.messages else Message("assistant", ())
-    if first.stop is not None and first.stop != _stop(first):
-        page.lose(first, f"a message does not say why the model stopped: `{first.stop}`")
+    if not own:
+        said_by_parts = _reason(first.parts)
+        word = write_stop(first, SAYS, MEANS, page) if first.stop not in (None, said_by_parts) else None
+        if first.stop in PLAIN and word is not None:
+            page.lose(first, f"the parts of a message say why the model stopped, and they do not say `{first.stop}`")
+        elif word is not None and MEANS[word] not in PLAIN:
+            body["finishReason"] = word
     if own and "parts" not in body:
         kept = edited(first.parts, read(conversation.source, "response").parts(), conversation.source, (), page)
         if isinstance(kept, dict):
@@ -232,4 +250,5 @@ def _sure(message: JSON) -> int:
     return 0
 
 
-WIRE = Wire(NAME, "AI SDK messages", rows_of(ui.ROWS, ui.TOOLS, model.ROWS, model.HOSTED), read, write, looks)
+WIRE = Wire(NAME, "AI SDK messages", rows_of(ui.ROWS, ui.TOOLS, model.ROWS, model.HOSTED), read, write, looks, stream(write),
+            hosts=True)  # fmt: skip

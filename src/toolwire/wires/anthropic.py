@@ -416,4 +416,4 @@ def _offered(tool: JSON) -> bool:
     return isinstance(tool, dict) and ("input_schema" in tool or ("type" in tool and "function" not in tool))
 
 
-WIRE = Wire(NAME, "Anthropic Messages", rows_of(ROWS, TOOLSETS), read, write, looks, stream(ROWS, FOREIGN, write))
+WIRE = Wire(NAME, "Anthropic Messages", rows_of(ROWS, TOOLSETS), read, write, looks, stream(ROWS, HISTORY, write))

@@ -19,7 +19,8 @@ from toolwire.parts import Part
 from toolwire.wires._responses import Items
 from toolwire.wires._responses_content import CONTENT
 from toolwire.wires._responses_items import BORROWED, ITEMS, ask, both, host, ids_of, reply
-from toolwire.wires._wire import Form, Id, Row, Wire, rows_of, table
+from toolwire.wires._responses_stream import stream
+from toolwire.wires._wire import Form, Id, Row, Wire, keys, rows_of, table
 
 NAME = "azure-foundry"
 ANSWERED: tuple[Form, ...] = ("response",)
@@ -98,4 +99,6 @@ def looks(body: JSON) -> int:
 
 
 ROWS = (*rows_of(CONTENT, ITEMS, OWN), *(bare for _, bare in _MEMORY))
-WIRE = Wire(NAME, "Azure AI Foundry", ROWS, FOUNDRY.read, FOUNDRY.write, looks)
+_EARLY = keys("workflow_action", "workflow_action_preview")
+"""What an action says while it lasts comes between its opening and its end."""
+WIRE = Wire(NAME, "Azure AI Foundry", ROWS, FOUNDRY.read, FOUNDRY.write, looks, stream(FOUNDRY, _EARLY))

@@ -35,6 +35,7 @@ from toolwire.wires._bedrock_settings import (
     tell_usage,
     write_config,
 )  # fmt: skip
+from toolwire.wires._bedrock_stream import stream
 from toolwire.wires._blocks import Blocks
 from toolwire.wires._fields import read_fields, write_fields, write_stop
 from toolwire.wires._page import Page
@@ -182,25 +183,34 @@ def _write_inside(part: Part, page: Page) -> JSON:
 _USE, _ANSWER = keys("toolUseId", "name", "input", "type"), keys("toolUseId", "content", "status")
 _ID = (Id("toolUseId"),)
 TEXT = Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row), lambda p, _: {"text": p.text},
-           keys("text"))  # fmt: skip
+           keys("text"), deltas={"text": ("text", "text")})  # fmt: skip
+_INPUT = {"toolUse.input": ("input", "toolUse.input")}
 ROWS = table(
     TEXT, *MEDIA.values(), SEARCH,
     Row("reasoningContent", Reasoning, _read_reasoning, _write_reasoning, keys("reasoningContent"),
-        (("reasoningContent", keys("reasoningText", "redactedContent")),)),
+        (("reasoningContent", keys("reasoningText", "redactedContent")),), deltas={
+            "reasoningContent.text": ("text", "reasoningContent.reasoningText.text"),
+            "reasoningContent.signature": ("signature", "reasoningContent.reasoningText.signature"),
+            "reasoningContent.redactedContent": ("redactedContent", "reasoningContent.redactedContent"),
+        }),
     Row("citationsContent", Text, _read_cited, lambda p, _: {"citationsContent": {"content": [{"text": p.text}]}},
-        keys("citationsContent"), (("citationsContent", keys("content")),)),
+        keys("citationsContent"), (("citationsContent", keys("content")),), deltas={
+            "text": ("text", "citationsContent.content"), "citation": ("citation", "citationsContent.citations"),
+        }),
     # Its words are carried; that they were to be guarded is the loss.
     Row("guardContent", Text, _read_guarded, lambda p, _: {"guardContent": {"text": {"text": p.text}}}),
     Row("toolUse", Call, _read_use, _write_use, keys("toolUse"), (("toolUse", _USE),), {"content_field": "toolUse"},
-        "call", "function", "client", _ID),
+        "call", "function", "client", _ID, deltas=_INPUT),
     Row("server_tool_use", Call, None, _write_use, keys("toolUse"), (("toolUse", _USE),),
-        {"content_field": "toolUse", "type": "server_tool_use"}, "call", "server-tool", "provider", _ID),
+        {"content_field": "toolUse", "type": "server_tool_use"}, "call", "server-tool", "provider", _ID,
+        deltas=_INPUT),
     Row("toolResult", Result, _read_result, _write_result, keys("toolResult"), (("toolResult", _ANSWER),),
         {"content_field": "toolResult"}, "output", "function", "client", _ID),
 )  # fmt: skip
 SERVED = Row(
     "toolResult", Result, _read_result, _write_result, keys("toolResult"), (("toolResult", _ANSWER | {"type"}),),
     {"content_field": "toolResult", "role": "assistant"}, "output", "server-tool", "provider", _ID,
+    deltas={"toolResult": ("toolResult", "toolResult.content")},
 )  # fmt: skip
 SPOKEN = {**ROWS, "toolResult": SERVED}
 """An assistant's message: a result in it was made by the provider."""
@@ -424,4 +434,5 @@ STARTS = (
 )  # fmt: skip
 """How blocks begin in a stream: there alone they have their ids."""
 
-WIRE = Wire(NAME, "Bedrock Converse", rows_of(ROWS, (SERVED,), STARTS), read, write, looks)
+WIRE = Wire(NAME, "Bedrock Converse", rows_of(ROWS, (SERVED,), STARTS), read, write, looks,
+            stream(SPOKEN, FOREIGN, read_part, write))  # fmt: skip

@@ -18,6 +18,7 @@ from toolwire.identity import settle
 from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Output, Part, Reasoning, Result, Text, label
 from toolwire.wires._chat import THOUGHT, Chat
+from toolwire.wires._cohere_stream import Tables, stream
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, split_data_url
 from toolwire.wires._page import Page
@@ -93,9 +94,10 @@ def _write_document(media: Media, page: Page) -> JSON:
 
 CONTENT = table(
     Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
+        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text"), deltas={"content-delta": ("text", "text")}),
     Row("thinking", Reasoning, lambda b, at, row: Reasoning(string(b["thinking"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "thinking", "thinking": p.text}, keys("type", "thinking")),
+        lambda p, _: {"type": "thinking", "thinking": p.text}, keys("type", "thinking"),
+        deltas={"content-delta": ("thinking", "thinking")}),
     Row("image_url", Media, _read_image, _write_image, keys("type", "image_url"), (("image_url", keys("url")),)),
     Row("document", Media, _read_document, _write_document, keys("type", "document"), (("document", keys("data", "id")),)),
 )  # fmt: skip
@@ -166,7 +168,8 @@ def _write_inside(part: Part, page: Page) -> JSON:
 
 CALLS = table(
     Row("function", Call, _read_call, _write_call, keys("id", "type", "function"), (("function", keys("name", "arguments")),),
-        {"path": "message.tool_calls[]", "type": "function"}, "call", "function", "client", (Id("id"),)),
+        {"path": "message.tool_calls[]", "type": "function"}, "call", "function", "client", (Id("id"),),
+        deltas={"tool-call-delta": ("arguments", "function.arguments")}),
 )  # fmt: skip
 RESULTS = table(
     Row("tool", Result, _read_result, _write_result, keys("role", "content", "tool_call_id"), (), {"role": "tool"},
@@ -195,8 +198,9 @@ class _Chat(Chat, frozen=True, eq=False):
         return held
 
     def write_assistant(self, message: Message, page: Page) -> Object:
-        """A plan if there are calls, content, calls. Without calls, reasoning is a block of the content."""
-        calling = any(isinstance(part, Call) for part in message.parts)
+        """A plan if there are calls, content, calls. Without calls, reasoning is a block of the content; in an answer it always
+        is: who streams one cannot know whether calls will come."""
+        planned = page.kind == "request" and any(isinstance(part, Call) for part in message.parts)
         plans: list[str] = []
         content: list[JSON] = []
         calls: list[JSON] = []
@@ -213,7 +217,7 @@ class _Chat(Chat, frozen=True, eq=False):
             elif isinstance(part, Reasoning):
                 if not part.text:
                     page.lose(part, "reasoning that only its own provider can read")
-                elif (calling and part.row is not CONTENT["thinking"]) or (part.row is THOUGHT and message.wire == NAME):
+                elif (planned and part.row is not CONTENT["thinking"]) or (part.row is THOUGHT and message.wire == NAME):
                     if content or calls or plans:
                         page.lose(part, "the plan is one text and stands before all else here")
                     plans.append(part.text)
@@ -444,7 +448,9 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
         kept = CHAT.write_assistant(first, page)
     if conversation.wire != NAME or conversation.kind != "response":
         body = {"id": "", "finish_reason": "COMPLETE", **body}
-    if first.stop is not None and _stop(body) != first.stop:
+    said = _stop(body)
+    asks = said == "stop" and any(isinstance(part, Call) for part in first.parts)  # read as having stopped for its calls
+    if first.stop is not None and said != first.stop and not (asks and first.stop == "tool" and conversation.wire == NAME):
         body["finish_reason"] = write_stop(first, SAYS, MEANS, page)
     return {**body, "message": kept}
 
@@ -481,4 +487,5 @@ def _holds_documents(message: Object) -> bool:
     return message.get("role") == "tool" and isinstance(content, list) and get(content, (0, "type")) == "document"
 
 
-WIRE = Wire(NAME, "Cohere Chat v2", rows_of(CONTENT, CALLS, RESULTS), read, write, looks)
+WIRE = Wire(NAME, "Cohere Chat v2", rows_of(CONTENT, CALLS, RESULTS), read, write, looks,
+            stream(Tables(CONTENT, CALLS, RESPONSE, MEANS, CHAT.write_assistant, write)))  # fmt: skip

@@ -33,6 +33,7 @@ from toolwire.wires._gemini_settings import (
     read_offers,
     write_tools,
 )  # fmt: skip
+from toolwire.wires._gemini_stream import stream
 from toolwire.wires._page import Page
 from toolwire.wires._wire import Wire, answers, blame, list_at, obj, object_at, own, rows_of
 
@@ -90,8 +91,11 @@ def _read_response(body: Object) -> Conversation:
     messages: list[Message] = []
     extra = list(settings.unknown)
     found = list_at(NAME, body, ("candidates",)) if body.get("candidates") is not None else []
-    if not found and "promptFeedback" not in body and "usageMetadata" not in body:
+    if body.get("candidates") is None and keys("promptFeedback", "usageMetadata").isdisjoint(body):
         blame(NAME, ("candidates",), "a list", body.get("candidates", UNSET))
+    feedback = pick(body, "promptFeedback")
+    if not found and isinstance(feedback, dict) and pick(feedback, "blockReason"):
+        messages.append(Message("assistant", (), "filter", NAME))  # the prompt was refused: an answer that says nothing
     for i, candidate in enumerate(found):
         at: At = ("candidates", i)
         content = object_at(NAME, body, at).get("content")
@@ -133,6 +137,8 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     page.seed = seed if isinstance(seed, str) else ""
     candidates: list[JSON] = []
     for i, message in enumerate(answers(conversation, page)):
+        if conversation.wire == NAME and not message.at and not message.parts:
+            continue  # a refused prompt has no candidate
         kept = own(message, page, lambda raw, at: read_content(raw, at, "assistant"))
         old = get(conversation.source, message.at[:-1]) if conversation.wire == NAME else UNSET
         if isinstance(kept, UnsetType):
@@ -164,4 +170,4 @@ def looks(body: JSON) -> int:
     return 3 if isinstance(contents, list) and all(isinstance(c, dict) and "parts" in c for c in contents) else 0
 
 
-WIRE = Wire(NAME, "Gemini generateContent", rows_of(PARTS.rows), read, write, looks)
+WIRE = Wire(NAME, "Gemini generateContent", rows_of(PARTS.rows), read, write, looks, stream(PARTS, write))

@@ -23,6 +23,7 @@ from toolwire.identity import settle
 from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Opaque, Output, Part, Reasoning, Result, Role, Text, label, output_text
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
+from toolwire.wires._genkit_stream import stream
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
 from toolwire.wires._turns import Turns, bare
@@ -164,10 +165,11 @@ _META = (("metadata", keys(*_SEALS)),)
 _REF = (Id("ref", required=False, nullable=True),)
 ROWS = table(
     Row("text", Text, lambda b, at, row: Text(string(b["text"]), seal=_seal(b), raw=b, at=at, row=row),
-        lambda p, _: {"text": p.text}, keys("text", "metadata"), _META),
+        lambda p, _: {"text": p.text}, keys("text", "metadata"), _META, deltas={"text": ("text", "text")}),
     Row("media", Media, _read_media, _write_media, keys("media", "metadata"), (*_META, ("media", keys("url", "contentType")))),
     Row("reasoning", Reasoning, lambda b, at, row: Reasoning(string(b["reasoning"]), seal=_seal(b), raw=b, at=at, row=row),
-        lambda p, _: {"reasoning": p.text}, keys("reasoning", "metadata"), _META),
+        lambda p, _: {"reasoning": p.text}, keys("reasoning", "metadata"), _META,
+        deltas={"reasoning": ("reasoning", "reasoning")}),
     Row("toolRequest", Call, _read_request, _write_request, keys("toolRequest", "metadata"),
         (*_META, ("toolRequest", keys("ref", "name", "input"))), {"part_field": "toolRequest"},
         "call", "function", "client", _REF),
@@ -457,4 +459,4 @@ def looks(body: JSON) -> int:
     return marks
 
 
-WIRE = Wire(NAME, "Genkit", rows_of(ROWS), read, write, looks)
+WIRE = Wire(NAME, "Genkit", rows_of(ROWS), read, write, looks, stream(read_part, read, ROLES, FOREIGN, write))

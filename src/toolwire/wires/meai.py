@@ -27,6 +27,7 @@ from toolwire.model import Conversation, Kind
 from toolwire.parts import Call, Media, Message, Opaque, Output, Part, Reasoning, Result, Role, Text, label
 from toolwire.wires._fields import read_fields, write_fields, write_stop
 from toolwire.wires._meai_settings import MEANS, OPTIONS, REQUEST, RESPONSE, SAYS, read_offer, write_tools
+from toolwire.wires._meai_stream import stream
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
 from toolwire.wires._turns import Turns, merged
@@ -142,6 +143,12 @@ def _write_function(call: Call, page: Page) -> JSON:
     }
 
 
+_IN_PIECES = {
+    "codeInterpreterToolCall": {"codeInterpreterToolCall": ("inputs", "inputs")},
+    "codeInterpreterToolResult": {"codeInterpreterToolResult": ("outputs", "outputs")},
+}
+
+
 def _hosted(kind: str, name: str, family: str, *fields: str) -> Row:
     """A call that a service ran: it names its tool by its type, and its arguments are its fields."""
 
@@ -155,7 +162,7 @@ def _hosted(kind: str, name: str, family: str, *fields: str) -> Row:
         return {"$type": kind, "callId": page.call_id(call), **(given if isinstance(given, dict) else {})}
 
     return Row(kind, Call, read, write, keys("$type", "callId", *fields), (), {"$type": kind}, "call", family, "provider",
-               (Id("callId"),))  # fmt: skip
+               (Id("callId"),), deltas=_IN_PIECES.get(kind, {}))  # fmt: skip
 
 
 def _read_mcp(block: Object, at: At, row: Row) -> Part:
@@ -247,7 +254,7 @@ def _outputs(kind: str, family: str) -> Row:
         return {"$type": kind, "callId": page.result_id(result), "outputs": held}
 
     return Row(kind, Result, read, write, keys("$type", "callId", "outputs", "output"), (), {"$type": kind}, "output", family,
-               "provider", (Id("callId"),))  # fmt: skip
+               "provider", (Id("callId"),), deltas=_IN_PIECES.get(kind, {}))  # fmt: skip
 
 
 def _said(value: JSON, at: At) -> Part:
@@ -277,9 +284,9 @@ _CALL, _REQUEST = (Id("callId"),), (Id("requestId"),)
 _ASKED = (("toolCall", keys("$type", "name", "arguments")),)
 ROWS = table(
     Row("text", Text, lambda b, at, row: Text(string(b.get("text") or ""), raw=b, at=at, row=row),
-        lambda p, _: {"$type": "text", "text": p.text}, keys("$type", "text")),
+        lambda p, _: {"$type": "text", "text": p.text}, keys("$type", "text"), deltas={"text": ("text", "text")}),
     Row("reasoning", Reasoning, _read_reasoning, lambda p, _: {"$type": "reasoning", "text": p.text},
-        keys("$type", "text", "protectedData")),
+        keys("$type", "text", "protectedData"), deltas={"reasoning": ("text", "text")}),
     Row("data", Media, _read_data, _write_media, keys("$type", "uri", "name", "mediaType")),
     Row("uri", Media, _read_uri, _write_media, keys("$type", "uri", "mediaType")),
     Row("hostedFile", Media, _read_file, _write_media, keys("$type", "fileId", "mediaType", "name")),
@@ -484,4 +491,5 @@ def looks(body: JSON) -> int:
     return 3 if all(isinstance(one, dict) and isinstance(one.get("contents"), list) for one in messages) else 0
 
 
-WIRE = Wire(NAME, "Microsoft.Extensions.AI", rows_of(ROWS), read, write, looks)
+WIRE = Wire(NAME, "Microsoft.Extensions.AI", rows_of(ROWS), read, write, looks,
+            stream(ROWS, read_content, ROLES, FOREIGN, write))  # fmt: skip

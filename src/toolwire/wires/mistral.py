@@ -18,9 +18,9 @@ from toolwire._json import JSON, At, Object, get, text_of
 from toolwire.identity import settle
 from toolwire.model import Choice, Conversation, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
-from toolwire.wires._chat import Chat
+from toolwire.wires._chat import ONE_THOUGHT, Chat
 from toolwire.wires._chat_settings import FORMAT, STOP, offer
-from toolwire.wires._chat_stream import Speech, stream
+from toolwire.wires._chat_stream import Speech, joined, stream
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
@@ -199,12 +199,11 @@ class Mistral(Chat, frozen=True, eq=False):
             elif isinstance(part, Text):
                 if part.refusal:
                     page.lose(part, "a refusal is sent as plain text")
-                last = content[-1] if content and page.kind == "response" else None
-                if isinstance(last, dict) and "text" in last and part.text:
-                    content[-1] = {"type": "text", "text": f"{last['text']}{part.text}"}  # an answer's text is one
-                elif part.text:
+                if part.text:
                     content.append({"type": "text", "text": part.text})
             elif isinstance(part, Reasoning) and part.text and page.kind == "response":
+                if any("thinking" in obj(block) for block in content):
+                    page.lose(part, ONE_THOUGHT)
                 content.append({"type": "thinking", "thinking": [{"type": "text", "text": part.text}]})
             elif isinstance(part, Reasoning):
                 page.lose(part, "reasoning of another provider is not taken back")
@@ -212,6 +211,8 @@ class Mistral(Chat, frozen=True, eq=False):
                 page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
         if page.kind == "response":
             calls = [{**obj(call), "index": i} for i, call in enumerate(calls)]
+            whole = joined(content) if content else content  # neighbours of one kind are one, as in a stream
+            content = whole if isinstance(whole, list) else content
         only = get(content[0], ("text",)) if len(content) == 1 else UNSET
         said: JSON = only if isinstance(only, str) else content or ""
         return {"role": "assistant", "content": said, **({"tool_calls": calls} if calls else {})}
@@ -428,5 +429,5 @@ def _thinks(text: str) -> Object:
     return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
 
 
-SPEECH = Speech(RESPONSE, MEANS, write, _thinks, refuses=False, indexed=True)
+SPEECH = Speech(RESPONSE, MEANS, write, _thinks, refuses=False, indexed=True, whole=True)
 WIRE = Wire(NAME, "Mistral chat completions", rows_of(CONTENT, CALLS, RESULTS), read, write, looks, stream(CHAT, SPEECH))

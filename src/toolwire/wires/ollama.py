@@ -22,7 +22,8 @@ from toolwire.identity import mint, settle
 from toolwire.model import Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
 from toolwire.wires._chat import Chat
-from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
+from toolwire.wires._fields import Field, Settings, read_fields, write_fields, write_stop
+from toolwire.wires._ollama_stream import AFTER_CALL, ONE_TEXT, ONE_THOUGHT, stream
 from toolwire.wires._page import Page
 from toolwire.wires._wire import (
     Id,
@@ -145,7 +146,7 @@ def _said(parts: Iterable[Part], page: Page) -> Object:
             page.lose(part, f"this wire takes text and pictures by data only: {label(part)[:80]}")
             texts.append(label(part))
         if apart:
-            page.lose(part, "a message is one text, and pictures after it")
+            page.lose(part, ONE_TEXT)
             apart = False
     return {"content": "\n".join(texts), **({"images": images} if images else {})}
 
@@ -224,11 +225,11 @@ class _Chat(Chat, frozen=True, eq=False):
                 calls.append(_write_call(part, page))
             elif not isinstance(part, Reasoning):
                 if calls:
-                    page.lose(part, "what is said after a call stands before it here")
+                    page.lose(part, AFTER_CALL)
                 said.append(part)
             elif part.text:
                 if said or calls or thoughts:
-                    page.lose(part, "reasoning is one text and stands before all else here")
+                    page.lose(part, ONE_THOUGHT)
                 thoughts.append(part.text)
             else:
                 page.lose(part, "reasoning that only its own provider can read")
@@ -259,7 +260,6 @@ CHAT = _Chat(
 # --- tools and settings ------------------------------------------------------------------------------------------
 
 TOOL = Row("function", Tool, keys=keys("type", "function"), inner=(("function", keys("name", "description", "parameters")),))
-_CUSTOM: Object = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def _read_tool(tool: JSON, at: At) -> Tool:
@@ -279,11 +279,8 @@ def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
             page.lose(tool, f"a tool of another provider: {tool.kind}")
             continue
         inner: Object = {"name": page.name(tool.name)}
-        given = (("description", tool.description), ("parameters", tool.schema))
+        given = (("description", tool.description), ("parameters", page.schema_of(tool)))
         inner.update({key: value for key, value in given if value is not None})
-        if tool.kind == "custom":
-            page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-            inner["parameters"] = _CUSTOM
         if tool.strict is not None:
             page.lose(tool, "no strict flag here")
         out.append({"type": "function", "function": inner})
@@ -370,7 +367,8 @@ def _read_request(body: Object) -> Conversation:
                         unknown=settings.unknown, places=settings.places, ordered=True)  # fmt: skip
 
 
-def _read_response(body: Object) -> Conversation:
+def _settings(body: Object) -> Settings:
+    """What stands around an answer's message. The tokens are counted in two fields."""
     count = count_at(body, "prompt_eval_count")
     known = keys("message", "done", "done_reason", *(() if count is None else ("prompt_eval_count",)))
     settings = read_fields(RESPONSE, body, known)
@@ -378,6 +376,11 @@ def _read_response(body: Object) -> Conversation:
     if count is not None:
         settings.values["usage"] = Usage(count, usage.output if isinstance(usage, Usage) else None)
         settings.places.setdefault("usage", ("prompt_eval_count",))
+    return settings
+
+
+def _read_response(body: Object) -> Conversation:
+    settings = _settings(body)
     message = _read_answer(object_at(NAME, body, ("message",)), ("message",))
     stop = _stop(body)
     called = any(isinstance(part, Call) for part in message.parts)
@@ -486,4 +489,5 @@ def _marked(message: JSON) -> bool:
     return any(isinstance(function, dict) and isinstance(function.get("arguments"), dict) for function in functions)
 
 
-WIRE = Wire(NAME, "Ollama /api/chat", rows_of((IMAGE,), CALLS, RESULTS), read, write, looks)
+WIRE = Wire(NAME, "Ollama /api/chat", rows_of((IMAGE,), CALLS, RESULTS), read, write, looks,
+            stream(_read_answer, _settings, _stop, CHAT.write_assistant, write))  # fmt: skip

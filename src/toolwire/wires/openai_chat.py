@@ -116,7 +116,7 @@ def _read_function(block: Object, at: At, row: Row) -> Part:
 
 
 def _write_function(call: Call, page: Page) -> JSON:
-    if page.home.forms and page.home.forms.get(call.id) == "custom":
+    if page.home.forms and "custom" in page.words(call):
         return _write_custom(call, page)
     function: Object = {"name": page.name(call.name), "arguments": page.text_of(call)}
     return {"id": page.call_id(call), "type": "function", "function": function}
@@ -163,6 +163,9 @@ def _content(result: Result) -> JSON:
 
 
 def _write_tool(result: Result, page: Page) -> JSON:
+    if result.name and result.row is RESULTS["tool"]:  # a message of this wire that named its tool still does
+        name = page.name(result.name)
+        return {"role": "tool", "name": name, "tool_call_id": page.result_id(result), "content": _content(result)}
     output = result.output
     if page.plain and isinstance(output, str):
         return {"role": "tool", "tool_call_id": result.call_id, "content": output}

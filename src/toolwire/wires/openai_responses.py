@@ -1,6 +1,6 @@
 """OpenAI Responses.
 
-- two-ids: `id` names the item, `call_id` the call; an item id is never sent as a call id, nor made up for a call.
+- two-ids: `id` names the item, `call_id` the call; an item id is never sent as a call id. One is made up only in an answer.
 - items-not-messages: a turn is several items; the reasoning before a call goes back with it.
 - hosted-in-one-item: what the provider ran itself stands in one item, call and result, under an item id only.
 - search-without-ids: a tool search the provider ran has a null `call_id`; its output follows it.
@@ -20,6 +20,7 @@ from toolwire._json import JSON
 from toolwire.wires._responses import Items
 from toolwire.wires._responses_content import CONTENT
 from toolwire.wires._responses_items import ITEMS
+from toolwire.wires._responses_stream import stream
 from toolwire.wires._wire import Wire, rows_of
 
 NAME = "openai-responses"
@@ -29,7 +30,12 @@ RESPONSES = Items(NAME, ITEMS)
 def looks(body: JSON) -> int:
     """How sure it is that this is one of its bodies: agents belong to a wire that extends this one."""
     sure = RESPONSES.looks(body)
-    return min(sure, 2) if isinstance(body, dict) and ("agent_reference" in body or "agent" in body) else sure
+    if sure < 3 or not isinstance(body, dict):
+        return sure
+    items = body.get("output") if "output" in body else body.get("input")
+    listed = items if isinstance(items, list) else []
+    marked = any(isinstance(item, dict) and "agent_reference" in item for item in listed)
+    return 2 if marked or "agent_reference" in body or "agent" in body else sure
 
 
-WIRE = Wire(NAME, "OpenAI Responses", rows_of(CONTENT, ITEMS), RESPONSES.read, RESPONSES.write, looks)
+WIRE = Wire(NAME, "OpenAI Responses", rows_of(CONTENT, ITEMS), RESPONSES.read, RESPONSES.write, looks, stream(RESPONSES))

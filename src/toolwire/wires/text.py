@@ -11,36 +11,38 @@ text in what the assistant says, and the results of a turn together in one user 
 
 from __future__ import annotations
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object, get, put
 from toolwire.identity import settle
 from toolwire.model import Conversation, Kind, Tool, Usage
-from toolwire.parts import Call, Media, Message, Output, Part, Reasoning, Result, Role, Text, label
-from toolwire.wires._chat import PLAIN, THOUGHT
-from toolwire.wires._dialects import (
-    CALLS,
-    DEFAULT,
-    RESULTS,
-    Dialect,
-    find_calls,
-    find_results,
-    find_tools,
-    write_block,
-    write_result,
-    write_tools,
-)  # fmt: skip
+from toolwire.parts import Call, Media, Message, Part, Reasoning, Result, Role, Text, label
+from toolwire.wires._chat import ONE_THOUGHT, THOUGHT
+from toolwire.wires._dialects import CALLS, DEFAULT, write_block
 from toolwire.wires._fields import read_fields, write_fields, write_stop
-from toolwire.wires._media import data_url, split_data_url
 from toolwire.wires._page import Page
+from toolwire.wires._text_parts import (
+    CALL_ROWS,
+    CONTENT,
+    MESSAGE,
+    RESULT,
+    ROLES,
+    is_plain,
+    is_text,
+    spans_of,
+    words_of,
+    write_answer,
+    write_call,
+    write_image,
+)  # fmt: skip
 from toolwire.wires._text_settings import MEANS, REQUEST, RESPONSE, SAYS
+from toolwire.wires._text_stream import stream
+from toolwire.wires._text_tags import RESULTS, find_tools, write_tools
 from toolwire.wires._wire import (
-    Id,
     Row,
     Wire,
     blame,
-    call_id,
     flag_or_none,
     keys,
     list_at,
@@ -49,122 +51,11 @@ from toolwire.wires._wire import (
     object_at,
     own,
     read_block,
-    result_id,
     rows_of,
-    string,
-    table,
     text_or_none,
 )  # fmt: skip
 
 NAME = "text"
-
-# --- rows --------------------------------------------------------------------------------------------------------
-# Rows of spans have no writer of their own: one string holds several parts, and only the message knows all of it.
-
-
-def _read_image(block: Object, at: At, row: Row) -> Part:
-    url = string(obj(block["image_url"])["url"])
-    mime, data = split_data_url(url) or (None, None)
-    return Media("image", mime, data, None if data is not None else url, raw=block, at=at, row=row)
-
-
-def _write_image(media: Media, page: Page) -> JSON:
-    url = data_url(media)
-    if media.kind == "image" and url is not None:
-        if media.name is not None:
-            page.lose(media, "an image has no name here")
-        return {"type": "image_url", "image_url": {"url": url}}
-    page.lose(media, "a text document is sent as text" if media.text is not None else f"this wire takes no such {media.kind}")
-    return {"type": "text", "text": label(media)}
-
-
-_ID = (Id("id", required=False, nullable=True),)
-CONTENT = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
-    Row("image_url", Media, _read_image, _write_image, keys("type", "image_url"), (("image_url", keys("url")),)),
-)  # fmt: skip
-PIECE = Row("piece", Text)
-CALL_ROWS = table(*(
-    Row(one.name, Call, tell={"dialect": one.name}, direction="call", family="function", executor="client",
-        ids=_ID if one.ids else ()) for one in CALLS.values()
-))  # fmt: skip
-RESULT = Row("tool_response", Result, tell={"tag": "tool_response"}, direction="output", family="function", executor="client",
-             ids=_ID, forms=("request",))  # fmt: skip
-MESSAGE = Row("message", Message, keys=keys("role", "content", "reasoning_content"))
-ROLES: dict[str, Role] = {
-    "user": "user", "assistant": "assistant", "system": "system", "developer": "system", "tool": "tool",
-}  # fmt: skip
-
-# --- reading a string --------------------------------------------------------------------------------------------
-
-
-class _Span(Struct, frozen=True):
-    """A part and the stretch of the string that says it."""
-
-    start: int
-    end: int
-    part: Part
-
-
-def _spans(text: str, at: At, role: Role) -> list[_Span]:
-    """The parts of a string in order: what is said between the tags, and what is in them."""
-    blocks: list[tuple[int, int, list[_Span]]] = []
-    gap = 1
-    if role == "assistant":
-        dialect, found = find_calls(text)
-        for block in found:
-            calls = []
-            for call in block.calls:
-                one, origin = call_id(call.id)
-                part = Call(
-                    one, call.name, call.args, origin, raw=text[call.start : call.end], at=at, row=CALL_ROWS[dialect.name]
-                )
-                calls.append(_Span(call.start, call.end, part))
-            blocks.append((block.start, block.end, calls))
-    elif role == "system":
-        section = find_tools(text)
-        if section is not None:
-            blocks, gap = [(section.start, section.end, [])], 2
-    else:
-        for answer in find_results(text):
-            start, end = answer.span
-            one, origin = result_id(answer.id)
-            result = Result(
-                one, _output(answer.output, at), answer.error, answer.name, origin, raw=text[start:end], at=at, row=RESULT
-            )
-            blocks.append((answer.start, answer.end, [_Span(start, end, result)]))
-    if not blocks:
-        return [_Span(0, len(text), Text(text, raw=text, at=at, row=PLAIN))] if text else []
-    spans: list[_Span] = []
-    last = 0
-    for start, end, inside in blocks:
-        spans += _piece(text, last, start, at, gap)
-        spans += inside
-        last = end
-    return spans + _piece(text, last, len(text), at, gap)
-
-
-def _piece(text: str, start: int, end: int, at: At, gap: int) -> list[_Span]:
-    """The words between two tags, without the line breaks that only set them apart from the tags."""
-    if not text[start:end].strip():
-        return []
-    for _ in range(gap):
-        start += start > 0 and text.startswith("\n", start)
-        end -= end < len(text) and text.endswith("\n", start, end)
-    return [_Span(start, end, Text(text[start:end], raw=text[start:end], at=at, row=PIECE))]
-
-
-def _output(value: JSON, at: At) -> Output:
-    """A result's content: any JSON; a list of text blocks is parts."""
-    if isinstance(value, list) and value and all(isinstance(block, dict) and _is_text(block) for block in value):
-        return tuple(Text(str(get(block, ("text",))), at=at) for block in value)
-    return "" if value is None else value
-
-
-def _is_text(block: Object) -> bool:
-    return len(block) == 2 and block.get("type") == "text" and isinstance(block.get("text"), str)
-
 
 # --- reading messages --------------------------------------------------------------------------------------------
 
@@ -183,7 +74,7 @@ def read_message(message: JSON, at: At) -> Message:
         parts.append(Reasoning(thought, raw=thought, at=at + ("reasoning_content",), row=THOUGHT))
     for text, where in _strings(message, at):
         if isinstance(text, str):
-            parts += (span.part for span in _spans(text, where, role))
+            parts += (span.part for span in spans_of(text, where, role))
         else:
             parts.append(read_block(NAME, CONTENT, text, where))
     return Message(role, tuple(parts), None, NAME, raw=message, at=at, row=MESSAGE)
@@ -203,18 +94,11 @@ def _strings(message: Object, at: At) -> list[tuple[JSON, At]]:
     role = _role(message)
     out: list[tuple[JSON, At]] = []
     for i, block in enumerate(content):
-        text = block if isinstance(block, str) else block.get("text") if isinstance(block, dict) and _is_text(block) else None
-        tagged = isinstance(text, str) and not _plain(text, role)
+        text = block if isinstance(block, str) else block.get("text") if isinstance(block, dict) and is_text(block) else None
+        tagged = isinstance(text, str) and not is_plain(text, role)
         place = where + (i,) if isinstance(block, str) or not tagged else where + (i, "text")
         out.append((text, place) if isinstance(text, str) and (tagged or isinstance(block, str)) else (block, place))
     return out
-
-
-def _plain(text: str, role: Role) -> bool:
-    """Whether a text has no tags in it that mean anything under this role."""
-    if role == "assistant":
-        return not find_calls(text)[1]
-    return find_tools(text) is None if role == "system" else not find_results(text)
 
 
 def _tools(messages: list[JSON]) -> list[Tool]:
@@ -240,42 +124,6 @@ def _tool(tool: Object, at: At) -> Tool:
                 flag_or_none(inner.get("strict")), raw=tool, at=at, row=row)  # fmt: skip
 
 
-# --- writing parts -----------------------------------------------------------------------------------------------
-
-
-def _call(call: Call, dialect: Dialect, page: Page, old: str | None) -> str | None:
-    """A call's span in a dialect; None if that cannot say it."""
-    sent = page.wire_id(call)
-    if sent is not None and not dialect.ids:
-        page.lose(call, "a call has no id in this dialect")
-    # Arguments that nobody touched stay, also those that are no object.
-    same = isinstance(call.was, Call) and call.was.args == call.args and not isinstance(call.input, dict)
-    return dialect.write(page.name(call.name), None if same else obj(page.object_of(call)), sent if dialect.ids else None, old)
-
-
-def _result(result: Result, page: Page, old: str | None) -> str:
-    sent = page.result_id(result)
-    output = page.output(result)
-    content: JSON = output if not isinstance(output, tuple) else [_block(part, page) for part in output] or ""
-    named = page.called.get(result.call_id) or result.name
-    real = None if page.hides(sent) else sent
-    return write_result(content, page.name(named) if named else None, real, page.failed(result), old)
-
-
-def _block(part: Part, page: Page) -> Object:
-    if not isinstance(part, Text):
-        page.lose(part, f"a result is text here: {label(part)[:80]}")
-    return {"type": "text", "text": label(part)}
-
-
-def _words(text: Text, role: Role, page: Page) -> str:
-    if text.refusal:
-        page.lose(text, "a refusal is sent as plain text")
-    if not _plain(text.text, role):
-        page.lose(text, "these words have tags in them that mean something here")
-    return text.text
-
-
 # --- writing messages --------------------------------------------------------------------------------------------
 
 
@@ -291,7 +139,7 @@ def _edited(message: Message, page: Page) -> JSON | UnsetType:
     out: JSON = raw
     for text, at in reversed(_strings(raw, message.at)):
         if isinstance(text, str):
-            spans = _spans(text, at, _role(raw))
+            spans = spans_of(text, at, _role(raw))
             mine = [part for part in now if part.at == at]
             for span, part in reversed(list(zip(spans, mine, strict=True))):
                 if part.was is not None:
@@ -308,41 +156,61 @@ def _rewritten(part: Part, role: Role, page: Page) -> str:
     """The new text of a span."""
     old = part.raw if isinstance(part.raw, str) else ""
     if isinstance(part, Call) and isinstance(part.row, Row):
-        written = _call(part, CALLS.get(part.row.name, DEFAULT), page, old)
+        written = write_call(part, CALLS.get(part.row.name, DEFAULT), page, old)
         if written is None:
             page.lose(part, "this dialect cannot say it; the call stays as it was")
         return old if written is None else written
     if isinstance(part, Result):
-        return _result(part, page, old)
-    return _words(part, role, page) if isinstance(part, Text) else label(part)
+        return write_answer(part, page, old)
+    return words_of(part, role, page) if isinstance(part, Text) else label(part)
 
 
 def _assistant(message: Message, page: Page) -> Object:
     """What was said and called, in order, each on its own lines."""
     lines: list[str] = []
     out: Object = {"role": "assistant", "content": ""}
-    calling = any(isinstance(part, Call) for part in message.parts)
-    spoken = False
+    blanks: list[Text] = []
+    last: type[Part] | None = None
     for part in message.parts:
-        if isinstance(part, Call):
-            written = _call(part, DEFAULT, page, None)
-            lines.append(write_block(DEFAULT, [written or ""]))
-            spoken = False
-        elif isinstance(part, Text):
-            if calling and part.text and not part.text.strip():
-                page.lose(part, "blanks between calls are not kept")
-            elif part.text:
-                if spoken:
-                    page.lose(part, "a message is one text here; what is said in pieces is joined")
-                lines.append(_words(part, "assistant", page))
-                spoken = True
+        if isinstance(part, Text) and not part.text.strip():
+            blanks += [part] if part.text else []
+        elif isinstance(part, Call | Text):
+            last = _blanks(blanks, last, type(part), lines, page)
+            if isinstance(part, Call):
+                lines.append(write_block(DEFAULT, [write_call(part, DEFAULT, page, None) or ""]))
+            else:
+                lines.append(_line(part, last, page))
+            last = type(part)
         elif isinstance(part, Reasoning) and part.text and page.kind == "response":
             if lines:
                 page.lose(part, "reasoning stands before all else here")
+            if "reasoning_content" in out:
+                page.lose(part, ONE_THOUGHT)
             out["reasoning_content"] = f"{out.get('reasoning_content', '')}{part.text}"
         else:
             page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
+    _blanks(blanks, last, None, lines, page)
     return {**out, "content": "\n".join(lines)}
+
+
+def _blanks(
+    blanks: list[Text], last: type[Part] | None, following: type[Part] | None, lines: list[str], page: Page
+) -> type[Part] | None:
+    """Write texts of nothing but blanks, unless they stand beside a call; what was written last."""
+    for part in blanks:
+        if Call in (last, following):
+            page.lose(part, "blanks beside calls are not kept")
+        else:
+            lines.append(_line(part, last, page))
+            last = Text
+    blanks.clear()
+    return last
+
+
+def _line(text: Text, last: type[Part] | None, page: Page) -> str:
+    if last is Text:
+        page.lose(text, "a message is one text here; what is said in pieces is joined")
+    return words_of(text, "assistant", page)
 
 
 def _content(parts: list[Part], role: Role, page: Page) -> JSON:
@@ -352,9 +220,9 @@ def _content(parts: list[Part], role: Role, page: Page) -> JSON:
     for part in parts:
         if isinstance(part, Text):
             if part.text:
-                blocks.append({"type": "text", "text": _words(part, role, page)})
+                blocks.append({"type": "text", "text": words_of(part, role, page)})
         elif isinstance(part, Media):
-            blocks.append(obj(_write_image(part, page)))
+            blocks.append(obj(write_image(part, page)))
             pictures |= blocks[-1]["type"] != "text"
         else:
             page.lose(part, f"this wire cannot hold this in a user's message: {label(part)[:80]}")
@@ -428,7 +296,7 @@ class _Turn:
             if result.call_id not in self.page.called and self.page.hides(result.call_id):
                 self.page.lose(result, "nobody knows which call this answers; here its place and its name decide")
         opening, closing = RESULTS[0]
-        lines = [f"{opening}{_result(result, self.page, None)}{closing}" for result in results]
+        lines = [f"{opening}{write_answer(result, self.page, None)}{closing}" for result in results]
         if lines:
             self.out.append({"role": "user", "content": "\n".join([*lines, more] if more else lines)})
 
@@ -562,8 +430,9 @@ def looks(body: JSON) -> int:
             return 0
         role = _role(message)
         if isinstance(message.get("content"), str | list):
-            marks |= {role for text, _ in _strings(message, ()) if isinstance(text, str) and not _plain(text, role)}
+            marks |= {role for text, _ in _strings(message, ()) if isinstance(text, str) and not is_plain(text, role)}
     return min(len(marks) + 1, 3) if marks else 0
 
 
-WIRE = Wire(NAME, "Tools in plain text", rows_of(CONTENT, CALL_ROWS, (RESULT,)), read, write, looks)
+WIRE = Wire(NAME, "Tools in plain text", rows_of(CONTENT, CALL_ROWS, (RESULT,)), read, write, looks,
+            stream(write))  # fmt: skip

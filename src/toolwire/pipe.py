@@ -1,0 +1,430 @@
+"""One stream on its way from a wire to another: what comes in, what goes out, event by event.
+
+Between the source's reader and the target's writer stands what `translate` does for bodies: ids and names are fitted, tools
+that a provider ran are told in a form that the target has, what stays behind is reported. Nothing is held back that the target
+could already be told. Knows wires only through their tables.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeAlias, TypeVar
+
+from msgspec.structs import replace
+
+from toolwire._json import JSON, load, parse, text_of
+from toolwire.errors import LocalError, RemoteError
+from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.fold import Gather, emptied, text_in
+from toolwire.framing import Decoder, Frame
+from toolwire.framing.sniff import Sniffed
+from toolwire.hosted import POLICIES, Hosted, told
+from toolwire.identity import Fitting, IdMap
+from toolwire.model import Loss
+from toolwire.parts import Call, Part, Reasoning, Result
+from toolwire.profiles import PROFILES, Profile
+from toolwire.shortcut import Shortcuts
+from toolwire.translate import Ids, resolve
+from toolwire.wires._page import Page
+from toolwire.wires._stream import Reader, Stream, Writer
+from toolwire.wires._wire import Wire
+
+Item: TypeAlias = "bytes | bytearray | memoryview | str | Mapping[str, JSON] | object"
+Out = TypeVar("Out")
+BYTES = (bytes, bytearray, memoryview, str)
+"""What has to be cut into events."""
+
+
+def streaming(name: str) -> tuple[Wire, Stream]:
+    spoken, _ = resolve(name)
+    if spoken.stream is None:
+        raise LocalError(spoken.name, (), "this wire does not stream")
+    return spoken, spoken.stream
+
+
+def _texts(value: object) -> object:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, dict):
+        return {key: _texts(item) for key, item in value.items()}
+    return [_texts(item) for item in value] if isinstance(value, list) else value
+
+
+class Events:
+    """What comes in, in whatever form, as the events of a wire."""
+
+    def __init__(self, wire: str, stream: Stream) -> None:
+        self._wire = wire
+        self._lift = stream.lift
+        self._frames: Decoder = Sniffed()
+        self.framed = False
+        """Whether bytes or text came, and not events."""
+        self.done = False
+        """Whether the end was marked."""
+
+    def cut(self, item: Item) -> list[bytes]:
+        """The pieces that bytes or text complete."""
+        self.framed = True
+        frames = self._frames
+        if isinstance(frames, Sniffed) and frames.decoder is not None:
+            self._frames = frames.decoder
+        return self._frames.cut(item.encode("utf-8", "surrogatepass") if isinstance(item, str) else bytes(item))  # type: ignore[call-overload]
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that came was whole events."""
+        return self._frames.idle
+
+    def take(self, item: Item) -> list[Chunk | Fault]:
+        """The events that an item completes."""
+        if isinstance(item, BYTES):
+            return [event for piece in self.cut(item) if (event := self.event(piece)) is not None]
+        return [self.given(item)]
+
+    def given(self, item: Item) -> Chunk | Fault:
+        """An event that came as a value. Some SDKs give as bytes what is base64 on the wire."""
+        value, _ = load(_texts(item) if isinstance(item, dict) else item, self._wire)
+        return value if isinstance(value, dict) else Fault(f"not an event: {text_of(value)[:200]}")
+
+    def rest(self) -> list[Chunk | Fault]:
+        """What stands at the end without its mark; an event that was cut in two is none."""
+        found = [self._framed(frame) for frame in self._frames.end()]
+        return [event for event in found if event is not None and not isinstance(event, Fault)]
+
+    def event(self, piece: bytes) -> Chunk | Fault | None:
+        """The event of a piece; None if it is none, as a comment is, or the mark of the end."""
+        frame = self._frames.frame(piece)
+        return None if frame is None else self._framed(frame)
+
+    def _framed(self, frame: Frame) -> Chunk | Fault | None:
+        try:
+            value = parse(frame.data)
+        except ValueError:
+            if frame.data.strip() == b"[DONE]":
+                self.done = True
+                return None
+            try:
+                value, _ = load(frame.data, self._wire)  # it says why, and takes what is only oddly spelled
+            except RemoteError:
+                return Fault(f"not an event: {frame.data[:200].decode('utf-8', 'replace')}")
+        if self._lift is not None:
+            value = self._lift(frame.event, value)
+        return value if isinstance(value, dict) else Fault(f"not an event: {text_of(value)[:200]}")
+
+
+class Pipe(Generic[Out]):
+    """One stream on its way: fed what comes of the source, it gives the events of the target in the shape that is wanted."""
+
+    def __init__(self, source: str, target: str, shape: Callable[[Chunk], Out] | None = None, *, ids: Ids = None,
+                 hosted: Hosted = "text", version: int | None = None) -> None:  # fmt: skip
+        came, self._from = streaming(source)
+        goes, self.to = streaming(target)
+        if hosted not in POLICIES:
+            raise LocalError(target, (), f"hosted is one of {', '.join(POLICIES)}, not {hosted!r}")
+        if version is not None and version not in self.to.versions:
+            known = ", ".join(map(str, self.to.versions)) or "none"
+            raise LocalError(target, (), f"no such version of this wire: {version}; there are {known}")
+        _, rules = resolve(target)
+        self._home = IdMap.of(ids)
+        self._hosted: Hosted = hosted
+        self._hosts = goes.hosts and hosted != "drop"
+        """Whether the target can hold calls that a provider ran."""
+        odd = PROFILES.get(came.name, Profile(came.name, came.name))
+        self._fit = Fitting(rules.ids, rules.names, unique=rules.unique, home=self._home, came=(odd.ids, odd.names))
+        self.events = Events(came.name, self._from)
+        self.same = came is goes and ids is None and rules.name == goes.name and version is None
+        """Whether it goes to the wire it came from: its events stay as they are."""
+        self._page = Page(goes.name, "response", ids=None, names={}, home=self._home)
+        self._reader: Reader = self._from.reader(keep=False)
+        self._writer: Writer = self.to.writer(self._page, version)
+        self._shape: Callable[[Chunk], Out] = shape or self.to.frame  # type: ignore[assignment]
+        self._quick = Shortcuts() if shape is None and not self.same else None
+        self.over = False
+        """Whether the source has said all it has to say, though it may not have closed."""
+        self._said: list[Event] = []
+        """What the last event said."""
+        self._begun = False
+        self.fault: Fault | None = None
+        """What went wrong in the source, if anything did: nothing is told after it."""
+        self._told = Gather()
+        """Calls of a provider that are told in text when they are whole."""
+        self._custom: set[int] = set()
+        self._muted: set[int] = set()
+        self._quiet: dict[int, Start] = {}
+        """Reasoning that was opened and has no words yet; it may never have any."""
+        self._joined = False
+        """Whether something that was run is told in text: then all turns are one."""
+        self._told_in: dict[int, int] = {}
+        self._open: dict[str, int] = {}
+        """Calls without a result so far, and which candidate asked for them."""
+        self._asked: dict[str, Whole] = {}
+        """Calls of a stream that may also hold their results, for a target that cannot: which it is, is known later."""
+        self._waits = self._reader.replies and not self._writer.results
+        self._minted: dict[int, str] = {}
+        """Open calls under an id that was made for them."""
+        self._finished: list[Finish] = []
+        self._slots = -1
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What could not be carried so far."""
+        return list(dict.fromkeys(self._page.losses))
+
+    @property
+    def ids(self) -> IdMap:
+        """The map home so far."""
+        home = self._fit.sent
+        hidden = {sent: home.get(before, before) for sent, before in self._page.sent.items()}
+        return IdMap({**home, **hidden}, dict(self._fit.names), dict(self._page.forms))
+
+    def feed(self, item: Item) -> list[Out]:
+        """What an item of the source becomes."""
+        if not isinstance(item, BYTES):
+            given = list(map(self._shape, self._through(self.events.given(item))))
+            self.over = self._reader.over or self.fault is not None
+            return given
+        quick = self._quick
+        if quick is not None and item.__class__ is bytes and self.events.idle and item[-2:] == b"\n\n":
+            said = quick.take(item[:-2])
+            if said is not None:
+                self._reader.count += 1
+                return [said]  # type: ignore[list-item]
+        out: list[Out] = []
+        try:
+            pieces = self.events.cut(item)
+        except RemoteError as broken:
+            return list(map(self._shape, self._through(Fault(broken.why))))
+        for piece in pieces:
+            if quick is not None:
+                said = quick.take(piece)
+                if said is not None:
+                    out.append(said)  # type: ignore[arg-type]
+                    self._reader.count += 1
+                    continue
+            event = self.events.event(piece)
+            if event is not None:
+                shaped = list(map(self._shape, self._through(event)))
+                if quick is not None:
+                    self._learn(quick, piece, shaped)
+                out += shaped
+        self.over = self.events.done or self._reader.over or self.fault is not None
+        return out
+
+    def _learn(self, quick: Shortcuts, piece: bytes, shaped: list[Out]) -> None:
+        """Remember an event that was one text and nothing else, read and written."""
+        said = self._said
+        if len(said) != 1 or said[0].__class__ is not Delta or len(shaped) != 1:
+            quick.forget()
+            return
+        slot = said[0].slot
+        if slot in self._told or slot in self._custom:
+            return
+        grow, keep = self._reader.again(slot), self._writer.again(slot)
+        if grow is not None and keep is not None and isinstance(shaped[0], bytes):
+            quick.learn(piece, said[0].text, shaped[0], grow, keep)
+
+    def end(self) -> list[Out]:
+        """What is left when no more comes."""
+        return list(map(self._shape, self._rest()))
+
+    def _rest(self) -> list[Chunk]:
+        out = [chunk for event in self.events.rest() for chunk in self._through(event)]
+        if self.same:
+            return out
+        if self.fault is None:
+            self._reader.done = self.events.done
+            out += self._say(self._reader.end())
+        if self.fault is None:
+            out += self._unanswered()
+            for finish in self._finished or [Finish(None)]:
+                out += self._writer.finish(self._derived(finish))
+            out += self._writer.close()
+        return out
+
+    @property
+    def tail(self) -> bytes:
+        """What a framed stream ends with: nothing if it broke off."""
+        if self.same:
+            return self.to.tail if self.events.done or not self.events.framed else b""
+        return b"" if self.fault is not None else self.to.tail
+
+    def _through(self, event: Chunk | Fault) -> list[Chunk]:
+        reader = self._reader
+        if isinstance(event, Fault):
+            if self.same:
+                self.fault = event
+                return self._writer.fault(event)
+            closing: list[Event] = [one for one in reader.end() if isinstance(one, Delta | End)]
+            return [] if self.fault is not None else self._say([*closing, event])
+        if self.same:
+            return [event]
+        if self.fault is not None:
+            return []
+        self._said = said = reader.read(event)
+        out = self._say(said)
+        reader.count += 1
+        return out
+
+    def _say(self, events: list[Event]) -> list[Chunk]:
+        out: list[Chunk] = []
+        for event in events:
+            if event.__class__ is Delta:
+                slot = event.slot
+                if slot in self._muted:
+                    continue
+                if slot in self._quiet:
+                    out += self._writer.start(self._quiet.pop(slot))
+                if slot in self._told:
+                    self._told.delta(event)
+                elif slot in self._custom:
+                    out += self._writer.delta(Delta(slot, text_of(event.text)[1:-1]))
+                else:
+                    out += self._writer.delta(event)
+            else:
+                out += _MOVES[event.__class__](self, event)
+        return out
+
+    def _begin(self, event: Begin) -> list[Chunk]:
+        if self._begun:
+            self._writer.note(Note(event.settings))
+            return []
+        self._begun = True
+        return self._writer.begin(event)
+
+    def _first(self) -> list[Chunk]:
+        return [] if self._begun else self._begin(Begin({}))
+
+    def _turn(self, event: Turn) -> list[Chunk]:
+        return [*self._first(), *self._writer.turn(event)] if self._writer.results and not self._joined else []
+
+    def _start(self, event: Start) -> list[Chunk]:
+        part, writer = event.part, self._writer
+        if event.choice and not writer.many:
+            self._muted.add(event.slot)
+            self._page.lose(("choices", event.choice), "an answer here is one message; the other candidates stay behind")
+            return []
+        out = self._first()
+        if isinstance(part, Call):
+            if (part.executor == "provider" and not self._hosts) or self._waits:
+                self._told.start(event)
+                self._told_in[event.slot] = event.choice
+                return out
+            self._reported(part)
+            part = self._fit.call(part)
+            if part.origin == "minted":
+                self._minted[event.slot] = part.id
+            if part.executor == "client":
+                self._open[part.id] = event.choice
+            if part.family == "custom" and not writer.customs:
+                self._page.lose(part, "a custom call is sent as a function call with one field, `input`")
+                self._page.forms[part.id] = "custom"
+                self._custom.add(event.slot)
+                opened = Start(event.slot, replace(part, family="function"), event.choice)
+                return [*out, *writer.start(opened), *writer.delta(Delta(event.slot, '{"input":"'))]
+            event = Start(event.slot, part, event.choice)
+        else:
+            self._reported(part)
+            if isinstance(part, Reasoning):
+                self._quiet[event.slot] = event
+                return out
+        return out + writer.start(event)
+
+    def _reported(self, part: Part) -> None:
+        if part.seal is not None or not (part.row is None or part.row.clean(part.raw)):
+            self._page.leftovers(part)
+
+    def _end(self, event: End) -> list[Chunk]:
+        slot = event.slot
+        if slot in self._muted:
+            self._muted.discard(slot)
+            return []
+        minted = self._minted.pop(slot, None)
+        if event.alias is not None and minted is not None:
+            self._fit.sent[minted] = event.alias
+        if event.seal is not None:
+            self._page.lose((self._reader.count,), "a signature that only its own provider can read")
+        quiet = self._quiet.pop(slot, None)
+        if quiet is not None:  # it says nothing: what becomes of it, the writer of whole parts knows
+            return self._writer.whole(Whole(quiet.part, quiet.choice))
+        if slot in self._told:
+            part, choice = self._told.end(event), self._told_in.pop(slot)
+            if isinstance(part, Call) and (part.executor == "client" or self._hosts):
+                self._asked[part.id] = Whole(part, choice)
+                return []
+            return self._hosted_part(part, choice)
+        if slot in self._custom:
+            self._custom.discard(slot)
+            closed = [] if event.cut else self._writer.delta(Delta(slot, '"}'))
+            return [*closed, *self._writer.end(End(slot, cut=event.cut))]
+        return self._writer.end(event)
+
+    def _hosted_part(self, part: Part, choice: int = 0) -> list[Chunk]:
+        losses: list[Loss] = []
+        text = told(part, self._hosted, losses)
+        self._joined = True
+        self._page.losses += losses
+        return [] if text is None else self._whole(Whole(text, choice))
+
+    def _whole(self, event: Whole) -> list[Chunk]:
+        part, writer = event.part, self._writer
+        text = text_in(part)
+        if text is not None:
+            slot = self._slots
+            self._slots -= 1
+            grows: list[Event] = [Delta(slot, text)] if text else []
+            return self._say([Start(slot, emptied(part), event.choice), *grows, End(slot, seal=part.seal)])
+        if event.choice and not writer.many:
+            self._page.lose(part, "an answer here is one message; the other candidates stay behind")
+            return []
+        out = self._first()
+        if isinstance(part, Result):
+            asked = self._asked.pop(part.call_id, None)
+            if asked is not None:  # whoever sent the stream ran it: it is told as a provider's tool is
+                return [*out, *self._hosted_part(asked.part, event.choice), *self._hosted_part(part, event.choice)]
+            if part.executor == "provider" and not self._hosts:
+                return out + self._hosted_part(part, event.choice)
+            if part.executor == "client" and not writer.results:
+                self._page.lose(part, "an answer holds only what the assistant says")
+                return out
+            self._reported(part)
+            result = self._fit.result(part)
+            self._open.pop(result.call_id, None)
+            return out + writer.whole(Whole(result, event.choice))
+        self._reported(part)
+        return out + writer.whole(event)
+
+    def _note(self, event: Note) -> list[Chunk]:
+        return [*self._first(), *self._writer.note(event)]
+
+    def _finish(self, event: Finish) -> list[Chunk]:
+        """Kept until no more comes: some servers go on after they gave the reason."""
+        if not event.choice or self._writer.many:
+            self._finished = [*(one for one in self._finished if one.choice != event.choice), event]
+        return self._first()
+
+    def _derived(self, event: Finish) -> Finish:
+        """Whether tools were called is told by the calls, not by the reason."""
+        if event.choice in self._open.values() and event.stop in (None, "stop"):
+            return Finish("tool", event.choice)
+        return Finish(event.stop or "stop", event.choice)
+
+    def _unanswered(self) -> list[Chunk]:
+        """The calls that waited for a result and got none: they are for whoever reads."""
+        asked, self._asked, self._waits = list(self._asked.values()), {}, False
+        return [chunk for whole in asked for chunk in self._whole(whole)]
+
+    def _fault(self, event: Fault) -> list[Chunk]:
+        out = [*self._first(), *self._unanswered()]
+        self.fault = event
+        return [*out, *self._writer.fault(event)]
+
+    def _left(self, event: Left) -> list[Chunk]:
+        self._page.lose(event.at, event.reason)
+        return []
+
+
+_MOVES: dict[type, Callable[..., list[Chunk]]] = {
+    Begin: Pipe._begin, Turn: Pipe._turn, Start: Pipe._start, End: Pipe._end, Whole: Pipe._whole, Note: Pipe._note,
+    Finish: Pipe._finish, Fault: Pipe._fault, Left: Pipe._left,
+}  # fmt: skip

@@ -1,0 +1,87 @@
+"""Events that differ from an earlier one only in their text: most of any stream.
+
+Once an event was read in full and gave one piece of text, the bytes around that text are remembered, in what came and in what
+went out. When the same bytes come again around another text, only the text is read, and it goes out between the same bytes as
+before. Anything else that happens in the stream makes all of this forgotten. Knows no wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import DecodeError
+from msgspec.json import Decoder
+
+from toolwire._json import dump
+
+Grow: TypeAlias = "Callable[[str], bool]"
+Keep: TypeAlias = "Callable[[str], object]"
+
+_text = Decoder(str).decode
+_OPENS = (b":", b",", b"[")
+_MOST = 64
+"""No more shapes than this are kept: an event that is never the same again is not worth remembering."""
+
+
+class _Shape:
+    """What stood around a text, and what to do with another one."""
+
+    __slots__ = ("after", "before", "grow", "keep", "room", "tail")
+
+    def __init__(self, tail: bytes, room: int, before: bytes, after: bytes, grow: Grow, keep: Keep) -> None:
+        self.tail = tail
+        self.room = room
+        self.before = before
+        self.after = after
+        self.grow = grow
+        self.keep = keep
+
+
+class Shortcuts:
+    """The shapes of a stream's events so far, by what stands before the text."""
+
+    __slots__ = ("_count", "_heads")
+
+    def __init__(self) -> None:
+        self._heads: dict[int, dict[bytes, _Shape]] = {}
+        self._count = 0
+
+    def take(self, piece: bytes) -> bytes | None:
+        """What a piece becomes; None if nothing like it was seen, or its text cannot go out as it is."""
+        for length, shapes in self._heads.items():
+            shape = shapes.get(piece[:length])
+            if shape is not None and piece.endswith(shape.tail) and len(piece) > shape.room:
+                inside = piece[length : -len(shape.tail)]
+                try:
+                    text = _text(b'"' + inside + b'"')
+                except (DecodeError, UnicodeDecodeError):
+                    return None
+                if not shape.grow(text):
+                    return None
+                shape.keep(text)
+                return shape.before + inside + shape.after
+        return None
+
+    def learn(self, piece: bytes, text: str, out: bytes, grow: Grow, keep: Keep) -> None:
+        """Remember the shape of an event that gave one text.
+
+        `grow` takes in another one where it came from, or says that it is not so simple; `keep`, where it goes.
+        """
+        word = dump(text)
+        if self._count >= _MOST or piece.count(word) != 1 or out.count(word) != 1:
+            return
+        head, _, tail = piece.partition(word)
+        before, _, after = out.partition(word)
+        # Inside another text every quote has a backslash before it; a name has a colon after it.
+        if head.rstrip()[-1:] not in _OPENS or before.rstrip()[-1:] not in _OPENS or tail.lstrip()[:1] == b":":
+            return
+        shape = _Shape(b'"' + tail, len(head) + len(tail) + 2, before + b'"', b'"' + after, grow, keep)
+        self._heads.setdefault(len(head) + 1, {})[head + b'"'] = shape
+        self._count += 1
+
+    def forget(self) -> None:
+        """Something else happened: what was true of an open part may not be so any more."""
+        if self._count:
+            self._heads.clear()
+            self._count = 0

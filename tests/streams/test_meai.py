@@ -1,0 +1,218 @@
+"""What is peculiar to the updates of Microsoft.Extensions.AI, read as its own `ToChatResponse` reads them."""
+
+from __future__ import annotations
+
+import json
+from urllib.request import urlopen
+
+import pytest
+from cases import load_streams
+from streams.loopback import serve
+
+from toolwire import RemoteError, decode, fold, restream
+from toolwire._json import JSON, Object
+from toolwire.events import Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.model import Usage
+from toolwire.parts import Call, Opaque, Result, Text
+from toolwire.wires import wire
+
+
+def update(*contents: JSON, **more: JSON) -> Object:
+    return {"role": "assistant", "contents": list(contents), "responseId": "resp_1", **more}
+
+
+def text(words: str) -> Object:
+    return {"$type": "text", "text": words}
+
+
+def call(one: str, zone: str) -> Object:
+    return {"$type": "functionCall", "callId": one, "name": "now", "arguments": {"zone": zone}}
+
+
+def result(one: str, value: str) -> Object:
+    return {"$type": "functionResult", "callId": one, "result": value}
+
+
+def said(*updates: Object) -> list[Event]:
+    how = wire("meai").stream
+    assert how is not None
+    reader = how.reader(keep=False)
+    out: list[Event] = []
+    for one in updates:
+        out += reader.read(one)
+        reader.count += 1
+    return out + reader.end()
+
+
+TURNS: list[Object] = [
+    update(call("call_1", "UTC"), call("call_2", "CET"), messageId="m1", finishReason="tool_calls"),
+    {"role": "tool", "contents": [result("call_2", "13:00")], "messageId": "m2"},
+    {"role": "tool", "contents": [result("call_1", "12:00")], "messageId": "m2"},
+    update(text("Noon "), messageId="m3"),
+    update(text("in London."), messageId="m3"),
+    update(messageId="m3", finishReason="stop"),
+]
+
+
+def test_an_agent_s_stream_is_turns_and_each_result_names_its_call() -> None:
+    events = said(*TURNS)
+    told = [event for event in events if isinstance(event, Turn | Whole)]
+    calls = [event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Call)]
+    results = [event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Result)]
+    assert [event.role for event in told if isinstance(event, Turn)] == ["tool", "assistant"]
+    assert [(one.id, one.name) for one in calls] == [("call_1", "now"), ("call_2", "now")]
+    assert [(one.call_id, one.text) for one in results] == [("call_2", "13:00"), ("call_1", "12:00")]
+    assert events[-1] == Finish("stop")
+
+
+def test_an_agent_s_stream_folds_to_its_messages() -> None:
+    body = fold(TURNS, "meai")
+    assert body == {
+        "messages": [
+            {"role": "assistant", "messageId": "m1", "contents": [call("call_1", "UTC"), call("call_2", "CET")]},
+            {"role": "tool", "messageId": "m2", "contents": [result("call_2", "13:00"), result("call_1", "12:00")]},
+            {"role": "assistant", "messageId": "m3", "contents": [text("Noon in London.")]},
+        ],
+        "responseId": "resp_1",
+        "finishReason": "stop",
+    }
+    pairs = decode(body, "meai", "response").pairs()
+    assert [(pair.call.id, pair.result.text, pair.how) for pair in pairs if pair.call and pair.result] == [
+        ("call_1", "12:00", "id"), ("call_2", "13:00", "id"),
+    ]  # fmt: skip
+
+
+def test_an_agent_s_stream_keeps_its_turns_where_the_other_wire_has_them_too() -> None:
+    events = list(restream(TURNS, "meai", "genkit", framed=False))
+    chunks = [one["message"] for one in events if isinstance(one.get("message"), dict)]
+    assert [(one["role"], one["index"]) for one in chunks if isinstance(one, dict)] == [
+        ("model", 0), ("model", 0), ("tool", 1), ("tool", 1), ("model", 2), ("model", 2),
+    ]  # fmt: skip
+    home = fold(b"".join(restream(events, "genkit", "meai")), "meai")
+    assert isinstance(home, dict) and isinstance(home["messages"], list)
+    contents = [one["contents"] for one in home["messages"] if isinstance(one, dict)]
+    assert contents == [
+        [call("call_1", "UTC"), call("call_2", "CET")],
+        [result("call_2", "13:00"), result("call_1", "12:00")],
+        [text("Noon in London.")],
+    ]
+
+
+def test_a_new_message_is_told_by_author_id_or_role_and_by_nothing_else() -> None:
+    def messages(**second: JSON) -> int:
+        first: Object = {"role": "assistant", "authorName": "a", "messageId": "m1", "contents": [text("x")]}
+        body = fold([first, {"contents": [text("y")], **second}, {"contents": [], "finishReason": "stop"}], "meai")
+        assert isinstance(body, dict) and isinstance(body["messages"], list)
+        return len(body["messages"])
+
+    assert messages() == messages(messageId="m1", responseId="other", createdAt="2026-03-01T12:00:00Z") == 1
+    assert messages(messageId="m2") == messages(role="tool") == messages(authorName="b") == 2
+
+
+def test_a_json_array_of_updates_is_the_same_stream() -> None:
+    updates = [update(text("Hi ")), update(text("you")), update(finishReason="stop")]
+    events = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in updates)
+    assert fold(json.dumps(updates), "meai") == fold(events, "meai") == fold(updates, "meai")
+
+
+def test_usage_is_added_up() -> None:
+    def counted(read: int, made: int) -> Object:
+        return {"$type": "usage", "details": {"inputTokenCount": read, "outputTokenCount": made}}
+
+    events = said(update(counted(3, 1)), update(counted(4, 2)), update(finishReason="stop"))
+    assert [event for event in events if isinstance(event, Note)] == [
+        Note({"usage": Usage(3, 1)}), Note({"usage": Usage(7, 3)}),
+    ]  # fmt: skip
+
+
+def test_a_stream_without_a_finish_reason_broke_off() -> None:
+    updates = [update(text("It is"))]
+    assert said(*updates)[-2:] == [End(0, cut=True), Fault("the stream ended before the answer was over", cut=True)]
+    body = fold(updates, "meai")
+    assert isinstance(body, dict) and body["error"] == {"message": "the stream ended before the answer was over"}
+
+
+def test_a_finish_reason_of_an_earlier_message_is_not_the_end() -> None:
+    assert isinstance(said(*TURNS[:4])[-1], Fault)
+    assert isinstance(said(*TURNS[:1])[-1], Finish)
+
+
+def test_an_error_content_need_not_be_the_end_but_says_why_if_it_stands_last() -> None:
+    trouble: Object = {"$type": "error", "message": "overloaded", "errorCode": "503"}
+    went_on = said(update(trouble), update(text("Never mind.")), update(finishReason="stop"))
+    assert any(isinstance(event, Whole) and isinstance(event.part, Opaque) for event in went_on)
+    assert went_on[-1] == Finish("stop")
+    assert said(update(text("Hm")), update(trouble))[-1] == Fault("overloaded", "503")
+
+
+def test_our_own_fault_is_an_error_content_and_no_finish_reason() -> None:
+    events = list(restream([{"error": "out of memory"}], "ollama", "meai", framed=False))
+    assert events == [{"role": "assistant", "contents": [{"$type": "error", "message": "out of memory"}]}]
+    assert said(*events)[-1] == Fault("out of memory")
+
+
+def test_contents_come_out_as_they_come_in_and_two_texts_stay_two() -> None:
+    def block(i: int, words: list[str]) -> list[Object]:
+        grown: list[Object] = [
+            {"type": "content_block_delta", "index": i, "delta": {"type": "text_delta", "text": word}} for word in words
+        ]
+        opened: Object = {"type": "content_block_start", "index": i, "content_block": {"type": "text", "text": ""}}
+        return [opened, *grown, {"type": "content_block_stop", "index": i}]
+
+    start: Object = {"type": "message_start", "message": {"id": "msg_1", "role": "assistant", "model": "m", "content": []}}
+    events = [start, *block(0, ["a", "b"]), *block(1, ["c", "d"]), {"type": "message_stop"}]
+    updates = list(restream(events, "anthropic", "meai", framed=False))
+    assert [one["contents"] for one in updates] == [[text("a")], [text("b")], [text(""), text("c")], [text("d")], []]
+    assert {one["responseId"] for one in updates} == {"msg_1"}
+    body = fold(updates, "meai")
+    assert isinstance(body, dict) and body["messages"] == [{"role": "assistant", "contents": [text("ab"), text("cd")]}]
+
+
+def test_over_a_socket_every_update_is_an_event_of_its_own() -> None:
+    case = next(one for one in load_streams("meai") if one.name == "stream-parallel-calls-of-one-tool")
+    chat = b"".join(restream(case.events, "meai", "openai-chat"))
+    stream = restream(chat, "openai-chat", "meai")
+    with serve(stream, stream.headers["content-type"]) as server, urlopen(server.url) as answer:
+        assert answer.headers["content-type"] == "text/event-stream"
+        raw = answer.read()
+    updates = [json.loads(one.removeprefix(b"data: ")) for one in raw.strip().split(b"\n\n")]
+    found = [block for one in updates for block in one["contents"] if block["$type"] == "functionCall"]
+    assert [(block["callId"], block["arguments"]) for block in found] == [
+        ("call_1", {"city": "Oslo"}),
+        ("call_2", {"city": "Rome"}),
+    ]
+    assert all(next(iter(block)) == "$type" for one in updates for block in one["contents"])
+    assert updates[-1]["finishReason"] == "tool_calls"
+
+
+def test_what_is_no_update_is_said_to_be_none() -> None:
+    with pytest.raises(RemoteError, match="no event of this wire"):
+        fold([], "meai")
+
+
+def test_messages_of_users_in_an_answer_are_kept_and_told_to_nobody() -> None:
+    updates: list[Object] = [{"role": "user", "contents": [text("Hi")]}, update(text("Hello")), update(finishReason="stop")]
+    events = said(*updates)
+    assert [event.text for event in events if isinstance(event, Delta)] == ["Hello"]
+    assert any(isinstance(event, Left) and event.at == (0,) for event in events)
+    body = fold(updates, "meai")
+    assert isinstance(body, dict) and isinstance(body["messages"], list) and len(body["messages"]) == 2
+
+
+def test_a_text_grows_over_updates_that_repeat_everything_else() -> None:
+    events = said(update(text("a")), update(text("b")), update(), update(text("c")), update(finishReason="stop"))
+    assert [type(event) for event in events if isinstance(event, Start | Delta | End)] == [Start, Delta, Delta, Delta, End]
+
+
+@pytest.mark.parametrize("target", ["meai", "genkit"])
+def test_a_long_stream_of_bytes_keeps_two_texts_apart_and_whole(target: str) -> None:
+    words = [f"word{n} " for n in range(9)]
+    events: list[Object] = [{"type": "message_start", "message": {"id": "m", "role": "assistant", "model": "m", "content": []}}]
+    for i in (0, 1):
+        events.append({"type": "content_block_start", "index": i, "content_block": {"type": "text", "text": ""}})
+        for word in words:
+            events.append({"type": "content_block_delta", "index": i, "delta": {"type": "text_delta", "text": word}})
+        events.append({"type": "content_block_stop", "index": i})
+    raw = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in [*events, {"type": "message_stop"}])
+    answer = decode(fold(b"".join(restream(raw, "anthropic", target)), target), target, "response")
+    assert list(answer.parts()) == [Text("".join(words)), Text("".join(words))]

@@ -1,0 +1,197 @@
+"""What is peculiar to chat chunks, and what the official client makes of those that we write."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cases import Streamed
+from openai import APIError, OpenAI
+from streams.loopback import serve
+from streams.others import Found, others, told, wanted
+
+from toolwire import Call, Reasoning, RemoteError, Text, decode
+from toolwire._json import JSON, Object
+from toolwire.events import Chunk
+from toolwire.streams import fold, restream
+
+WIRE = "openai-chat"
+STOPS = {"tool_calls": "tool", "stop": "stop", "length": "length", "content_filter": "filter"}
+
+
+def chunk(finish: str | None = None, choice: int = 0, **delta: JSON) -> Chunk:
+    one: Object = {"index": choice, "delta": delta, "finish_reason": finish}
+    return {"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [one]}
+
+
+def piece(index: int, arguments: str, **more: JSON) -> JSON:
+    name = more.pop("name", None)
+    return {"index": index, **more, "function": {**({"name": name} if name else {}), "arguments": arguments}}
+
+
+def message(events: list[Chunk]) -> Object:
+    body = fold(events, WIRE)
+    assert isinstance(body, dict) and isinstance(body["choices"], list) and isinstance(body["choices"][0], dict)
+    found = body["choices"][0]["message"]
+    assert isinstance(found, dict)
+    return found
+
+
+def anthropic(events: list[Chunk]) -> tuple[list[Chunk], list[str]]:
+    """The same for a wire with blocks, and what stays behind."""
+    out = restream(events, WIRE, "anthropic", framed=False)
+    said = list(out)
+    return said, [loss.reason for loss in out.losses]
+
+
+# --- what a chunk may be ---------------------------------------------------------------------------------------------
+
+
+def test_the_last_usage_counts_wherever_it_stands() -> None:
+    early, last = {"prompt_tokens": 1, "completion_tokens": 0}, {"prompt_tokens": 1, "completion_tokens": 9}
+    events: list[Chunk] = [
+        {**chunk(content="Hi"), "usage": dict(early)}, {**chunk("stop"), "usage": dict(last)}, {"choices": [], "usage": None},
+    ]  # fmt: skip
+    body = fold(events, WIRE)
+    assert isinstance(body, dict) and body["usage"] == last
+    assert anthropic(events)[0][-2]["usage"] == {"input_tokens": 1, "output_tokens": 9}
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_under_either_name_is_reasoning(field: str) -> None:
+    first: dict[str, JSON] = {field: "Let me"}
+    events = [chunk(None, 0, **first), chunk(None, 0, **{**first, field: " think."}), chunk(content="So."), chunk("stop")]
+    assert message(events)[field] == "Let me think."
+    said = decode(fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response")
+    assert [type(part) for part in said.messages[0].parts] == [Reasoning, Text]
+
+
+def test_an_empty_list_of_calls_and_an_empty_role_say_nothing() -> None:
+    events = [chunk(role="assistant", content="A", tool_calls=[]), chunk(role="", content="B", tool_calls=[]), chunk("stop")]
+    assert message(events)["content"] == "AB"
+    assert not decode(fold(events, WIRE), WIRE, "response").calls()
+
+
+def test_a_reason_does_not_end_the_stream() -> None:
+    events = [
+        chunk("tool_calls", tool_calls=[piece(0, '{"q":', id="a", type="function", name="f")]),
+        chunk(tool_calls=[piece(0, "1}")]),
+    ]
+    assert [call.input for call in decode(fold(events, WIRE), WIRE, "response").calls()] == [{"q": 1}]
+
+
+def test_the_calls_say_whether_tools_were_called_and_not_the_reason() -> None:
+    events = [chunk("stop", tool_calls=[piece(0, "{}", id="a", type="function", name="f")])]
+    said, _ = anthropic(events)
+    assert said[-2]["delta"] == {"stop_reason": "tool_use", "stop_sequence": None}
+
+
+def test_a_refusal_is_told_as_one() -> None:
+    events = [chunk(refusal="I"), chunk(refusal=" won't."), chunk("stop")]
+    (part,) = decode(fold(events, WIRE), WIRE, "response").messages[0].parts
+    assert isinstance(part, Text) and part.refusal and part.text == "I won't."
+
+
+def test_probabilities_stay_behind_and_are_reported_once() -> None:
+    logs: JSON = {"content": [{"token": "x", "logprob": -1, "top_logprobs": []}]}
+    events = [chunk(content="x"), chunk(content="y"), chunk("stop")]
+    for event in events[:2]:
+        choices = event["choices"]
+        assert isinstance(choices, list) and isinstance(choices[0], dict)
+        choices[0]["logprobs"] = logs
+    assert anthropic(events)[1] == ["no such field on this wire"]
+
+
+def test_other_candidates_stay_behind_where_there_is_room_for_one() -> None:
+    events = [chunk(content="A"), chunk(content="B", choice=1), chunk("stop"), chunk("stop", choice=1)]
+    said, losses = anthropic(events)
+    assert "B" not in "".join(json.dumps(event.get("delta")) for event in said)
+    assert losses == ["an answer here is one message; the other candidates stay behind"]
+
+
+def test_a_call_without_an_id_has_the_same_one_in_the_stream_and_in_the_body() -> None:
+    events = [chunk(function_call={"name": "f", "arguments": "{}"}), chunk("function_call")]
+    (home,) = decode(fold(events, WIRE), WIRE, "response").calls()
+    (there,) = decode(fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response").calls()
+    assert home.origin == "minted" and there.id == home.id
+
+
+# --- what breaks -------------------------------------------------------------------------------------------------------
+
+
+def test_an_error_record_is_kept_in_the_body_and_told() -> None:
+    fault: JSON = {"message": "overloaded", "type": "server_error", "code": None}
+    events: list[Chunk] = [chunk(content="Half"), {"error": fault}]
+    body = fold(events, WIRE)
+    assert isinstance(body, dict) and body["error"] == fault
+    assert message(events)["content"] == "Half"
+    assert anthropic(events)[0][-1] == {"type": "error", "error": {"type": "api_error", "message": "overloaded"}}
+
+
+def test_a_stream_without_a_reason_is_cut_off_and_its_arguments_are_kept_as_far_as_they_came() -> None:
+    events = [chunk(tool_calls=[piece(0, '{"q": "too', id="a", type="function", name="f")])]
+    body = fold(events, WIRE)
+    assert isinstance(body, dict) and "error" in body
+    (call,) = decode(body, WIRE, "response").calls()
+    assert isinstance(call, Call) and call.arguments == '{"q": "too'
+    said, _ = anthropic(events)
+    assert [event["type"] for event in said[-3:]] == ["content_block_delta", "content_block_stop", "error"]
+
+
+def test_what_has_no_chunk_in_it_is_no_stream_of_this_wire() -> None:
+    with pytest.raises(RemoteError):
+        fold([], WIRE)
+
+
+# --- the official client ---------------------------------------------------------------------------------------------
+
+
+def client(url: str) -> OpenAI:
+    return OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+
+
+@pytest.mark.parametrize("stream", others(WIRE), ids=str)
+def test_the_client_reads_our_chunks(stream: Streamed) -> None:
+    calls: dict[int, list[str]] = {}
+    text = ""
+    stop, tokens = "", (0, 0)
+    with told(stream, WIRE) as (server, home):
+        for one in client(server.url).chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "?"}], stream=True
+        ):
+            tokens = (one.usage.prompt_tokens, one.usage.completion_tokens) if one.usage else tokens
+            for choice in one.choices:
+                text += choice.delta.content or ""
+                stop = choice.finish_reason or stop
+                for entry in choice.delta.tool_calls or []:
+                    held = calls.setdefault(entry.index, [entry.id or "", "", ""])
+                    held[1] += (entry.function.name if entry.function else None) or ""
+                    held[2] += (entry.function.arguments if entry.function else None) or ""
+    found = [(home(one), name, json.loads(arguments)) for _, (one, name, arguments) in sorted(calls.items())]
+    assert Found(found, text, tokens, STOPS[stop]) == wanted(stream)
+
+
+@pytest.mark.parametrize("stream", others(WIRE), ids=str)
+def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> None:
+    with (
+        told(stream, WIRE) as (server, home),
+        client(server.url).chat.completions.stream(model="m", messages=[{"role": "user", "content": "?"}]) as events,
+    ):
+        answer = events.get_final_completion()
+    (choice,) = answer.choices
+    calls = [
+        (home(call.id), call.function.name, json.loads(call.function.arguments))
+        for call in choice.message.tool_calls or []
+        if call.type == "function"
+    ]
+    tokens = (answer.usage.prompt_tokens, answer.usage.completion_tokens) if answer.usage else (0, 0)
+    assert Found(calls, choice.message.content or "", tokens, STOPS[choice.finish_reason]) == wanted(stream)
+
+
+def test_the_client_raises_what_broke_the_source() -> None:
+    events: list[Chunk] = [{"type": "error", "error": {"type": "overloaded_error", "message": "try later"}}]
+    with (
+        serve(list(restream(events, "anthropic", WIRE))) as server,
+        pytest.raises(APIError, match="try later"),
+    ):
+        list(client(server.url).chat.completions.create(model="m", messages=[{"role": "user", "content": "?"}], stream=True))

@@ -1,0 +1,489 @@
+"""`fold` and `restream` as they are called: what may be given, what comes back, and what is never swallowed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from urllib.request import urlopen
+
+import pytest
+from anthropic.types import RawMessageStreamEvent
+from cases import WIRES, streaming
+from openai.types.chat import ChatCompletionChunk
+from pydantic import TypeAdapter
+from streams.loopback import serve
+
+import toolwire
+from toolwire import Call, LocalError, RemoteError, Text, decode, fold, restream, translate
+from toolwire._json import JSON
+from toolwire.events import Chunk
+from toolwire.hosted import Hosted
+from toolwire.wires import wire
+
+STREAMING = streaming()
+OTHERS = [name for name in STREAMING if name != "anthropic"]
+
+
+def block(index: int, held: JSON, kind: str = "", field: str = "", *pieces: str) -> list[Chunk]:
+    """A block and its deltas."""
+    out: list[Chunk] = [{"type": "content_block_start", "index": index, "content_block": held}]
+    for piece in pieces:
+        out.append({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}})
+    return [*out, {"type": "content_block_stop", "index": index}]
+
+
+def text(index: int, *pieces: str) -> list[Chunk]:
+    return block(index, {"type": "text", "text": ""}, "text_delta", "text", *pieces)
+
+
+def call(index: int, id: str, name: str, *pieces: str, kind: str = "tool_use") -> list[Chunk]:
+    return block(index, {"type": kind, "id": id, "name": name, "input": {}}, "input_json_delta", "partial_json", *pieces)
+
+
+def answer(*blocks: list[Chunk]) -> list[Chunk]:
+    """An Anthropic answer."""
+    usage: JSON = {"input_tokens": 3, "output_tokens": 5}
+    opened: JSON = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
+                    "stop_sequence": None, "usage": usage}  # fmt: skip
+    return [
+        {"type": "message_start", "message": opened},
+        *(event for one in blocks for event in one),
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+
+
+EVENTS = answer(
+    text(0, "Let me ", "look – ünd sée."),
+    call(1, "toolu_1", "web_search", '{"q":', '"x"}'),
+    call(2, "toolu_2", "web_search", '{"q":"y"}'),
+)
+STREAM = b"".join(wire("anthropic").stream.frame(event) for event in EVENTS)  # type: ignore[union-attr]
+CUT = EVENTS[:6]
+ERROR: Chunk = {"type": "error", "error": {"type": "overloaded_error", "message": "too many of you"}}
+
+
+def said(out: bytes, target: str) -> list[tuple[str, JSON]]:
+    found = decode(fold(out, target), target, "response").calls()
+    return [(one.name, one.input) for one in found]
+
+
+CALLS: list[tuple[str, JSON]] = [("web_search", {"q": "x"}), ("web_search", {"q": "y"})]
+
+
+# --- what may be given ------------------------------------------------------------------------------------------------
+
+
+PIECES = [STREAM[i : i + 7] for i in range(0, len(STREAM), 7)]
+WORDS = STREAM.decode()
+EVENT: TypeAdapter[object] = TypeAdapter(RawMessageStreamEvent)
+FORMS: dict[str, Callable[[], object]] = {
+    "bytes": lambda: STREAM,
+    "bytearray": lambda: bytearray(STREAM),
+    "memoryview": lambda: memoryview(STREAM),
+    "str": lambda: WORDS,
+    "list of bytes": lambda: PIECES,
+    "list of memoryviews": lambda: [memoryview(piece) for piece in PIECES],
+    "list of texts": lambda: [WORDS[i : i + 3] for i in range(0, len(WORDS), 3)],
+    "lines of text": lambda: WORDS.splitlines(keepends=True),
+    "list of events": lambda: EVENTS,
+    "tuple of events": lambda: tuple(EVENTS),
+    "generator of events": lambda: (event for event in EVENTS),
+    "SDK objects": lambda: [EVENT.validate_python(event) for event in EVENTS],
+    "mapped": lambda: map(dict, EVENTS),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_stream_gives_the_same(form: str) -> None:
+    assert fold(FORMS[form](), "anthropic") == fold(EVENTS, "anthropic")
+    for target in STREAMING:
+        assert said(b"".join(restream(FORMS[form](), "anthropic", target)), target) == CALLS, target
+
+
+@pytest.mark.parametrize("target", [name for name in OTHERS if name != "openai-chat"])
+def test_objects_of_another_sdk_are_events_too(target: str) -> None:
+    chunks = [ChatCompletionChunk.model_validate(chunk) for chunk in restream(EVENTS, "anthropic", "openai-chat", framed=False)]
+    assert said(b"".join(restream(chunks, "openai-chat", target)), target) == CALLS
+
+
+@pytest.mark.parametrize("target", STREAMING)
+def test_an_async_stream_gives_an_async_one(target: str) -> None:
+    async def source() -> AsyncIterator[bytes]:
+        for i in range(0, len(STREAM), 11):
+            await asyncio.sleep(0)
+            yield STREAM[i : i + 11]
+
+    async def all_of_it() -> bytes:
+        return b"".join([piece async for piece in restream(source(), "anthropic", target)])
+
+    assert asyncio.run(all_of_it()) == b"".join(restream(STREAM, "anthropic", target))
+
+
+def test_an_async_stream_is_not_waited_for_without_await() -> None:
+    async def source() -> AsyncIterator[bytes]:
+        yield STREAM
+
+    with pytest.raises(LocalError, match="async"):
+        next(iter(restream(source(), "anthropic", "anthropic")))
+
+
+@pytest.mark.parametrize("given", [None, 7, 0.5, True, object()])
+def test_what_is_no_stream_is_the_callers_mistake(given: object) -> None:
+    with pytest.raises(LocalError):
+        fold(given, "anthropic")
+    with pytest.raises(LocalError):
+        list(restream(given, "anthropic", OTHERS[0]))
+
+
+@pytest.mark.parametrize("over", OTHERS)
+def test_what_comes_out_may_go_in_again(over: str) -> None:
+    twice = restream(restream(EVENTS, "anthropic", over), over, "anthropic")
+    assert said(b"".join(twice), "anthropic") == CALLS
+    assert said(b"".join(restream(restream(EVENTS, "anthropic", over, framed=False), over, "anthropic")), "anthropic") == CALLS
+    assert fold(restream(EVENTS, "anthropic", over), over) == fold(b"".join(restream(EVENTS, "anthropic", over)), over)
+
+
+@pytest.mark.parametrize("name", [name for name in toolwire.profiles() if name not in toolwire.wires()] or ["openai-chat"])
+def test_a_profile_is_a_wire_too(name: str) -> None:
+    stream = restream(EVENTS, "anthropic", name)
+    there = b"".join(stream)
+    made = translate(fold(EVENTS, "anthropic"), "anthropic", name, "response")
+    assert stream.ids == made.ids
+    ids = [[one.id for one in decode(body, name, "response").calls()] for body in (fold(there, name), made.body)]
+    assert ids[0] == ids[1]
+    assert said(b"".join(restream(there, name, "anthropic")), "anthropic") == CALLS
+
+
+# --- what comes back --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", STREAMING)
+def test_framed_is_bytes_and_unframed_is_events(target: str) -> None:
+    assert all(isinstance(piece, bytes) for piece in restream(EVENTS, "anthropic", target))
+    events = list(restream(EVENTS, "anthropic", target, framed=False))
+    assert all(isinstance(event, dict) for event in events)
+    assert fold(events, target) == fold(b"".join(restream(EVENTS, "anthropic", target)), target)
+    assert json.loads(json.dumps(events)) == events
+
+
+@pytest.mark.parametrize("target", STREAMING)
+def test_headers_are_those_of_the_target(target: str) -> None:
+    stream = restream(EVENTS, "anthropic", target)
+    how = wire(target).stream
+    assert how is not None
+    assert stream.headers["content-type"] == how.media
+    assert all(name == name.lower() and value for name, value in stream.headers.items())
+
+
+@pytest.mark.parametrize("target", STREAMING)
+def test_it_goes_over_a_real_socket(target: str) -> None:
+    stream = restream(EVENTS, "anthropic", target)
+    headers = stream.headers
+    with serve(stream, headers.pop("content-type"), headers=headers) as server, urlopen(server.url + "/any/path") as response:
+        assert said(response.read(), target) == CALLS
+        assert {name: response.headers[name] for name in headers} == headers
+    assert [request.path for request in server.requests] == ["/any/path"]
+
+
+def test_losses_grow_with_the_stream() -> None:
+    events = answer(block(0, {"type": "surprise", "x": 1}), text(1, "Hi."))
+    stream = restream(events, "anthropic", "openai-chat")
+    assert stream.losses == []
+    for _ in stream:
+        pass
+    assert any("surprise" in loss.reason or loss.path[:1] == (1,) or 1 in loss.path for loss in stream.losses)
+    assert len(set(stream.losses)) == len(stream.losses)
+
+
+ODD = [("call/1+=", "web.search/v1"), ("call 2", "web.search/v2"), ("x" * 90, "a" * 90)]
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_the_id_map_takes_ids_and_names_home(target: str) -> None:
+    events = answer(*(call(i, id, name, json.dumps({"n": i})) for i, (id, name) in enumerate(ODD)))
+    stream = restream(events, "anthropic", target)
+    body = fold(b"".join(stream), target)
+    home = translate(body, target, "anthropic", "response", ids=stream.ids.to_dict())
+    found = decode(home.body, "anthropic", "response").calls()
+    assert [(one.id, one.name, one.input) for one in found] == [(id, name, {"n": i}) for i, (id, name) in enumerate(ODD)]
+    again = restream(restream_events(events, target), target, "anthropic", ids=stream.ids)
+    back = decode(fold(b"".join(again), "anthropic"), "anthropic", "response").calls()
+    assert [(one.id, one.name, one.input) for one in back] == [(id, name, {"n": i}) for i, (id, name) in enumerate(ODD)]
+
+
+def restream_events(events: list[Chunk], target: str) -> list[Chunk]:
+    return list(restream(events, "anthropic", target, framed=False))
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_a_result_finds_its_call_with_the_map_of_the_stream(target: str) -> None:
+    """A turn as a client lives it: the stream, then the history with the result, back to where the call came from."""
+    stream = restream(answer(call(0, "call/1+=", "web.search", "{}")), "anthropic", target)
+    (sent,) = decode(fold(b"".join(stream), target), target, "response").calls()
+    home = stream.ids
+    if sent.origin == "wire":
+        assert home.ids.get(sent.id, sent.id) == "call/1+="
+    assert home.names.get(sent.name, sent.name) == "web.search"
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def test_unknown_wires_are_the_callers_mistake_and_told_before_anything_is_read() -> None:
+    def never() -> Iterator[bytes]:
+        raise AssertionError("it was read")
+        yield b""
+
+    for source, target in (("nobody", "anthropic"), ("anthropic", "nobody"), ("", "anthropic")):
+        with pytest.raises(LocalError, match="no such wire"):
+            restream(never(), source, target)
+    with pytest.raises(LocalError, match="no such wire"):
+        fold(never(), "nobody")
+
+
+@pytest.mark.parametrize("name", [name for name in WIRES if wire(name).stream is None])
+def test_a_wire_that_does_not_stream_says_so(name: str) -> None:
+    for source, target in ((name, "anthropic"), ("anthropic", name)):
+        with pytest.raises(LocalError, match="does not stream"):
+            restream(EVENTS, source, target)
+    with pytest.raises(LocalError, match="does not stream"):
+        fold(EVENTS, name)
+
+
+@pytest.mark.parametrize("target", STREAMING)
+def test_only_versions_that_a_wire_has_can_be_asked_for(target: str) -> None:
+    with pytest.raises(LocalError, match="version"):
+        restream(EVENTS, "anthropic", target, version=99)
+    how = wire(target).stream
+    assert how is not None
+    for version in how.versions:
+        assert said(b"".join(restream(EVENTS, "anthropic", target, version=version)), target) == CALLS
+
+
+def test_an_unknown_policy_is_the_callers_mistake() -> None:
+    with pytest.raises(LocalError, match="hosted is one of"):
+        restream(EVENTS, "anthropic", "openai-chat", hosted="keep")  # type: ignore[call-overload]
+
+
+HOSTED = answer(
+    text(0, "Searching. "),
+    call(1, "srvtoolu_1", "web_search", '{"query":"x"}', kind="server_tool_use"),
+    block(2, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
+        {"type": "web_search_result", "url": "https://example.com", "title": "Example", "encrypted_content": "zzz"}]}),
+    call(3, "toolu_1", "lookup", '{"q":"x"}'),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", ["text", "call", "drop"])
+@pytest.mark.parametrize("target", OTHERS)
+def test_tools_that_a_provider_ran_become_what_translate_makes_of_them(target: str, policy: Hosted) -> None:
+    stream = restream(HOSTED, "anthropic", target, hosted=policy)
+    there = decode(fold(b"".join(stream), target), target, "response")
+    made = translate(fold(HOSTED, "anthropic"), "anthropic", target, "response", hosted=policy)
+    whole = decode(made.body, target, "response")
+    assert [(one.name, one.input, one.executor) for one in there.calls()] == [
+        (one.name, one.input, one.executor) for one in whole.calls()
+    ]
+    words = ["".join(part.text for part in one.parts() if isinstance(part, Text)) for one in (there, whole)]
+    assert words[0] == words[1]
+    assert bool(stream.losses) == bool(made.losses)
+    assert "lookup" in [one.name for one in there.calls() if one.executor == "client"]
+
+
+# --- the end, whatever it is ------------------------------------------------------------------------------------------
+
+
+class Broken(Exception):
+    """What a source may raise."""
+
+
+@pytest.mark.parametrize("target", STREAMING)
+def test_what_the_source_raises_reaches_the_caller_after_what_came_before(target: str) -> None:
+    def source() -> Iterator[Chunk]:
+        yield from EVENTS[:4]
+        raise Broken
+
+    out = ""
+    with pytest.raises(Broken):
+        for event in restream(source(), "anthropic", target, framed=False):
+            out += json.dumps(event)
+    assert "Let me " in out
+    with pytest.raises(Broken):
+        fold(source(), "anthropic")
+
+
+@pytest.mark.parametrize("target", STREAMING)
+def test_what_an_async_source_raises_reaches_the_caller(target: str) -> None:
+    async def source() -> AsyncIterator[Chunk]:
+        for event in EVENTS[:4]:
+            yield event
+        raise Broken
+
+    async def run() -> None:
+        async for _ in restream(source(), "anthropic", target):
+            pass
+
+    with pytest.raises(Broken):
+        asyncio.run(run())
+
+
+class Closable:
+    """A source as HTTP clients and SDKs give it: it can be gone through once, and closed."""
+
+    def __init__(self, events: list[Chunk]) -> None:
+        self.events = iter(events)
+        self.closed = False
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        return next(self.events)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_closing_closes_the_source() -> None:
+    ended: list[str] = []
+
+    def source() -> Iterator[Chunk]:
+        try:
+            yield from EVENTS
+        finally:
+            ended.append("generator")
+
+    stream = restream(source(), "anthropic", "openai-chat")
+    next(stream)
+    stream.close()
+    assert ended == ["generator"]
+    assert list(stream) == []
+
+
+def test_closing_closes_a_source_that_is_no_generator() -> None:
+    source = Closable(EVENTS)
+    stream = restream(source, "anthropic", "openai-chat")
+    next(stream)
+    stream.close()
+    assert source.closed
+
+
+def test_closing_before_anything_was_asked_for_closes_the_source_too() -> None:
+    source = Closable(EVENTS)
+    restream(source, "anthropic", "openai-chat").close()
+    assert source.closed
+    ended: list[str] = []
+
+    def begun() -> Iterator[Chunk]:
+        try:
+            yield from EVENTS
+        finally:
+            ended.append("generator")
+
+    again = begun()
+    first = next(again)
+    assert first == EVENTS[0]
+    restream(again, "anthropic", "openai-chat").close()
+    assert ended == ["generator"]
+
+
+def test_closing_closes_an_async_source() -> None:
+    ended: list[str] = []
+
+    async def source() -> AsyncIterator[Chunk]:
+        try:
+            for event in EVENTS:
+                yield event
+        finally:
+            ended.append("generator")
+
+    async def run() -> None:
+        stream = restream(source(), "anthropic", "openai-chat")
+        await anext(stream)
+        await stream.aclose()
+        assert ended == ["generator"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_a_stream_that_breaks_off_ends_in_an_error_and_keeps_the_open_call(target: str) -> None:
+    out = b"".join(restream(CUT, "anthropic", target))
+    body = fold(out, target)
+    found = decode(body, target, "response")
+    assert "".join(part.text for part in found.parts() if isinstance(part, Text)) == "Let me look – ünd sée."
+    assert "the stream ended before the answer was over" in out.decode(errors="replace")
+    how = wire(target).stream
+    assert how is not None
+    assert not how.tail or not out.endswith(how.tail)
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_the_arguments_of_a_call_that_was_cut_off_are_not_lost(target: str) -> None:
+    stream = restream(answer(call(0, "toolu_1", "web_search", '{"q":"need', "le"))[:4], "anthropic", target)
+    out = b"".join(stream)
+    (found,) = decode(fold(out, target), target, "response").calls()
+    held = found.input
+    assert (held["_raw"] if isinstance(held, dict) and "_raw" in held else found.arguments) == '{"q":"needle'
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_an_error_record_is_told_and_nothing_follows_it(target: str) -> None:
+    events = [*EVENTS[:4], ERROR, *EVENTS[4:]]
+    out = b"".join(restream(events, "anthropic", target))
+    assert b"too many of you" in out
+    assert b"toolu_2" not in out
+    first = b"".join(restream([ERROR], "anthropic", target))
+    assert b"too many of you" in first
+
+
+def test_folding_an_error_keeps_what_came_before() -> None:
+    body = fold([*EVENTS[:4], ERROR], "anthropic")
+    assert isinstance(body, dict) and body["error"] == ERROR["error"]
+    (found,) = decode(body, "anthropic", "response").parts()
+    assert isinstance(found, Text) and found.text == "Let me look – ünd sée."
+
+
+GARBAGE = [
+    b"", b"\n\n", b"data: {\n\n",
+    b"data: 7\n\n", b"data: null\n\n", b"data: [1]\n\n", b"\xff\xfe\xfd", b"{", b"[", b"[1,2", b"{}\n{",
+    b"\x00\x00\x00\x10garbage that is no message at all", b"\x00" * 64, b"event: x\n\n", b"data: [DONE]\n\n", b"<html>502</html>",
+    b'data: {"type": "message_start"}\n\n', b"data: \xff\n\n", b'{"error": "boom"}', b'{"error": {"message": "boom"}}',
+    b"data: " + b"[" * 5000 + b"\n\n", b'data: {"a": NaN}\n\n',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", STREAMING)
+@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda given: repr(given[:20]))
+def test_garbage_is_told_as_an_error_and_raises_nothing(garbage: bytes, source: str) -> None:
+    for target in {"anthropic", "openai-chat"} - {source}:
+        assert b"".join(restream([garbage[:3], garbage[3:]], source, target)), target
+    try:
+        fold(garbage, source)
+    except RemoteError as error:
+        assert error.why
+
+
+@pytest.mark.parametrize("source", STREAMING)
+def test_garbage_to_its_own_wire_raises_nothing_either(source: str) -> None:
+    for garbage in GARBAGE:
+        list(restream([garbage[:3], garbage[3:]], source, source))
+
+
+NOTHING: tuple[bytes | str | list[Chunk], ...] = (b"", [], "", b"\n\n")
+
+
+@pytest.mark.parametrize("source", STREAMING)
+def test_nothing_at_all_folds_to_nothing(source: str) -> None:
+    for nothing in NOTHING:
+        with pytest.raises(RemoteError):
+            fold(nothing, source)
+
+
+def test_the_calls_and_their_ids_are_those_of_the_source() -> None:
+    for target in OTHERS:
+        stream = restream(EVENTS, "anthropic", target)
+        found = [part for part in decode(fold(b"".join(stream), target), target, "response").parts() if isinstance(part, Call)]
+        assert [stream.ids.ids.get(one.id, one.id) for one in found if one.origin == "wire"] in ([], ["toolu_1", "toolu_2"])

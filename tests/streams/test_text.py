@@ -1,0 +1,439 @@
+"""What is peculiar to streams whose calls stand in their text: what is held back, what is let go, and when."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from cases import Streamed, load_streams
+from hypothesis import given
+from hypothesis import strategies as st
+from openai import OpenAI
+from streams.loopback import serve
+
+from toolwire import Call, Conversation, Media, Opaque, Part, Reasoning, Text, decode, translate
+from toolwire._json import JSON, Object
+from toolwire.events import Chunk, Delta, End, Event, Fault, Finish, Start, Whole
+from toolwire.fold import Gather
+from toolwire.streams import fold, restream
+from toolwire.wires import wire
+from toolwire.wires._dialects import CALLS, Block, Dialect
+from toolwire.wires._scan import MARKS, Scan, find_calls
+
+CASES = load_streams("text")
+TAGGED = '<tool_call>{"id": "c1", "name": "f", "arguments": {"a": 1}}</tool_call>'
+
+
+def chunk(content: str | None = None, finish: str | None = None, **delta: JSON) -> Chunk:
+    held: Object = {**({} if content is None else {"content": content}), **delta}
+    return {"id": "x", "model": "m", "choices": [{"index": 0, "delta": held, "finish_reason": finish}]}
+
+
+def stream(*pieces: str, finish: str | None = "stop") -> list[Chunk]:
+    said = [chunk("", role="assistant"), *(chunk(piece) for piece in pieces)]
+    return said if finish is None else [*said, chunk(finish=finish)]
+
+
+def read(events: list[Chunk]) -> list[list[Event]]:
+    """What each event says, and after them what the end says."""
+    how = wire("text").stream
+    assert how is not None
+    reader = how.reader()
+    out: list[list[Event]] = []
+    for event in events:
+        out.append(reader.read(event))
+        reader.count += 1
+    return [*out, reader.end()]
+
+
+def parts(events: list[Event]) -> list[Part]:
+    """The parts of the first candidate."""
+    gather = Gather()
+    out: list[Part] = []
+    for event in events:
+        match event:
+            case Start(choice=0):
+                gather.start(event)
+            case Delta() if event.slot in gather:
+                gather.delta(event)
+            case End() if event.slot in gather:
+                out.append(gather.end(event))
+            case Whole(choice=0):
+                out.append(event.part)
+    return out
+
+
+def gist(found: list[Part]) -> list[tuple[str, ...]]:
+    out: list[tuple[str, ...]] = []
+    for part in found:
+        match part:
+            case Text(text=text):
+                out.append(("text", text))
+            case Reasoning(text=text):
+                out.append(("thought", text))
+            case Call():
+                out.append(("call", part.id, part.name, part.args.text, part.origin))
+            case Media() | Opaque():
+                out.append((type(part).__name__,))
+    return out
+
+
+def words(said: list[Event]) -> str:
+    return "".join(event.text for event in said if isinstance(event, Delta))
+
+
+def calls(events: list[Event]) -> list[str]:
+    return [event.part.id for event in events if isinstance(event, Whole) and isinstance(event.part, Call)]
+
+
+# --- one reading for streams and bodies ----------------------------------------------------------------------------
+
+PIECES = (
+    "<tool_call>", "</tool_call>", '{"name": "f", "arguments": {"a": 1}}', '{"name":"f","parameters":{"b":"}<tool_call>"}}', "<",
+    ">", "[", "{", '"', "\\", "}", "]", "[TOOL_CALLS]", ' [{"name":"h","arguments":{}}]', "<|python_tag|>", "<|eom_id|>", "; ",
+    "\n", "  ", "hello", '<invoke name="f">', '<ns:invoke name="g"><ns:parameter name="p">1</ns:parameter></ns:invoke>', "<div",
+    "<function_calls>", "</function_calls>", '<parameter name="q">x', "</parameter>", "</invoke>", "[f(a=1)]", "[f(", 'a="x)"',
+    ")", "[g(c='é')] ", "<tool", "_call>", '{"x": 1}', '{"name"', ': "f"', ', "parameters"', ": {}}", "tru", "-1.5e", "ns:",
+    "\x0c", "'",
+)  # fmt: skip
+
+
+def by_force(text: str) -> tuple[Dialect | None, list[Block]]:
+    """The blocks of a text, found by trying every dialect at every place."""
+    for one in CALLS.values():
+        whole = one.parse(text, 0) if one.alone and text.lstrip(" \t\n\r").startswith(one.alone) else None
+        if whole is not None:
+            return one, [whole]
+    spoken: Dialect | None = None
+    out: list[Block] = []
+    at = 0
+    while at < len(text):
+        tried = [one for one in ([spoken] if spoken else CALLS.values()) if re.compile(one.opens).match(text, at)]
+        found = next(((one, block) for one in tried if (block := one.parse(text, at)) is not None), None)
+        if found is None:
+            at += 1
+            continue
+        spoken, block = found
+        after = spoken.closes[1](text, block.end) if spoken.closes is not None else None
+        out += [block] if after is None else [block, after]
+        at = out[-1].end
+    return spoken, out
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join), st.lists(st.integers(1, 9), min_size=1))
+def test_a_text_in_pieces_has_the_calls_that_trying_every_place_finds(text: str, sizes: list[int]) -> None:
+    dialect, blocks = by_force(text)
+    assert find_calls(text)[1] == blocks
+    scan = Scan()
+    stretches = []
+    at = n = 0
+    while at < len(text):
+        size = sizes[n % len(sizes)]
+        stretches += scan.feed(text[at : at + size])
+        at, n = at + size, n + 1
+    stretches += scan.end()
+    assert "".join(stretch.text for stretch in stretches) == text
+    assert scan.dialect is dialect
+    assert [stretch.text for stretch in stretches if stretch.calls is not None] == [text[b.start : b.end] for b in blocks]
+
+
+def cut_streams() -> Iterator[tuple[str, list[JSON]]]:
+    for case in CASES:
+        for n in range(2, len(case.events) + 1):
+            yield f"{case.name}-{n}", case.events[:n]
+
+
+@pytest.mark.parametrize("events", [pytest.param(events, id=name) for name, events in cut_streams()])
+def test_wherever_a_stream_ends_its_events_say_what_its_body_says(events: list[Chunk]) -> None:
+    told = [event for said in read(events) for event in said]
+    answer = decode(fold(events, "text"), "text", "response")
+    whole = gist([part for part in answer.messages[0].parts if not isinstance(part, Text) or part.text])
+    assert gist(parts(told)) == whole
+
+
+def test_marks_begin_with_the_characters_that_are_looked_for() -> None:
+    assert {one.opens.lstrip("\\")[0] for one in CALLS.values()} == set(MARKS)
+
+
+# --- what is held back, and for how long ----------------------------------------------------------------------------
+
+
+def test_words_go_on_at_once_and_only_the_beginning_of_a_mark_waits() -> None:
+    text = "if a < b and c[0] then <b>bold</b> <tool_box> [TOOL] </tool_call> | <| done"
+    longest = len("<|python_tag|>")
+    said = ""
+    for n, events in enumerate(read(stream(*text))[1 : len(text) + 1], 1):
+        said += words(events)
+        held = text[len(said) : n]
+        assert held == "" or (held[0] in MARKS and len(held) < longest)
+        assert not re.search(r"\s", held)
+    assert said == text
+
+
+def test_a_call_is_told_with_the_piece_that_ends_it() -> None:
+    told = read(stream("Look.\n", TAGGED[:30], TAGGED[30:-1], ">", " More", " words"))
+    assert [calls(events) for events in told] == [[], [], [], [], ["c1"], [], [], [], []]
+    assert [words(events) for events in told] == ["", "Look.", "", "", "", " More", " words", "", ""]
+
+
+def test_an_answer_in_json_is_let_go_at_the_first_key_that_no_call_has() -> None:
+    told = read(stream('{"na', 'me": "Paris", ', '"temp', '": 1', "}"))
+    assert [words(events) for events in told] == ["", "", "", "", '{"name": "Paris", "temp": 1', "}", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "at"),
+    [
+        (("[", "1", "] is the source"), 2),
+        (("[lin", "k](x)"), 2),
+        (("[Note (see", " below)]"), 2),
+        (("[f(a=1)]", "\n", "Hello"), 3),
+        (('{"name": "f", "parameters": {}}', " ", "so"), 3),
+        (('{"name": "f",', "}"), 2),
+        (("<tool_call>", "\n", "is a tag"), 3),
+        (('<tool_call>{"name": "f"}', "</tool", "s>"), 3),
+        (('<invoke name="f">', "so"), 2),
+        (("[TOOL_CALLS]", " none"), 2),
+    ],
+)
+def test_what_cannot_be_a_call_any_more_is_words_at_once(pieces: tuple[str, ...], at: int) -> None:
+    told = [words(events) for events in read(stream(*pieces))]
+    assert told[at] == "".join(pieces[:at]).removeprefix("".join(told[:at])) != ""
+    assert not any(told[1:at])
+
+
+def test_a_message_that_is_nothing_but_a_call_is_told_when_it_is_over() -> None:
+    told = read(stream('{"name": "f", ', '"parameters": {"a": 1}}', "<|eot_id|>"))
+    assert [len(calls(events)) for events in told] == [0, 0, 0, 0, 0, 1]
+
+
+def test_line_breaks_beside_calls_are_not_words() -> None:
+    told = [
+        event for events in read(stream("\n", "Hm", "\n", "\n", TAGGED, "\n", "\n", TAGGED, "\nSo", "\n")) for event in events
+    ]
+    assert [one[:2] for one in gist(parts(told))] == [("text", "\nHm\n"), ("call", "c1"), ("call", "c1"), ("text", "So\n")]
+
+
+# --- what is cut off -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", range(1, len(TAGGED)))
+def test_a_call_that_is_cut_off_comes_out_as_the_words_it_is(cut: int) -> None:
+    events = stream("Look. ", TAGGED[:cut], finish=None)
+    body = fold(events, "text")
+    assert isinstance(body, dict)
+    assert body["error"] == {"message": "the stream ended before the answer was over", "type": "stream_cut"}
+    told = [event for said in read(events) for event in said]
+    assert gist(parts(told)) == [("text", "Look. " + TAGGED[:cut])]
+    assert isinstance(told[-1], Fault) and told[-1].cut
+    out = list(restream(events, "text", "anthropic", framed=False))
+    assert "".join(text for event in out if isinstance(text := _at(event, "delta", "text"), str)) == "Look. " + TAGGED[:cut]
+    assert out[-1]["type"] == "error"
+
+
+def _at(value: JSON, *path: str) -> JSON:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def test_an_error_lets_go_of_what_is_held_before_it_is_told() -> None:
+    events: list[Chunk] = [
+        *stream("Look. <tool_call>{", finish=None),
+        {"error": {"message": "overloaded", "type": "server_error"}},
+    ]
+    told = read(events)
+    assert words(told[2]) == "<tool_call>{" and told[2][-1] == Fault("overloaded", "server_error")
+    assert told[3] == []
+
+
+def test_calls_in_fields_mean_nothing_here_and_are_kept_for_the_body() -> None:
+    native: JSON = [{"index": 0, "id": "n1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}]
+    rest: JSON = [{"index": 0, "function": {"arguments": ": 1}"}}]
+    events = [chunk("Hi", tool_calls=native), chunk(tool_calls=rest), chunk(function_call={"name": "g"}, finish="stop")]
+    body = fold(events, "text")
+    assert isinstance(body, dict)
+    assert body["choices"] == [{
+        "index": 0, "finish_reason": "stop",
+        "message": {
+            "role": "assistant", "content": "Hi", "function_call": {"name": "g"},
+            "tool_calls": [{"id": "n1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}],
+        },
+    }]  # fmt: skip
+    out = restream(events, "text", "anthropic", framed=False)
+    assert not any("tool_use" in json.dumps(event) for event in out)
+    assert [loss.reason for loss in out.losses] == ["no such field on this wire"] * 2
+
+
+def test_made_ids_are_those_of_the_body_and_no_two_candidates_share_one() -> None:
+    call = '<tool_call>{"name": "f"}</tool_call>'
+    pieces: list[tuple[int, JSON]] = [(1, call), (0, call), (1, call), (0, call)]
+    events: list[Chunk] = [
+        {"id": "x", "choices": [{"index": n, "delta": {"content": text}, "finish_reason": "stop"}]} for n, text in pieces
+    ]
+    told = [event for said in read(events) for event in said if isinstance(event, Whole)]
+    first = [event.part.id for event in told if isinstance(event.part, Call) and event.choice == 0]
+    body = decode(fold(events, "text"), "text", "response")
+    assert first == [part.id for part in body.messages[0].parts if isinstance(part, Call)]
+    assert len({event.part.id for event in told if isinstance(event.part, Call)}) == 4
+
+
+# --- what others say, in tags ----------------------------------------------------------------------------------------
+
+
+def block(index: int, opened: Object, *deltas: Object) -> list[Chunk]:
+    start: Chunk = {"type": "content_block_start", "index": index, "content_block": opened}
+    grows: list[Chunk] = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    return [start, *grows, {"type": "content_block_stop", "index": index}]
+
+
+def words_of(index: int, *texts: str) -> list[Chunk]:
+    deltas: list[Object] = [{"type": "text_delta", "text": text} for text in texts]
+    return block(index, {"type": "text", "text": ""}, *deltas)
+
+
+def call_of(index: int, one: str, *texts: str) -> list[Chunk]:
+    opened: Object = {"type": "tool_use", "id": one, "name": "get_weather", "input": {}}
+    deltas: list[Object] = [{"type": "input_json_delta", "partial_json": text} for text in texts]
+    return block(index, opened, *deltas)
+
+
+def answer(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
+    message: Object = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [], "stop_reason": None,
+        "stop_sequence": None, "usage": {"input_tokens": 11, "output_tokens": 1},
+    }  # fmt: skip
+    last: Chunk = {
+        "type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 7},
+    }  # fmt: skip
+    return [{"type": "message_start", "message": message}, *(e for one in blocks for e in one), last, {"type": "message_stop"}]
+
+
+def said_in_text(events: list[Chunk]) -> str:
+    body = fold(restream(events, "anthropic", "text"), "text")
+    assert body == translate(fold(events, "anthropic"), "anthropic", "text", "response").body
+    content = decode(body, "text", "response").messages[0].raw
+    assert isinstance(content, dict)
+    text = content["content"]
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("blocks", "content"),
+    [
+        ((words_of(0, "Two ", "cities."), call_of(1, "a", '{"city":', '"Paris"}'), call_of(2, "b", '{"city":"Oslo"}')),
+         'Two cities.\n<tool_call>{"id":"a","name":"get_weather","arguments":{"city":"Paris"}}</tool_call>\n'
+         '<tool_call>{"id":"b","name":"get_weather","arguments":{"city":"Oslo"}}</tool_call>'),
+        ((words_of(0, "\n", "\n"), call_of(1, "a"), words_of(2, " "), words_of(3, "Done.")),
+         '<tool_call>{"id":"a","name":"get_weather","arguments":{}}</tool_call>\nDone.'),
+        ((words_of(0, " "), words_of(1, "\n", "So"), words_of(2, "\n")), " \n\nSo\n\n"),
+        ((words_of(0, "  "),), "  "),
+        ((call_of(0, "a", '{"x": "</tool_call>"'),),
+         '<tool_call>{"id":"a","name":"get_weather","arguments":{"_raw":"{\\"x\\": \\"<\\/tool_call>\\""}}</tool_call>'),
+    ],
+    ids=["calls", "blanks-beside-calls", "blanks-beside-words", "blanks-alone", "broken"],
+)  # fmt: skip
+def test_other_wires_parts_are_written_as_in_a_body(blocks: tuple[list[Chunk], ...], content: str) -> None:
+    assert said_in_text(answer(*blocks)) == content
+
+
+@pytest.mark.parametrize("first", ["Two", "\n"])
+def test_a_text_that_was_interrupted_goes_on_in_its_line(first: str) -> None:
+    native: JSON = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    events = [
+        chunk(first),
+        chunk(reasoning_content="Hm."),
+        chunk(" "),
+        chunk(tool_calls=native),
+        chunk("cities."),
+        chunk(finish="stop"),
+    ]
+    body = fold(restream(events, "openai-chat", "text"), "text")
+    assert body == translate(fold(events, "openai-chat"), "openai-chat", "text", "response").body
+    message = decode(body, "text", "response").messages[0].raw
+    assert isinstance(message, dict) and str(message["content"]).startswith(f"{first} cities.\n<tool_call>")
+
+
+def test_words_go_out_at_once_and_a_call_when_it_is_whole() -> None:
+    events = answer(words_of(0, "Two ", "cities."), call_of(1, "a", '{"city":', '"Paris"}'))
+    came: list[int] = []
+
+    def source() -> Iterator[Chunk]:
+        for n, event in enumerate(events):
+            came.append(n)
+            yield event
+
+    out = [(came[-1], event["choices"]) for event in restream(source(), "anthropic", "text", framed=False)]
+    content = [(n, _at(_first(choices), "delta", "content")) for n, choices in out]
+    assert [(n, text) for n, text in content if text] == [
+        (2, "Two "), (3, "cities."), (8, '\n<tool_call>{"id":"a","name":"get_weather","arguments":{"city":"Paris"}}</tool_call>'),
+    ]  # fmt: skip
+
+
+def _first(choices: JSON) -> JSON:
+    return choices[0] if isinstance(choices, list) and choices else None
+
+
+def test_calls_that_grow_side_by_side_stand_in_the_order_in_which_they_began() -> None:
+    one, two = call_of(0, "a", '{"city":"Paris"}'), call_of(1, "b", '{"city":"Oslo"}')
+    events = answer([one[0], *two, *one[1:]])
+    assert [call.id for call in decode(fold(restream(events, "anthropic", "text"), "text"), "text", "response").calls()] == [
+        "a",
+        "b",
+    ]
+
+
+def test_words_that_would_be_read_as_a_call_are_reported() -> None:
+    events = answer(words_of(0, "Write <tool_", 'call>{"name": "f"}</tool_call>', " so"), stop="end_turn")
+    out = restream(events, "anthropic", "text")
+    list(out)
+    assert [loss.reason for loss in out.losses] == ["these words have tags in them that mean something here"]
+
+
+def test_stopping_for_tools_is_said_by_the_calls_and_is_no_loss() -> None:
+    out = restream(answer(call_of(0, "a", "{}")), "anthropic", "text")
+    list(out)
+    assert out.losses == []
+
+
+def test_blanks_that_wait_for_a_call_are_told_before_a_fault() -> None:
+    events = answer(words_of(0, " "))[:-2]
+    out = list(restream(events, "anthropic", "text", framed=False))
+    assert _at(_first(out[1]["choices"]), "delta", "content") == " " and "error" in out[2]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_ids_names_and_arguments_survive_a_wire_with_calls_of_its_own(case: Streamed) -> None:
+    def asked(conversation: Conversation) -> list[tuple[str, str, JSON]]:
+        return [(call.id, call.name, call.input) for call in conversation.calls()]
+
+    there = list(restream(case.events, "text", "openai-chat"))
+    assert asked(decode(fold(there, "openai-chat"), "openai-chat", "response")) == asked(decode(case.body, "text", "response"))
+
+
+# --- the real client -------------------------------------------------------------------------------------------------
+
+
+def test_a_chat_client_reads_tagged_calls_that_another_provider_made() -> None:
+    events = answer(words_of(0, "Two ", "cities."), call_of(1, "a", '{"city":', '"Paris"}'), call_of(2, "b", '{"city":"Oslo"}'))
+    said = restream(events, "anthropic", "text")
+    with serve(said, said.headers["content-type"]) as server:
+        client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+        chunks = list(client.chat.completions.create(model="m", messages=[{"role": "user", "content": "?"}], stream=True))
+    text = "".join(choice.delta.content or "" for one in chunks for choice in one.choices)
+    assert [choice.finish_reason for one in chunks for choice in one.choices if choice.finish_reason] == ["stop"]
+    assert chunks[-1].usage is not None and (chunks[-1].usage.prompt_tokens, chunks[-1].usage.completion_tokens) == (11, 7)
+    body: JSON = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
+    found = decode(body, "text", "response")
+    assert [(call.id, call.name, call.input) for call in found.calls()] == [
+        ("a", "get_weather", {"city": "Paris"}), ("b", "get_weather", {"city": "Oslo"}),
+    ]  # fmt: skip
+    assert found.messages[0].stop == "tool"
+
+
+def test_the_end_says_why_it_stopped() -> None:
+    told = read(stream("So", finish="length"))
+    assert told[-1][-1] == Finish("length")
