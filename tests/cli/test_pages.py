@@ -12,7 +12,7 @@ import pytest
 from cli.shell import ROOT, environment, fences
 
 LINK = re.compile(r"\]\(([^)#:]+)\)")
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "changes/README.md", "docs/cli.md", "docs/catalogue.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "changes/README.md", "docs/cli.md", "docs/catalogue.md", "docs/streams.md"]
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:
@@ -55,8 +55,8 @@ def test_commands_in_the_readme_print_what_the_readme_shows(tmp_path: Path) -> N
             assert run("sh", "-c", command, cwd=tmp_path) == output, command
 
 
-def test_the_readme_fits_on_a_screen_and_a_half() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 100
+def test_the_readme_fits_on_two_screens() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 130
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,4 +1,4 @@
-"""The chat shape in chunks: a delta of each field of the message, calls in pieces under an index.
+"""The chat shape in chunks: reading them. A delta of each field of the message, calls in pieces under an index.
 
 Several wires speak it with different tables. When the calls are over is known only at the end of the stream: pieces may come
 in any order, and some servers go on after they gave the reason. Knows no wire by name; a `Chat` and a `Speech` hold its tables.
@@ -14,13 +14,13 @@ from msgspec import Struct
 from toolwire._json import JSON, At, Json, Object
 from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
 from toolwire.model import Conversation
-from toolwire.parts import Call, Message, Part, Reasoning, Result, Text
-from toolwire.wires._chat import DECLINED, ONE_THOUGHT, PLAIN, THOUGHT, Chat
+from toolwire.parts import Call, Part, Reasoning, Result, Text
+from toolwire.wires._chat import DECLINED, PLAIN, THOUGHT, Chat
+from toolwire.wires._chat_joined import TEXTS, call, joined
 from toolwire.wires._fields import Field, read_fields
 from toolwire.wires._fragments import Calls, Growing
 from toolwire.wires._page import Page
-from toolwire.wires._stream import CUT, DONE, Reader, Stream, Writer, data_only, fresh, merge
-from toolwire.wires._waiting import Waiting
+from toolwire.wires._stream import CUT, Reader, fresh, merge
 from toolwire.wires._wire import read_block
 
 _NOT = frozenset({"", "null", "None"})
@@ -30,8 +30,6 @@ _ENTRY = frozenset({"index", "id", "type", "function", "custom"})
 _INNER = frozenset({"name", "arguments", "input"})
 _JOINTS = ("_", "-", ".", "/", ":")
 """A name that ends so is likely to go on."""
-_TEXTS = {"function": "arguments", "custom": "input"}
-"""Kinds of calls, and the field their text grows in."""
 
 
 class Speech(Struct, frozen=True, eq=False):
@@ -58,7 +56,7 @@ def _word(value: JSON) -> str:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
-class _Choice:
+class Candidate:
     """One candidate under way."""
 
     __slots__ = (
@@ -103,8 +101,8 @@ class ChatReader(Reader):
         self.speech = speech
         self.begun = False
         self.slots = 0
-        self.choices: dict[int, _Choice] = {}
-        self.waiting: list[tuple[_Choice, Growing]] = []
+        self.choices: dict[int, Candidate] = {}
+        self.waiting: list[tuple[Candidate, Growing]] = []
         """Calls that are not announced yet: the next chunk may bring their id, or the rest of their name."""
         self.top: Object = {}
         self.error: JSON = None
@@ -194,7 +192,7 @@ class ChatReader(Reader):
         index = index if isinstance(index, int) else place
         one = self.choices.get(index)
         if one is None:
-            one = self.choices[index] = _Choice(index)
+            one = self.choices[index] = Candidate(index)
         out: list[Event] = []
         delta = choice.get("delta")
         if not isinstance(delta, dict):
@@ -232,7 +230,7 @@ class ChatReader(Reader):
 
     # --- texts ---
 
-    def _fields(self, one: _Choice, delta: Object, place: int) -> list[Event]:
+    def _fields(self, one: Candidate, delta: Object, place: int) -> list[Event]:
         out: list[Event] = []
         for key in self.chat.thoughts:
             thought = delta.get(key)
@@ -262,7 +260,7 @@ class ChatReader(Reader):
                     one.message[key] = merge(one.message.get(key), value)
         return out
 
-    def _beyond(self, one: _Choice, delta: Object, place: int) -> list[Event]:
+    def _beyond(self, one: Candidate, delta: Object, place: int) -> list[Event]:
         out: list[Event] = []
         for key, value in delta.items():
             if key in self.fields or value is None or value == []:
@@ -273,7 +271,7 @@ class ChatReader(Reader):
                 out += self._note(key, (self.count, "choices", place, "delta", key))
         return out
 
-    def _blocks(self, one: _Choice, content: list[JSON], place: int) -> list[Event]:
+    def _blocks(self, one: Candidate, content: list[JSON], place: int) -> list[Event]:
         """Content as a list of blocks: text and thoughts grow, anything else is whole."""
         out: list[Event] = []
         for i, block in enumerate(content):
@@ -293,7 +291,7 @@ class ChatReader(Reader):
                 out += [*self._hush(one), Whole(part, one.index)]
         return out
 
-    def _speak(self, one: _Choice, field: str, text: str, *, listed: bool = False) -> list[Event]:
+    def _speak(self, one: Candidate, field: str, text: str, *, listed: bool = False) -> list[Event]:
         """A piece of a text. A message has one text of each kind, even if calls come in between, unless they are listed."""
         if not text:
             return []
@@ -306,7 +304,7 @@ class ChatReader(Reader):
         one.spoken.add(field)
         return [*out, Start(one.slot, _OPENED[field], one.index, more), Delta(one.slot, text)]
 
-    def _hush(self, one: _Choice) -> list[Event]:
+    def _hush(self, one: Candidate) -> list[Event]:
         """Close the text that is open."""
         if not one.speaking:
             return []
@@ -315,14 +313,14 @@ class ChatReader(Reader):
 
     # --- calls ---
 
-    def _piece(self, one: _Choice, entry: Object) -> list[Event]:
+    def _piece(self, one: Candidate, entry: Object) -> list[Event]:
         function = entry.get("function")
         family = "function"
         if not isinstance(function, dict):
             custom = entry.get("custom")
             function = custom if isinstance(custom, dict) else {}
             family = "custom" if isinstance(custom, dict) else "function"
-        given = function.get(_TEXTS[family])
+        given = function.get(TEXTS[family])
         index = entry.get("index")
         label_of = index if index.__class__ is int else None
         held = one.calls.find(label_of, _word(entry.get("id")), _word(function.get("name")), given, family, self.count)
@@ -359,7 +357,7 @@ class ChatReader(Reader):
                     out += self._note(key, (self.count, "tool_calls", *at, key))
         return out
 
-    def _legacy(self, one: _Choice, entry: Object) -> list[Event]:
+    def _legacy(self, one: Candidate, entry: Object) -> list[Event]:
         held = one.legacy
         if held is None:
             held = one.legacy = Growing(None, "function-legacy")
@@ -373,7 +371,7 @@ class ChatReader(Reader):
             return self._opened(one, held) if held.name and held.arguments.begun else []
         return [Delta(held.slot, text)] if text else []
 
-    def _announce(self, waiting: Iterable[tuple[_Choice, Growing]], *, last: bool = False) -> list[Event]:
+    def _announce(self, waiting: Iterable[tuple[Candidate, Growing]], *, last: bool = False) -> list[Event]:
         """Announce what waited for one chunk and got nothing: an id is made. One without a name goes on waiting."""
         out: list[Event] = []
         for one, held in waiting:
@@ -381,7 +379,7 @@ class ChatReader(Reader):
                 out += self._opened(one, held)
         return out
 
-    def _opened(self, one: _Choice, held: Growing) -> list[Event]:
+    def _opened(self, one: Candidate, held: Growing) -> list[Event]:
         out = self._hush(one)
         held.slot = self.slots
         self.slots += 1
@@ -397,7 +395,7 @@ class ChatReader(Reader):
             held.texts.clear()
         return [*out, Delta(held.slot, text)] if text else out
 
-    def _executed(self, one: _Choice, ran: JSON, place: int) -> list[Event]:
+    def _executed(self, one: Candidate, ran: JSON, place: int) -> list[Event]:
         """Tools that the provider ran: told when the result is there."""
         row = self.chat.executed
         out: list[Event] = []
@@ -470,7 +468,7 @@ class ChatReader(Reader):
             body["object"] = str(body["object"]).removesuffix(".chunk")
         return body if self.error is None else {**body, "error": self.error}
 
-    def _whole(self, one: _Choice) -> Object:
+    def _whole(self, one: Candidate) -> Object:
         if one.reason is None and self.error is None:  # the end came and no reason: what was called tells
             one.reason = "tool_calls" if one.calls.every else "stop"
             one.frame.pop("finish_reason", None)
@@ -483,7 +481,7 @@ class ChatReader(Reader):
         if every and all(held.index is not None for held in every):
             every = sorted(every, key=lambda held: held.index or 0)
         if every:
-            message["tool_calls"] = [_call(held, i if self.speech.indexed else None) for i, held in enumerate(every)]
+            message["tool_calls"] = [call(held, i if self.speech.indexed else None) for i, held in enumerate(every)]
         if one.legacy is not None:
             message["function_call"] = {"name": one.legacy.name, "arguments": "".join(one.legacy.texts)}
         if one.executed and self.chat.executed is not None:
@@ -496,183 +494,3 @@ _OPENED: dict[str, Part] = {
     "refusal": Text("", True, row=DECLINED),
     "thought": Reasoning("", row=THOUGHT),
 }
-
-
-def _call(held: Growing, index: int | None) -> Object:
-    more = held.more.get(held.family)
-    inner: Object = {"name": held.name, _TEXTS[held.family]: "".join(held.texts), **(more if isinstance(more, dict) else {})}
-    out: Object = {"id": held.id} if held.id else {}
-    return {**out, "type": held.family, **held.more, held.family: inner, **({} if index is None else {"index": index})}
-
-
-def joined(pieces: list[JSON]) -> JSON:
-    """Content that came in pieces: a text, or blocks in which neighbours of one kind are joined."""
-    if all(isinstance(piece, str) for piece in pieces):
-        return "".join(map(str, pieces))
-    out: list[JSON] = []
-    for piece in pieces:
-        block: JSON = {"type": "text", "text": piece} if isinstance(piece, str) else piece
-        last = out[-1] if out else None
-        if block == {"type": "text", "text": ""}:
-            continue
-        if (
-            isinstance(block, dict)
-            and isinstance(last, dict)
-            and block.keys() == last.keys()
-            and _grows(last) == _grows(block) != ""
-        ):
-            last[_grows(last)] = _joined(last[_grows(last)], block[_grows(last)])
-        else:
-            out.append(block)
-    return out
-
-
-def _grows(block: Object) -> str:
-    kind = block.get("type")
-    return kind if isinstance(kind, str) and kind in ("text", "thinking") and len(block) == 2 and kind in block else ""
-
-
-def _joined(old: JSON, new: JSON) -> JSON:
-    if isinstance(old, list) and isinstance(new, list):
-        return _blocks_of(joined([*old, *new]))
-    return merge(old, new)
-
-
-def _blocks_of(content: JSON) -> JSON:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]
-
-
-# --- writing -----------------------------------------------------------------------------------------------------
-
-
-class ChatWriter(Writer):
-    """Writes chunks; nothing is held back."""
-
-    many = True
-
-    def __init__(self, chat: Chat, speech: Speech, page: Page, version: int | None = None) -> None:
-        super().__init__(page, version)
-        self.customs = "custom" in chat.calls
-        self.chat = chat
-        self.speech = speech
-        self.frame: Object = {}
-        self.fields: dict[int, tuple[int, str]] = {}
-        """Open texts: their candidate and what they are."""
-        self.places: dict[int, tuple[int, int, str]] = {}
-        """Open calls: their candidate, index and family."""
-        self.empty: set[int] = set()
-        """Calls without any argument text yet."""
-        self.counts: dict[int, int] = {}
-        self.waiting: dict[int, Waiting] = {}
-        """Calls that go out whole, in the order in which they began."""
-        self.sent: dict[int, int] = {}
-        self.thought: set[int] = set()
-        self.spoke: set[int] = set()
-
-    def begin(self, event: Begin) -> list[Chunk]:
-        super().begin(event)
-        body = self.envelope(self.speech.write)
-        self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
-        self.frame["object"] = f"{body.get('object', 'chat.completion')}.chunk"
-        return [self._chunk(0, {"role": "assistant", "content": None if self.speech.silent is None else ""})]
-
-    def _chunk(self, choice: int, delta: JSON, reason: JSON = None) -> Chunk:
-        return {**self.frame, "choices": [{"index": choice, "delta": delta, "finish_reason": reason}]}
-
-    def start(self, event: Start) -> list[Chunk]:
-        part, choice = event.part, event.choice
-        opened = [] if choice == 0 or choice in self.counts else [self._chunk(choice, {"role": "assistant"})]
-        index = self.counts.setdefault(choice, 0)
-        if not isinstance(part, Call):
-            kind = "thought" if isinstance(part, Reasoning) else "refusal" if isinstance(part, Text) and part.refusal else "text"
-            if kind == "refusal" and not self.speech.refuses:
-                self.page.lose(part, "a refusal is sent as plain text")
-                kind = "text"
-            if kind == "thought" and not event.more:
-                if choice in self.thought:
-                    self.page.lose(part, ONE_THOUGHT)
-                self.thought.add(choice)
-            self.fields[event.slot] = (choice, kind)
-            return opened
-        self.counts[choice] = index + 1
-        row = self.chat.calls.get(part.family, self.chat.calls["function"])
-        assert row.write is not None
-        block = row.write(part, self.page)
-        assert isinstance(block, dict)
-        inner = block[row.name]
-        assert isinstance(inner, dict)
-        self.places[event.slot] = (choice, index, row.name)
-        self.spoke.add(choice)
-        if self.speech.whole:
-            self.waiting.setdefault(choice, Waiting()).start(event)
-            return opened
-        self.empty.add(event.slot)
-        entry: Object = {"index": index, **block, row.name: {**inner, _TEXTS[row.name]: ""}}
-        return [*opened, self._chunk(choice, {"tool_calls": [entry]})]
-
-    def delta(self, event: Delta) -> list[Chunk]:
-        place = self.places.get(event.slot)
-        if place is not None:
-            choice, index, family = place
-            if self.speech.whole:
-                self.waiting[choice].delta(event)
-                return []
-            self.empty.discard(event.slot)
-            return [self._chunk(choice, {"tool_calls": [{"index": index, family: {_TEXTS[family]: event.text}}]})]
-        choice, kind = self.fields[event.slot]
-        self.spoke.add(choice)
-        if kind == "thought":
-            return [self._chunk(choice, self.speech.thinks(event.text))]
-        return [self._chunk(choice, {"content" if kind == "text" else "refusal": event.text})]
-
-    def again(self, slot: int) -> Callable[[str], object] | None:
-        return None if self.speech.whole and slot in self.places else bool  # nothing is kept of a text
-
-    def end(self, event: End) -> list[Chunk]:
-        place = self.places.pop(event.slot, None)
-        self.fields.pop(event.slot, None)
-        if place is None:
-            return []
-        if self.speech.whole:
-            return [self._call(place[0], part) for part in self.waiting[place[0]].end(event)]
-        if event.whole is not None:
-            self.page.lose((), "arguments that were told again otherwise: what was sent first stays")
-        choice, index, family = place
-        if event.slot not in self.empty:
-            return []
-        self.empty.discard(event.slot)
-        nothing: Object = {"index": index, family: {_TEXTS[family]: "{}"}}
-        return [] if event.cut or family != "function" else [self._chunk(choice, {"tool_calls": [nothing]})]
-
-    def _call(self, choice: int, part: Part) -> Chunk:
-        """A whole call."""
-        write = self.chat.calls["function"].write
-        assert write is not None
-        block = write(part, self.page)
-        assert isinstance(block, dict)
-        self.sent[choice] = index = self.sent.get(choice, -1) + 1
-        return self._chunk(choice, {"tool_calls": [{**block, "index": index}]})
-
-    def whole(self, event: Whole) -> list[Chunk]:
-        """What comes whole cannot stand in an answer; the writer of bodies says why."""
-        self.chat.write_assistant(Message("assistant", (event.part,)), self.page)
-        return []
-
-    def finish(self, event: Finish) -> list[Chunk]:
-        choices = self.envelope(self.speech.write, event.stop)["choices"]
-        said = choices[0] if isinstance(choices, list) else None
-        reason = said.get("finish_reason") if isinstance(said, dict) else None
-        delta: Object = {} if event.choice in self.spoke or self.speech.silent == "" else {"content": ""}
-        return [self._chunk(event.choice, delta, reason)]
-
-    def close(self) -> list[Chunk]:
-        body = self.envelope(self.speech.write)
-        return [{**self.frame, "choices": [], "usage": body["usage"]}] if body.get("usage") is not None else []
-
-    def fault(self, event: Fault) -> list[Chunk]:
-        return [{"error": {"message": event.message, "type": event.code or "server_error", "code": None}}]
-
-
-def stream(chat: Chat, speech: Speech) -> Stream:
-    """How a wire of this shape streams."""
-    return Stream(partial(ChatReader, chat, speech), partial(ChatWriter, chat, speech), data_only, DONE)

@@ -22,7 +22,8 @@ from toolwire.fold import Gather
 from toolwire.model import Conversation
 from toolwire.parts import Call, Part, Reasoning, Text, label
 from toolwire.wires._chat import Chat
-from toolwire.wires._chat_stream import ChatReader, ChatWriter, Speech, _Choice
+from toolwire.wires._chat_stream import Candidate, ChatReader, Speech
+from toolwire.wires._chat_stream_writer import ChatWriter
 from toolwire.wires._dialects import DEFAULT, write_block
 from toolwire.wires._fragments import Growing
 from toolwire.wires._page import Page
@@ -112,7 +113,7 @@ class _Reader(ChatReader):
                 return self.strings[one.index].plain if one.speaking == "content" else bool
         return None
 
-    def _speak(self, one: _Choice, field: str, text: str, *, listed: bool = False) -> list[Event]:
+    def _speak(self, one: Candidate, field: str, text: str, *, listed: bool = False) -> list[Event]:
         if field == "thought":
             return super()._speak(one, field, text, listed=listed)
         if field != "content":
@@ -123,7 +124,7 @@ class _Reader(ChatReader):
             words = self.strings[one.index] = _Words()
         return self._said(one, words.feed(text))
 
-    def _said(self, one: _Choice, items: list[str | Call]) -> list[Event]:
+    def _said(self, one: Candidate, items: list[str | Call]) -> list[Event]:
         out: list[Event] = []
         for item in items:
             if isinstance(item, str):
@@ -136,14 +137,14 @@ class _Reader(ChatReader):
                 one.spoken.discard("content")  # what is said after a call is another text
         return out
 
-    def _over(self, one: _Choice) -> list[Event]:
+    def _over(self, one: Candidate) -> list[Event]:
         """A string ends, and with it what was held of it."""
         words = self.strings.pop(one.index, None)
         out = [] if words is None else [*self._said(one, words.end()), *self._hush(one)]
         one.spoken.discard("content")
         return out
 
-    def _blocks(self, one: _Choice, content: list[JSON], place: int) -> list[Event]:
+    def _blocks(self, one: Candidate, content: list[JSON], place: int) -> list[Event]:
         """Blocks: neighbours that are text are one string."""
         out: list[Event] = []
         for i, block in enumerate(content):
@@ -157,11 +158,11 @@ class _Reader(ChatReader):
                 out += [*self._over(one), Whole(read_block(NAME, CONTENT, block, at), one.index)]
         return out
 
-    def _piece(self, one: _Choice, entry: Object) -> list[Event]:
+    def _piece(self, one: Candidate, entry: Object) -> list[Event]:
         super()._piece(one, entry)
         return self._note("tool_calls", (self.count, "choices", one.index, "delta", "tool_calls"))
 
-    def _opened(self, one: _Choice, held: Growing) -> list[Event]:
+    def _opened(self, one: Candidate, held: Growing) -> list[Event]:
         held.slot = self.slots
         self.native.add(held.slot)
         self.slots += 1

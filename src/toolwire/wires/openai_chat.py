@@ -19,7 +19,8 @@ from toolwire.model import Choice, Conversation, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Result, Text, label
 from toolwire.wires._chat import Chat
 from toolwire.wires._chat_settings import FORMAT, STOP, offer
-from toolwire.wires._chat_stream import Speech, stream
+from toolwire.wires._chat_stream import Speech
+from toolwire.wires._chat_stream_writer import stream
 from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
