@@ -84,7 +84,13 @@ class Events:
 
     def given(self, item: Item) -> Chunk | Fault:
         """An event that came as a value. Some SDKs give as bytes what is base64 on the wire."""
-        value, _ = load(_texts(item) if isinstance(item, dict) else item, self._wire)
+        try:
+            value, _ = load(item, self._wire)
+        except RemoteError:
+            try:
+                value, _ = load(_texts(item), self._wire)
+            except RemoteError as broken:
+                return Fault(f"not an event: {broken.why}")
         return value if isinstance(value, dict) else Fault(f"not an event: {text_of(value)[:200]}")
 
     def rest(self) -> list[Chunk | Fault]:
@@ -180,6 +186,8 @@ class Pipe(Generic[Out]):
 
     def feed(self, item: Item) -> list[Out]:
         """What an item of the source becomes."""
+        if self.fault is not None:
+            return []
         if not isinstance(item, BYTES):
             given = list(map(self._shape, self._through(self.events.given(item))))
             self.over = self._reader.over or self.fault is not None
@@ -252,6 +260,7 @@ class Pipe(Generic[Out]):
     def _through(self, event: Chunk | Fault) -> list[Chunk]:
         reader = self._reader
         if isinstance(event, Fault):
+            self._said = [event]
             if self.same:
                 self.fault = event
                 return self._writer.fault(event)

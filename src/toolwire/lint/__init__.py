@@ -1,0 +1,113 @@
+"""Check a history by the rules of the provider it goes to, and repair it.
+
+A rule is a module in `rules/`: its page, its check and its fix. Nothing is registered anywhere: the folder is the list. Fixes are
+made in a declared order until nothing is left that may be mended; what was invented is marked, and every change is told.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from msgspec import Struct
+
+from toolwire._json import JSON, Body, dump
+from toolwire.errors import LocalError
+from toolwire.lint._rule import Change, Finding, Rule
+from toolwire.lint._view import View
+from toolwire.model import Conversation, Kind
+from toolwire.profiles import Profile
+from toolwire.translate import decode, resolve
+
+MOST = 400
+"""So many fixes are made at most before repair gives up; a history needs about as many as it has kinds of faults."""
+
+
+@cache
+def every() -> tuple[Rule, ...]:
+    """All rules, by their codes."""
+    folder = Path(__file__).parent / "rules"
+    found = [import_module(f"{__name__}.rules.{path.stem}").RULE for path in sorted(folder.glob("[a-z]*.py"))]
+    return tuple(sorted(found, key=lambda rule: (rule.code, rule.name)))
+
+
+@cache
+def _in_order() -> tuple[Rule, ...]:
+    return tuple(sorted((rule for rule in every() if rule.mend is not None), key=lambda rule: (rule.order, rule.code, rule.name)))
+
+
+def rule(name: str) -> Rule:
+    """The rule of a name or a code."""
+    for one in every():
+        if name in (one.name, one.code):
+            return one
+    raise LocalError("", (), f"no such rule: {name}")
+
+
+class Repaired(Struct, frozen=True, eq=False):
+    """A mended body, what was done to it, and what is left."""
+
+    body: JSON
+    changes: list[Change]
+    findings: list[Finding]
+    raw: bytes | None = None
+
+    def json(self) -> bytes:
+        """The body as JSON; the very bytes that came in if nothing had to change."""
+        return self.raw if self.raw is not None else dump(self.body)
+
+
+def check(body: Body, wire: str, kind: Kind = "request", *, target: str | None = None) -> list[Finding]:
+    """What is wrong in a history by the rules of the wire or profile it goes to.
+
+    Raises RemoteError if the body is not JSON, or not of this wire.
+    """
+    return found(_view(decode(body, wire, kind), wire, target))
+
+
+def repair(body: Body, wire: str, kind: Kind = "request", *, unsafe: bool = False, target: str | None = None) -> Repaired:
+    """A history mended for the wire or profile it goes to: safe fixes, and unsafe ones if asked for.
+
+    A clean history comes back as it is. Raises RemoteError if the body is not JSON, or not of this wire.
+    """
+    conversation = decode(body, wire, kind)
+    view = _view(conversation, wire, target)
+    findings = found(view)
+    if not any(finding.fix is not None for finding in findings):
+        return Repaired(conversation.source, [], findings, conversation.raw)
+    changes: list[Change] = []
+    for _ in range(MOST):
+        names = {finding.name for finding in findings if finding.fix == "safe" or (unsafe and finding.fix)}
+        mended = _mended(view, names, unsafe)
+        if mended is None:
+            break
+        rule_of, new, told = mended
+        changes += [Change(rule_of.code, rule_of.name, path, message) for path, message in told]
+        view = _view(decode(new, wire, kind), wire, target)
+        findings = found(view)
+    return Repaired(view.body, changes, findings, conversation.raw if not changes else None)
+
+
+def _mended(view: View, names: set[str], unsafe: bool) -> tuple[Rule, JSON, tuple[tuple[tuple[str | int, ...], str], ...]] | None:
+    for one in _in_order():
+        if one.name in names and one.mend is not None:
+            fixed = one.mend(view, unsafe)
+            if fixed is not None and fixed.body != view.body:
+                return one, fixed.body, fixed.changes
+    return None
+
+
+def found(view: View) -> list[Finding]:
+    """What the rules find, in the order of their codes."""
+    return [
+        Finding(one.code, one.name, one.severity, path, message, fix) for one in every() for path, message, fix in one.check(view)
+    ]
+
+
+def _view(conversation: Conversation, wire: str, target: str | None) -> View:
+    spoken, rules_of = resolve(wire)
+    profile: Profile = rules_of if target is None else resolve(target)[1]
+    if target is not None and resolve(target)[0].name != spoken.name:
+        raise LocalError(target, (), f"a body of {spoken.name} is checked by the rules of that wire; translate it first")
+    return View(conversation, profile)
