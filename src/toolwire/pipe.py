@@ -89,8 +89,8 @@ class Events:
         except RemoteError:
             try:
                 value, _ = load(_texts(item), self._wire)
-            except RemoteError as broken:
-                return Fault(f"not an event: {broken.why}")
+            except (RemoteError, RecursionError) as broken:
+                return Fault(f"not an event: {broken}")
         return value if isinstance(value, dict) else Fault(f"not an event: {text_of(value)[:200]}")
 
     def rest(self) -> list[Chunk | Fault]:
@@ -139,13 +139,17 @@ class Pipe(Generic[Out]):
         odd = PROFILES.get(came.name, Profile(came.name, came.name))
         self._fit = Fitting(rules.ids, rules.names, unique=rules.unique, home=self._home, came=(odd.ids, odd.names))
         self.events = Events(came.name, self._from)
-        self.same = came is goes and ids is None and rules.name == goes.name and version is None
-        """Whether it goes to the wire it came from: its events stay as they are."""
+        self._version = version
+        self.same = came is goes and ids is None and rules.name == goes.name and (version is None or self.to.adapt is not None)
+        """Whether it goes to the wire it came from: its events stay as they are, as far as the version knows them."""
         self._page = Page(goes.name, "response", ids=None, names={}, home=self._home)
         self._reader: Reader = self._from.reader(keep=False)
         self._writer: Writer = self.to.writer(self._page, version)
         self._shape: Callable[[Chunk], Out] = shape or self.to.frame  # type: ignore[assignment]
-        self._quick = Shortcuts() if shape is None and not self.same else None
+        self._framed = shape is None and not self.same
+        self._quick = Shortcuts()
+        self._idle = False
+        """Whether the next bytes begin an event, and may be like one that was seen."""
         self.over = False
         """Whether the source has said all it has to say, though it may not have closed."""
         self._said: list[Event] = []
@@ -186,37 +190,43 @@ class Pipe(Generic[Out]):
 
     def feed(self, item: Item) -> list[Out]:
         """What an item of the source becomes."""
-        if self.fault is not None:
-            return []
-        if not isinstance(item, BYTES):
-            given = list(map(self._shape, self._through(self.events.given(item))))
-            self.over = self._reader.over or self.fault is not None
-            return given
         quick = self._quick
-        if quick is not None and item.__class__ is bytes and self.events.idle and item[-2:] == b"\n\n":
+        if self._idle and item.__class__ is bytes and item[-2:] == b"\n\n":
             said = quick.take(item[:-2])
             if said is not None:
                 self._reader.count += 1
                 return [said]  # type: ignore[list-item]
-        out: list[Out] = []
+        if self.fault is not None:
+            return []
+        if not isinstance(item, BYTES):
+            out = list(map(self._shape, self._through(self.events.given(item))))
+            self.over = self._reader.over or self.fault is not None
+            return out
         try:
-            pieces = self.events.cut(item)
+            out = self._pieces(self.events.cut(item), quick)
         except RemoteError as broken:
-            return list(map(self._shape, self._through(Fault(broken.why))))
+            out = list(map(self._shape, self._through(Fault(broken.why))))
+        self.over = self.events.done or self._reader.over or self.fault is not None
+        self._idle = self._framed and self.events.idle and not self.over
+        return out
+
+    def _pieces(self, pieces: list[bytes], quick: Shortcuts) -> list[Out]:
+        out: list[Out] = []
         for piece in pieces:
-            if quick is not None:
-                said = quick.take(piece)
-                if said is not None:
-                    out.append(said)  # type: ignore[arg-type]
-                    self._reader.count += 1
-                    continue
-            event = self.events.event(piece)
+            said = quick.take(piece)
+            if said is not None:
+                out.append(said)  # type: ignore[arg-type]
+                self._reader.count += 1
+                continue
+            try:
+                event = self.events.event(piece)
+            except RemoteError as broken:
+                event = Fault(broken.why)
             if event is not None:
                 shaped = list(map(self._shape, self._through(event)))
-                if quick is not None:
+                if self._framed:
                     self._learn(quick, piece, shaped)
                 out += shaped
-        self.over = self.events.done or self._reader.over or self.fault is not None
         return out
 
     def _learn(self, quick: Shortcuts, piece: bytes, shaped: list[Out]) -> None:
@@ -267,13 +277,26 @@ class Pipe(Generic[Out]):
             closing: list[Event] = [one for one in reader.end() if isinstance(one, Delta | End)]
             return [] if self.fault is not None else self._say([*closing, event])
         if self.same:
-            return [event]
+            return [event] if self._version is None else self._adapted(event, self._version)
         if self.fault is not None:
             return []
         self._said = said = reader.read(event)
         out = self._say(said)
         reader.count += 1
         return out
+
+    def _adapted(self, event: Chunk, version: int) -> list[Chunk]:
+        """An event of this wire as a version of it takes it."""
+        assert self.to.adapt is not None
+        at, known = self._reader.count, self.to.adapt(event, version)
+        self._reader.count += 1
+        if known is None:
+            self._page.lose((at,), f"this version of the wire has no such event: {event.get('type')}")
+            return []
+        for key in event:
+            if key not in known:
+                self._page.lose((at, key), "this version of the wire has no such field")
+        return [known]
 
     def _say(self, events: list[Event]) -> list[Chunk]:
         out: list[Chunk] = []
@@ -320,7 +343,7 @@ class Pipe(Generic[Out]):
                 self._told_in[event.slot] = event.choice
                 return out
             self._reported(part)
-            part = self._fit.call(part)
+            part = self._fitted(part)
             if part.origin == "minted":
                 self._minted[event.slot] = part.id
             if part.executor == "client":
@@ -338,6 +361,14 @@ class Pipe(Generic[Out]):
                 self._quiet[event.slot] = event
                 return out
         return out + writer.start(event)
+
+    def _fitted(self, call: Call) -> Call:
+        """The call under the id and name it is sent with; what it is about is known by the id that was sent last."""
+        call = self._fit.call(call)
+        if call.about is None:
+            return call
+        about = next((sent for sent, before in reversed(self._fit.sent.items()) if before == call.about), call.about)
+        return replace(call, about=about)
 
     def _reported(self, part: Part) -> None:
         if part.seal is not None or not (part.row is None or part.row.clean(part.raw)):
@@ -377,6 +408,8 @@ class Pipe(Generic[Out]):
 
     def _whole(self, event: Whole) -> list[Chunk]:
         part, writer = event.part, self._writer
+        if event.unseen and isinstance(part, Call) and self._resumed(part):
+            return self._first()
         text = text_in(part)
         if text is not None:
             slot = self._slots
@@ -398,10 +431,18 @@ class Pipe(Generic[Out]):
                 return out
             self._reported(part)
             result = self._fit.result(part)
-            self._open.pop(result.call_id, None)
+            if not result.preliminary:
+                self._open.pop(result.call_id, None)
             return out + writer.whole(Whole(result, event.choice))
         self._reported(part)
         return out + writer.whole(event)
+
+    def _resumed(self, call: Call) -> bool:
+        """Whether the reader has a call from before, of which only the result comes now; if not, it is told as far as known."""
+        if self._writer.resume(replace(call, id=self._home.ids.get(call.id, call.id)), self._page.words(call)):
+            return True
+        self._page.lose(call, "its call never came; one without arguments is told in its place")
+        return False
 
     def _note(self, event: Note) -> list[Chunk]:
         return [*self._first(), *self._writer.note(event)]

@@ -27,10 +27,12 @@ _MOST = 64
 class _Shape:
     """What stood around a text, and what to do with another one."""
 
-    __slots__ = ("after", "before", "grow", "keep", "room", "tail")
+    __slots__ = ("after", "before", "end", "grow", "keep", "room", "tail")
 
-    def __init__(self, tail: bytes, room: int, before: bytes, after: bytes, grow: Grow, keep: Keep) -> None:
+    def __init__(self, tail: bytes, room: int, before: bytes, after: bytes, grow: Grow, keep: Keep | None) -> None:
         self.tail = tail
+        self.end = 1 - len(tail)
+        """Where the text ends with its quote, counted from behind."""
         self.room = room
         self.before = before
         self.after = after
@@ -52,15 +54,16 @@ class Shortcuts:
         for length, shapes in self._heads.items():
             shape = shapes.get(piece[:length])
             if shape is not None and piece.endswith(shape.tail) and len(piece) > shape.room:
-                inside = piece[length : -len(shape.tail)]
+                quoted = piece[length - 1 : shape.end or None]
                 try:
-                    text = _text(b'"' + inside + b'"')
+                    text = _text(quoted)
                 except (DecodeError, UnicodeDecodeError):
                     return None
                 if not shape.grow(text):
                     return None
-                shape.keep(text)
-                return shape.before + inside + shape.after
+                if shape.keep is not None:
+                    shape.keep(text)
+                return shape.before + quoted + shape.after
         return None
 
     def learn(self, piece: bytes, text: str, out: bytes, grow: Grow, keep: Keep) -> None:
@@ -76,7 +79,7 @@ class Shortcuts:
         # Inside another text every quote has a backslash before it; a name has a colon after it.
         if head.rstrip()[-1:] not in _OPENS or before.rstrip()[-1:] not in _OPENS or tail.lstrip()[:1] == b":":
             return
-        shape = _Shape(b'"' + tail, len(head) + len(tail) + 2, before + b'"', b'"' + after, grow, keep)
+        shape = _Shape(b'"' + tail, len(head) + len(tail) + 2, before, after, grow, None if keep is bool else keep)
         self._heads.setdefault(len(head) + 1, {})[head + b'"'] = shape
         self._count += 1
 

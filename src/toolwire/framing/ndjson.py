@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from toolwire.errors import RemoteError
-from toolwire.framing import LARGEST, Decoder, Frame
+from toolwire.framing import Decoder, Frame, Held
 
 
 class NDJSON(Decoder):
     """Cuts bytes into lines."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_lines",)
 
     def __init__(self) -> None:
-        self._held = b""
+        self._lines = Held(b"\n")
 
     def cut(self, chunk: bytes) -> list[bytes]:
         """The lines that these bytes complete."""
-        *whole, self._held = (self._held + chunk).split(b"\n")
-        if len(self._held) > LARGEST:
-            raise RemoteError("", (), f"a line of more than {LARGEST} bytes")
-        return whole
+        return self._lines.cut(chunk)
 
     def frame(self, piece: bytes) -> Frame | None:
         """A line, unless it is empty."""
@@ -27,8 +23,7 @@ class NDJSON(Decoder):
 
     def end(self) -> list[Frame]:
         """A last line without its line break."""
-        held, self._held = self._held, b""
-        frame = self.frame(held)
+        frame = self.frame(self._lines.take())
         return [] if frame is None else [frame]
 
 

@@ -14,21 +14,22 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 class Sniffed(Decoder):
     """A decoder that becomes the right one at the first byte that tells."""
 
-    __slots__ = ("_held", "decoder")
+    __slots__ = ("_blanks", "decoder")
 
     def __init__(self) -> None:
         self.decoder: Decoder | None = None
-        self._held = b""
+        self._blanks: list[bytes] = []
 
     def cut(self, chunk: bytes) -> list[bytes]:
         """The pieces that these bytes complete."""
         if self.decoder is not None:
             return self.decoder.cut(chunk)
-        self._held += chunk
-        told = self._held.lstrip(_BLANK)
+        self._blanks.append(chunk)
+        told = chunk.lstrip(_BLANK)
         if not told:
             return []
-        held, self._held = self._held, b""
+        held = b"".join(self._blanks)
+        self._blanks.clear()
         self.decoder = decoder_for(told[:1])
         return self.decoder.cut(held)
 

@@ -6,8 +6,7 @@ all the same: a socket that just closes must not swallow the last event. Knows n
 
 from __future__ import annotations
 
-from toolwire.errors import RemoteError
-from toolwire.framing import LARGEST, Decoder, Frame
+from toolwire.framing import Decoder, Frame, Held
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -15,17 +14,19 @@ _BOM = b"\xef\xbb\xbf"
 class SSE(Decoder):
     """Cuts bytes into events."""
 
-    __slots__ = ("_held", "_started", "_swallow")
+    __slots__ = ("_events", "_held", "_started", "_swallow")
 
     def __init__(self) -> None:
+        self._events = Held(b"\n\n")
         self._held = b""
+        """The beginning of a byte order mark."""
         self._started = False
         self._swallow = False
 
     @property
     def idle(self) -> bool:
         """Whether it holds nothing back."""
-        return self._started and not self._held and not self._swallow
+        return self._started and not self._events and not self._swallow
 
     def cut(self, chunk: bytes) -> list[bytes]:
         """The events that these bytes complete, as lines."""
@@ -41,13 +42,10 @@ class SSE(Decoder):
             self._started = True
         if self._swallow and chunk[:1] == b"\n":  # the LF of a CRLF that was cut in two
             chunk = chunk[1:]
-        self._swallow = chunk[-1:] == b"\r" if chunk else self._swallow
+        self._swallow = chunk[-1:] == b"\r"
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *whole, self._held = (self._held + chunk).split(b"\n\n")
-        if len(self._held) > LARGEST:
-            raise RemoteError("", (), f"an event of more than {LARGEST} bytes")
-        return whole
+        return self._events.cut(chunk)
 
     def frame(self, piece: bytes) -> Frame | None:
         """The event of some lines; None if it holds no data."""
@@ -66,7 +64,7 @@ class SSE(Decoder):
 
     def end(self) -> list[Frame]:
         """What stands at the end without its blank line."""
-        held, self._held = self._held, b""
+        held, self._held = self._held + self._events.take(), b""
         frame = self.frame(held)
         return [] if frame is None else [frame]
 
