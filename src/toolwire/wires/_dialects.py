@@ -66,6 +66,8 @@ class Dialect(Struct, frozen=True, eq=False):
     """The character with which a message begins that is a block without any mark; such a block fills the whole message."""
     closes: tuple[Callable[[Tape], Guard], Callable[[str, int], Block | None]] | None = None
     """What may close a block though it is not needed: its guard, and the empty block that it is."""
+    needs: str = ""
+    """What every block of it has near its end: a text without it from some place on has no block there."""
 
 
 # --- calls as JSON objects -----------------------------------------------------------------------------------------
@@ -436,7 +438,7 @@ CALLS: dict[str, Dialect] = {
         Dialect("tool_call", *_literal_mark("<tool_call>"), _guard_tagged, _tagged, _writer("arguments"),
                 ("<tool_call>", "</tool_call>\n<tool_call>", "</tool_call>")),
         Dialect("invoke", *_INVOKES, _guard_invoked, _invoked, _write_invoke,
-                ("<function_calls>\n", "\n", "\n</function_calls>"), closes=(_guard_closed, _closed)),
+                ("<function_calls>\n", "\n", "\n</function_calls>"), closes=(_guard_closed, _closed), needs="invoke>"),
         Dialect("TOOL_CALLS", *_literal_mark("[TOOL_CALLS]"), _guard_listed, _listed, _writer("arguments"),
                 ("[TOOL_CALLS] [", ", ", "]")),
         Dialect("json", *_literal_mark(_TAG), _guard_alone, _alone, _writer("parameters"), (_TAG, "; ", ""),

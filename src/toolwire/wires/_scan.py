@@ -158,7 +158,9 @@ class Scan:
             return look
         self._place = _WITHIN
         names = tuple(CALLS) if self.dialect is None else (self.dialect.name,)
-        found = _marks(names, final).search(text, look)
+        if final:  # what cannot be whole any more need not be tried, again and again
+            names = tuple(name for name in names if not CALLS[name].needs or CALLS[name].needs in text[look:])
+        found = _marks(names, final).search(text, look) if names else None
         if found is None:
             return len(text)
         if final or found["part"] is None:
