@@ -27,12 +27,15 @@ import chunks
 from conversations import chat
 
 import toolwire
+from toolwire.lint import check, repair
 
 ROUTES = (("openai-chat", "anthropic"), ("anthropic", "openai-chat"), ("openai-chat", "gemini"))
 SIZES = (6, 60, 1000)
 LIMIT = 3.0
 CHUNKS = 2000
 STREAM_LIMIT = 4.0
+LINTED = 1000
+LINT_LIMIT = 1.0
 LONGER = 20
 GROWTH = (1000, 4000)
 
@@ -73,6 +76,23 @@ def translation() -> list[tuple[str, int, int, float, float]]:
             )  # fmt: skip
             rows.append((f"{source} → {target}", size, len(body), *one))
     return rows
+
+
+def linting() -> tuple[int, float, float]:
+    """Bytes of a clean history; what check and repair take on top of reading it, as a ratio and in µs."""
+    body = json.dumps(chat(LINTED), ensure_ascii=False).encode()
+    assert not check(body, "openai-chat"), "this history has to be clean"
+    read = partial(toolwire.decode, body, "openai-chat")
+    ratios: list[float] = []
+    extra: list[float] = []
+    for _ in range(41):
+        low = clock(lambda: orjson.dumps(orjson.loads(body)), 1)
+        more = -clock(read, 1)
+        more += clock(lambda: (check(body, "openai-chat"), repair(body, "openai-chat")), 1)
+        more -= clock(read, 1)
+        ratios.append(more / low)
+        extra.append(more)
+    return len(body), median(ratios), median(extra) * 1e6
 
 
 def streaming() -> list[tuple[str, int, float, float, float | None]]:
@@ -168,6 +188,14 @@ def report() -> str:
     ]
     for route, length, times, micros, most in streaming():
         lines.append(f"| {route} | {length} | {micros:.1f} | {times:.2f} | {f'{most} {verdict(times, most)}' if most else ''} |")
+    length, times, micros = linting()
+    limit = f"{LINT_LIMIT} {verdict(times, LINT_LIMIT)}"
+    lines += [
+        "",
+        "| check and repair of a clean history, on top of reading it | messages | kB | µs | × the floor | limit |",
+        "|---|---|---|---|---|---|",
+        f"| openai-chat | {LINTED} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |",
+    ]
     more = held()
     slope = growth()
     bare, ours = importing()

@@ -1,14 +1,17 @@
 """Write the pages that are read off the code: `python scripts/gen.py`, or with --check fail if one is stale.
 
-- docs/wires/<wire>.md, one for each wire, and docs/catalogue.md: whole pages.
+- docs/wires/<wire>.md, one for each wire, docs/rules/<rule>.md, one for each rule, docs/rules/README.md and docs/profiles.md:
+  whole pages.
 - README.md, docs/cli.md, docs/catalogue.md, CHANGELOG.md: the parts between `<!-- gen NAME -->` and `<!-- end -->`.
 
-Whatever is on a page outside these marks is written by people and left alone. Follows toolwire.wires(): a new wire needs
+Whatever is on a page outside these marks is written by people and left alone. Follows the folders: a new wire or rule needs
 no line here.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import re
 import subprocess
@@ -16,6 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -23,8 +27,13 @@ from click.testing import CliRunner
 
 import toolwire
 from toolwire.cli import verbs
+from toolwire.cli._rule_page import fix_of
+from toolwire.cli._rule_page import page as rule_page
 from toolwire.cli.wires import id_words
+from toolwire.identity import IdRule
+from toolwire.lint import every
 from toolwire.parts import Message
+from toolwire.profiles import PROFILES, Profile
 from toolwire.wires import wire
 from toolwire.wires._wire import Entry, Row
 
@@ -79,6 +88,10 @@ def pages() -> Iterator[tuple[Path, str]]:
     """Every page that is made from nothing else."""
     for name in toolwire.wires():
         yield ROOT / "docs" / "wires" / f"{name}.md", wire_page(name)
+    for rule in every():
+        yield ROOT / "docs" / "rules" / f"{rule.name}.md", f"{MADE}\n\n{rule_page(rule)}"
+    yield ROOT / "docs" / "rules" / "README.md", rules_page()
+    yield ROOT / "docs" / "profiles.md", profiles_page()
 
 
 def wire_page(name: str) -> str:
@@ -101,6 +114,18 @@ def wire_page(name: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def rules_page() -> str:
+    """All rules as a table."""
+    rows = [[rule.code, f"[{rule.name}]({rule.name}.md)", rule.severity, fix_of(rule), cell(rule.title)] for rule in every()]
+    return "\n\n".join((MADE, "# Rules", RULES, grid(("code", "rule", "severity", "fix", "what is wrong"), rows)))
+
+
+RULES = """\
+What `check` finds in a history and `repair` mends, by the rules of the provider it goes to. An `error` is refused there, or
+breaks something; an `info` is worth knowing. A `safe` fix leaves alone what the model saw and said, or marks what it puts in;
+an `unsafe` one adds, removes or guesses content, and is made only on demand."""
+
+
 LEGEND = """\
 An id that may be missing or null has a question mark; in brackets stands what it names if it is not the call. Origin:
 `natural` always has a correlation id, `nullable` sometimes, `borrowed` has only the id of its item, `absent` has none."""
@@ -109,6 +134,66 @@ An id that may be missing or null has a question mark; in brackets stands what i
 def other_row(row: Row) -> list[str]:
     """A block that is neither a call nor a result."""
     return [code(row.name), row.part.__name__, ", ".join(code(key) for key in sorted(row.keys))]
+
+
+PROFILES_HEAD = """\
+# Profiles
+
+A profile is a wire as one provider speaks it: what it refuses in a history, as a row of dated data in
+`src/toolwire/profiles.py`. `check` and `repair` read the rows; `translate` reads the ids and names. A row says only what
+somebody has seen refused: what is not said, the provider is not known to check. The name of a profile stands wherever a
+wire's name does."""
+
+
+def profiles_page() -> str:
+    """Every profile: its ids and names, what it checks, and how that is known."""
+    rows = [PROFILES[name] for name in sorted(PROFILES)]
+    told = ("name", "wire", "seen", "sure", "source")
+    shown = [name for name in Profile.__struct_fields__ if name not in told]
+    rules = [name for name in shown if any(isinstance(getattr(row, name), IdRule) for row in rows)]
+    checks = [name for name in shown if name not in rules]
+    half = (len(checks) + 1) // 2
+    parts = [MADE, PROFILES_HEAD, "## Ids and names", profile_grid(rows, ["wire", *rules])]
+    parts += ["## What is checked", profile_grid(rows, checks[:half]), profile_grid(rows, checks[half:])]
+    parts += ["## How it is known", profile_grid(rows, ["seen", "sure", "source"])]
+    said = field_words()
+    parts += ["## The columns", "\n".join(f"- `{name}`: {said[name]}" for name in shown if name in said)]
+    return "\n\n".join(parts) + "\n"
+
+
+def profile_grid(rows: list[Profile], names: list[str]) -> str:
+    """Some fields of all profiles."""
+    cells = ([code(row.name), *(shown_as(name, getattr(row, name)) for name in names)] for row in rows)
+    return grid(("profile", *names), cells).strip()
+
+
+def shown_as(name: str, value: object) -> str:
+    """The value of a field, in a cell."""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, IdRule):
+        return id_rule(value)
+    if isinstance(value, dict):
+        return ", ".join(code(f"{key}: {one}") for key, one in value.items())
+    return cell(str(value or "")) if name in ("seen", "sure", "source") else code(str(value or ""))
+
+
+def id_rule(rule: IdRule) -> str:
+    """What an id or a name may be, as a pattern and a length."""
+    words = [code(f"[{rule.chars}]")] if rule.chars else ["any characters"]
+    words += [f"first {code(rule.first)}"] if rule.first else []
+    words += [f"{'exactly' if rule.exact else 'at most'} {rule.longest}"] if rule.longest else []
+    return ", ".join(words)
+
+
+def field_words() -> dict[str, str]:
+    """What the fields of a profile mean: the docstrings below them."""
+    (body,) = (node.body for node in ast.parse(inspect.getsource(Profile)).body if isinstance(node, ast.ClassDef))
+    found: dict[str, str] = {}
+    for field, below in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
+            found[field.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
+    return found
 
 
 # --- parts of pages ----------------------------------------------------------------------------------------------
@@ -194,7 +279,7 @@ def main() -> int:
     wanted = dict(pages())
     for page, regions in REGIONS.items():
         wanted[ROOT / page] = filled((ROOT / page).read_text(encoding="utf-8"), regions, page)
-    left = {path for path in (ROOT / "docs" / "wires").glob("*.md") if path not in wanted}
+    left = {path for folder in ("wires", "rules") for path in (ROOT / "docs" / folder).glob("*.md") if path not in wanted}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for path in sorted({*stale, *left}):

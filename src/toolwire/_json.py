@@ -33,16 +33,20 @@ _encode = Encoder().encode
 
 
 @runtime_checkable
-class _Dumps(Protocol):
+class Dumps(Protocol):
+    """An official SDK object of one make."""
+
     def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> JSON: ...
 
 
 @runtime_checkable
-class _ToDict(Protocol):
+class ToDict(Protocol):
+    """An official SDK object of another make."""
+
     def to_dict(self) -> JSON: ...
 
 
-Body: TypeAlias = "bytes | bytearray | memoryview | JSON | Mapping[str, JSON] | Sequence[JSON] | _Dumps | _ToDict"
+Body: TypeAlias = "bytes | bytearray | memoryview | JSON | Mapping[str, JSON] | Sequence[JSON] | Dumps | ToDict"
 """What the library takes as a body: JSON as bytes or text, the parsed value, or an official SDK object."""
 
 
@@ -101,9 +105,9 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
             return _lenient(body, wire, error), body
     if isinstance(body, Mapping | list | tuple):
         return checked(body, wire), None
-    if isinstance(body, _ToDict):
+    if isinstance(body, ToDict):
         return checked(body.to_dict(), wire), None
-    if isinstance(body, _Dumps):
+    if isinstance(body, Dumps):
         return checked(body.model_dump(mode="json", by_alias=True, exclude_none=True), wire), None
     raise LocalError(wire, (), f"expected bytes, text, a dict, a list or an SDK object, got {type(body).__name__}")
 
@@ -196,9 +200,9 @@ def _checked(value: object, wire: str, at: At, out: list[JSON]) -> None:
         out.append(value if same else items)  # type: ignore[arg-type]
     elif isinstance(value, (str, int)):
         out.append(value)
-    elif isinstance(value, _ToDict):
+    elif isinstance(value, ToDict):
         _checked(value.to_dict(), wire, at, out)
-    elif isinstance(value, _Dumps):
+    elif isinstance(value, Dumps):
         _checked(value.model_dump(mode="json", by_alias=True, exclude_none=True), wire, at, out)
     else:
         raise RemoteError(wire, at, f"expected a JSON value, got {kind_of(value)}")

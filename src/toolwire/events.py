@@ -64,6 +64,8 @@ class Whole(Struct, frozen=True, gc=False):
 
     part: Part
     choice: int = 0
+    unseen: bool = False
+    """Whether nobody said it: a call that was told before this stream began, and is only known by its result."""
 
 
 class Note(Struct, frozen=True, gc=False):

@@ -220,22 +220,24 @@ def _shortened(text: str, rule: IdRule, salt: str) -> str:
         return tail.rjust(rule.longest, "0")
     joint = "_" if IdRule(rule.chars).fits("_") else ""
     room = (rule.longest or 64) - len(tail) - len(joint)
-    head = re.sub(f"[^{rule.chars}]", "_" if joint else "", text)[:room] if rule.chars else text[:room]
+    head = re.sub(f"[^{rule.chars or '!-~'}]", "_" if joint else "", text)[:room]
     made = f"{head}{joint}{tail}"
     return made if rule.fits(made) else f"t{made[1:]}"
 
 
 def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dict[int, Call]], rule: IdRule, *,
-              unique: bool, home: Mapping[str, str]) -> dict[int, str] | None:  # fmt: skip
+              unique: bool, home: Mapping[str, str], messages: Iterable[Message] = ()) -> dict[int, str] | None:  # fmt: skip
     """The id to send for each call and result, by identity of the part; None when all go as they are.
 
     `joined` says which call a result belongs to; it is asked only if something has to change. `home` holds ids that are
-    known from an earlier encoding and go back to what they were.
+    known from an earlier encoding and go back to what they were. Two calls of one turn in `messages` never share an id.
     """
     used = [call.id for call in calls]
     ids = {*used, *[result.call_id for result in results]}
     bad = set() if _all_fit(ids, rule) else {text for text in ids if not rule.fits(text)}
-    if not bad and not (home and not home.keys().isdisjoint(ids)) and not (unique and len(set(used)) < len(used)):
+    repeated = len(set(used)) < len(used)
+    twice = _twice(messages) if repeated and not unique else set()
+    if not bad and not (home and not home.keys().isdisjoint(ids)) and not (repeated and (unique or twice)):
         return None
     owner = joined()
     taken = ids - bad
@@ -244,7 +246,7 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
     for n, call in enumerate(calls):
         if call.id in home:
             new = home[call.id]
-        elif call.id in latest and unique:
+        elif call.id in latest and (unique or id(call) in twice):
             new = free(lambda salt, t=call.id, n=n: _shortened(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
         else:
             new = latest.get(call.id) or _fitted(call.id, rule, taken)
@@ -262,6 +264,21 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
         taken.add(alone)
         given[id(result)] = alone
     return given
+
+
+def _twice(messages: Iterable[Message]) -> set[int]:
+    """The calls whose id another one of the same turn had before them, by their identity."""
+    found: set[int] = set()
+    seen: set[str] = set()
+    for message in messages:
+        if message.role != "assistant":
+            seen = set()
+        for part in message.parts:
+            if isinstance(part, Call):
+                if part.id in seen:
+                    found.add(id(part))
+                seen.add(part.id)
+    return found
 
 
 def needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
@@ -332,7 +349,9 @@ def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> di
 class Fitting:
     """Ids and names fitted one by one as they come, as `fit_calls` and `fit_names` do for a whole conversation."""
 
-    __slots__ = ("_count", "_home", "_ids", "_latest", "_names", "_odd", "_rename", "_taken", "_unique", "forms", "names", "sent")
+    __slots__ = (
+        "_count", "_home", "_ids", "_latest", "_names", "_odd", "_rename", "_seen", "_taken", "_unique", "names", "sent",
+    )  # fmt: skip
 
     def __init__(self, ids: IdRule, names: IdRule, *, unique: bool, home: IdMap, came: tuple[IdRule, IdRule]) -> None:
         """`came` are the rules of the wire they come from: what breaks those must not be fitted to them on the way home."""
@@ -340,30 +359,35 @@ class Fitting:
         self._count = 0
         self._taken: set[str] = set()
         self._latest: dict[str, str] = {}
+        self._seen: set[str] = set()
         self._rename: dict[str, str] = {}
         self.sent: dict[str, str] = {}
         """Id sent → id before."""
         self.names: dict[str, str] = {}
         """Name sent → name before."""
-        self.forms: dict[str, str] = {}
 
     def call(self, call: Call) -> Call:
         """A call under the id and the name it is sent with."""
         before = call.id
         if before in self._home.ids:
             new = self._home.ids[before]
-        elif self._unique and before in self._latest:
+        elif before in (self._latest if self._unique else self._seen):
             again = f"{before} {self._count}"
             new = free(lambda salt: _shortened(again, self._ids, salt), self._taken)
         else:
-            new = _fitted(before, self._ids, self._taken)
+            new = self._latest.get(before) or _fitted(before, self._ids, self._taken)
         self._count += 1
+        self._seen.add(before)
         self._taken.add(new)
         self._latest[before] = new
         if new != before or not (is_minted(before) or self._odd[0].fits(before)):
             self.sent[new] = before
         name = self.name(call.name)
         return call if new == before and name == call.name else replace(call, id=new, name=name)
+
+    def turn(self) -> None:
+        """The next turn begins: its ids may be those of an earlier one."""
+        self._seen.clear()
 
     def result(self, result: Result) -> Result:
         """A result under the id of its call."""

@@ -39,7 +39,7 @@ class _Answer(Struct, frozen=True):
 
 _ANSWER = _Answer()
 """The row of a result that was made from its call and read from nowhere."""
-_PROVENANCE = frozenset({"raw", "at", "row", "was"})
+_PROVENANCE = frozenset({"raw", "at", "row", "was", "leave"})
 
 
 class Read(Struct, frozen=True, eq=False, gc=False, kw_only=True):
@@ -106,6 +106,16 @@ class Reasoning(Part, frozen=True, eq=False, gc=False):
     hidden: str | None = None
 
 
+class Leave(Struct, frozen=True, gc=False):
+    """Leave to run a call, asked of a user: under which id, and the answer if there is one. Read, and not to be edited."""
+
+    id: str
+    given: bool | None = None
+    reason: str | None = None
+    at: At = ()
+    """Where it stood."""
+
+
 class Call(Part, frozen=True, eq=False, gc=False):
     """A tool call. Its `id` is never empty; `origin` says whether the wire gave it, lent it, or had none."""
 
@@ -117,6 +127,10 @@ class Call(Part, frozen=True, eq=False, gc=False):
     executor: Executor = "client"
     item: str | None = None
     """The id of the item that holds the call, on wires that have one beside the call id."""
+    about: str | None = None
+    """The id of the call that this one asks leave for, on wires where that is a call of its own."""
+    leave: Leave | None = None
+    """The leave to run it, on wires where a call has that with it. It does not count when two calls are compared."""
 
     @property
     def arguments(self) -> str:
@@ -155,6 +169,8 @@ class Result(_Made, frozen=True, eq=False, gc=False):
     origin: Origin = "wire"
     family: str = "function"
     executor: Executor = "client"
+    preliminary: bool = False
+    """Whether it only stands in for the result until there is one."""
 
     @property
     def text(self) -> str:

@@ -8,12 +8,12 @@ could already be told. Knows wires only through their tables.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
-from toolwire._json import JSON, load, parse, text_of
+from toolwire._json import load, parse, text_of
 from toolwire.errors import LocalError, RemoteError
 from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
 from toolwire.fold import Gather, emptied, text_in
@@ -30,7 +30,8 @@ from toolwire.wires._page import Page
 from toolwire.wires._stream import Reader, Stream, Writer
 from toolwire.wires._wire import Wire
 
-Item: TypeAlias = "bytes | bytearray | memoryview | str | Mapping[str, JSON] | object"
+Item: TypeAlias = "object"
+"""What a stream is made of: pieces of bytes or text, or events as dicts or official SDK objects; it is looked at."""
 Out = TypeVar("Out")
 BYTES = (bytes, bytearray, memoryview, str)
 """What has to be cut into events."""
@@ -160,6 +161,9 @@ class Pipe(Generic[Out]):
         self._told = Gather()
         """Calls of a provider that are told in text when they are whole."""
         self._custom: set[int] = set()
+        """Open calls whose text goes out as a text inside an object."""
+        self._fresh: dict[int, Call] = {}
+        """Open calls without arguments so far, for a target that wants an object."""
         self._muted: set[int] = set()
         self._quiet: dict[int, Start] = {}
         """Reasoning that was opened and has no words yet; it may never have any."""
@@ -168,7 +172,7 @@ class Pipe(Generic[Out]):
         self._told_in: dict[int, int] = {}
         self._open: dict[str, int] = {}
         """Calls without a result so far, and which candidate asked for them."""
-        self._asked: dict[str, Whole] = {}
+        self._asked: list[tuple[str, Whole]] = []
         """Calls of a stream that may also hold their results, for a target that cannot: which it is, is known later."""
         self._waits = self._reader.replies and not self._writer.results
         self._minted: dict[int, str] = {}
@@ -246,6 +250,12 @@ class Pipe(Generic[Out]):
         """What is left when no more comes."""
         return list(map(self._shape, self._rest()))
 
+    def broke(self, broken: Exception) -> list[Out]:
+        """What the target is told when the source itself fails: that, and by its kind only, for its words may hold secrets."""
+        if self.fault is not None:
+            return []
+        return list(map(self._shape, self._through(Fault(f"the source failed: {type(broken).__name__}"))))
+
     def _rest(self) -> list[Chunk]:
         out = [chunk for event in self.events.rest() for chunk in self._through(event)]
         if self.same:
@@ -291,11 +301,11 @@ class Pipe(Generic[Out]):
         at, known = self._reader.count, self.to.adapt(event, version)
         self._reader.count += 1
         if known is None:
-            self._page.lose((at,), f"this version of the wire has no such event: {event.get('type')}")
+            self._page.lose((at,), f"version {version} of this wire has no such event: {event.get('type')}")
             return []
         for key in event:
             if key not in known:
-                self._page.lose((at, key), "this version of the wire has no such field")
+                self._page.lose((at, key), f"version {version} of this wire has no such field")
         return [known]
 
     def _say(self, events: list[Event]) -> list[Chunk]:
@@ -309,6 +319,8 @@ class Pipe(Generic[Out]):
                     out += self._writer.start(self._quiet.pop(slot))
                 if slot in self._told:
                     self._told.delta(event)
+                elif slot in self._fresh and event.text.strip():
+                    out += self._opening(event)
                 elif slot in self._custom:
                     out += self._writer.delta(Delta(slot, text_of(event.text)[1:-1]))
                 else:
@@ -316,6 +328,19 @@ class Pipe(Generic[Out]):
             else:
                 out += _MOVES[event.__class__](self, event)
         return out
+
+    def _opening(self, event: Delta) -> list[Chunk]:
+        """The first words of arguments that have to be an object: what is none goes out as a text inside one."""
+        call = self._fresh.pop(event.slot)
+        if event.text.lstrip()[:1] == "{":
+            return self._writer.delta(event)
+        self._page.lose(call, "the arguments are not a JSON object; they are sent under `_raw`")
+        self._page.forms[call.id] = "raw"
+        self._custom.add(event.slot)
+        return [
+            *self._writer.delta(Delta(event.slot, '{"_raw":"')),
+            *self._writer.delta(Delta(event.slot, text_of(event.text)[1:-1])),
+        ]
 
     def _begin(self, event: Begin) -> list[Chunk]:
         if self._begun:
@@ -328,6 +353,7 @@ class Pipe(Generic[Out]):
         return [] if self._begun else self._begin(Begin({}))
 
     def _turn(self, event: Turn) -> list[Chunk]:
+        self._fit.turn()
         return [*self._first(), *self._writer.turn(event)] if self._writer.results and not self._joined else []
 
     def _start(self, event: Start) -> list[Chunk]:
@@ -354,6 +380,8 @@ class Pipe(Generic[Out]):
                 self._custom.add(event.slot)
                 opened = Start(event.slot, replace(part, family="function"), event.choice)
                 return [*out, *writer.start(opened), *writer.delta(Delta(event.slot, '{"input":"'))]
+            if writer.objects:
+                self._fresh[event.slot] = part
             event = Start(event.slot, part, event.choice)
         else:
             self._reported(part)
@@ -380,6 +408,7 @@ class Pipe(Generic[Out]):
             self._muted.discard(slot)
             return []
         minted = self._minted.pop(slot, None)
+        self._fresh.pop(slot, None)
         if event.alias is not None and minted is not None:
             self._fit.sent[minted] = event.alias
         if event.seal is not None:
@@ -390,7 +419,7 @@ class Pipe(Generic[Out]):
         if slot in self._told:
             part, choice = self._told.end(event), self._told_in.pop(slot)
             if isinstance(part, Call) and (part.executor == "client" or self._hosts):
-                self._asked[part.id] = Whole(part, choice)
+                self._asked.append((part.id, Whole(part, choice)))
                 return []
             return self._hosted_part(part, choice)
         if slot in self._custom:
@@ -421,8 +450,9 @@ class Pipe(Generic[Out]):
             return []
         out = self._first()
         if isinstance(part, Result):
-            asked = self._asked.pop(part.call_id, None)
+            asked = next((whole for one, whole in self._asked if one == part.call_id), None)
             if asked is not None:  # whoever sent the stream ran it: it is told as a provider's tool is
+                self._asked = [(one, whole) for one, whole in self._asked if whole is not asked]
                 return [*out, *self._hosted_part(asked.part, event.choice), *self._hosted_part(part, event.choice)]
             if part.executor == "provider" and not self._hosts:
                 return out + self._hosted_part(part, event.choice)
@@ -461,8 +491,8 @@ class Pipe(Generic[Out]):
 
     def _unanswered(self) -> list[Chunk]:
         """The calls that waited for a result and got none: they are for whoever reads."""
-        asked, self._asked, self._waits = list(self._asked.values()), {}, False
-        return [chunk for whole in asked for chunk in self._whole(whole)]
+        asked, self._asked, self._waits = self._asked, [], False
+        return [chunk for _, whole in asked for chunk in self._whole(whole)]
 
     def _fault(self, event: Fault) -> list[Chunk]:
         out = [*self._first(), *self._unanswered()]

@@ -20,6 +20,8 @@ Keep: TypeAlias = "Callable[[str], object]"
 
 _text = Decoder(str).decode
 _OPENS = (b":", b",", b"[")
+_BREAKS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
+"""Unicode's own line breaks, which do not go out as they are."""
 _MOST = 64
 """No more shapes than this are kept: an event that is never the same again is not worth remembering."""
 
@@ -55,6 +57,8 @@ class Shortcuts:
             shape = shapes.get(piece[:length])
             if shape is not None and piece.endswith(shape.tail) and len(piece) > shape.room:
                 quoted = piece[length - 1 : shape.end or None]
+                if not quoted.isascii() and any(one in quoted for one in _BREAKS):
+                    return None
                 try:
                     text = _text(quoted)
                 except (DecodeError, UnicodeDecodeError):
@@ -75,6 +79,8 @@ class Shortcuts:
         if self._count >= _MOST or piece.count(word) != 1 or out.count(word) != 1:
             return
         head, _, tail = piece.partition(word)
+        if b"\\" in head or b"\\" in tail:  # the text may be spelled otherwise, and this may be something else
+            return
         before, _, after = out.partition(word)
         # Inside another text every quote has a backslash before it; a name has a colon after it.
         if head.rstrip()[-1:] not in _OPENS or before.rstrip()[-1:] not in _OPENS or tail.lstrip()[:1] == b":":

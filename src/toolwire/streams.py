@@ -71,25 +71,16 @@ def _items(stream: Source, wire: str) -> Iterable[Item]:
 # --- restream ----------------------------------------------------------------------------------------------------
 
 
-class Restreamed(Generic[Out]):
-    """A stream on its way to another wire: an iterator, or an async one if the source is.
+class _Under(Generic[Out]):
+    """A stream on its way to another wire.
 
-    `losses` and `ids` say what happened so far; `headers` are those of an HTTP answer with this stream.
+    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with this stream.
     """
 
     def __init__(self, pipe: Pipe[Out], source: Source, tail: Callable[[], list[Out]]) -> None:
         self._pipe = pipe
-        self._tail = tail
         self._source = source
-        self._slow: AsyncGenerator[Out, None] | None = None
-        self._quick: Generator[Out, None, None] | None = None
-        # One of these is an iterator of both kinds, and is taken as what its own source is.
-        slow = source._slow is not None if isinstance(source, Restreamed) else isinstance(source, AsyncIterable)
-        if slow:
-            assert isinstance(source, AsyncIterable)
-            self._slow = self._wait(source)
-        else:
-            self._quick = self._run(_items(source, ""))
+        self._tail = tail
 
     @property
     def losses(self) -> list[Loss]:
@@ -112,63 +103,87 @@ class Restreamed(Generic[Out]):
         """The header fields of an HTTP answer that holds this stream."""
         return {"content-type": self._pipe.to.media, **self._pipe.to.headers}
 
-    def _run(self, source: Iterable[Item]) -> Generator[Out, None, None]:
+
+class Restreamed(_Under[Out], Iterator[Out]):
+    """A stream on its way to another wire: an iterator.
+
+    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with this stream.
+    """
+
+    def __init__(self, pipe: Pipe[Out], source: Source, tail: Callable[[], list[Out]]) -> None:
+        super().__init__(pipe, source, tail)
+        self._run = self._running(_items(source, ""))
+
+    def _running(self, source: Iterable[Item]) -> Generator[Out, None, None]:
         pipe = self._pipe
-        for item in source:
-            yield from pipe.feed(item)
-            if pipe.over:
-                break
+        try:
+            for item in source:
+                yield from pipe.feed(item)
+                if pipe.over:
+                    break
+        except Exception as broken:
+            yield from pipe.broke(broken)
+            raise
         yield from pipe.end()
         yield from self._tail()
         self._shut()
 
-    async def _wait(self, source: AsyncIterable[Item]) -> AsyncGenerator[Out, None]:
-        pipe = self._pipe
-        async for item in source:
-            for out in pipe.feed(item):
-                yield out
-            if pipe.over:
-                break
-        for out in (*pipe.end(), *self._tail()):
-            yield out
-        await self._ashut()
-
     def __iter__(self) -> Iterator[Out]:
-        if self._quick is None:
-            raise LocalError("", (), "the source is asynchronous: use `async for`")
-        return self._quick
+        return self._run
 
     def __next__(self) -> Out:
-        return next(iter(self))
-
-    def __aiter__(self) -> AsyncIterator[Out]:
-        if self._slow is None:
-            raise LocalError("", (), "the source is not asynchronous: use `for`")
-        return self._slow
-
-    async def __anext__(self) -> Out:
-        return await anext(aiter(self))
+        return next(self._run)
 
     def close(self) -> None:
         """Give up: the source is closed too, if it can be."""
-        if self._quick is not None:
-            self._quick.close()
-            self._shut()
-
-    async def aclose(self) -> None:
-        """Give up: the source is closed too, if it can be."""
-        if self._slow is not None:
-            await self._slow.aclose()
-            await self._ashut()
-        self.close()
+        self._run.close()
+        self._shut()
 
     def _shut(self) -> None:
         close = getattr(self._source, "close", None)
         if callable(close):
             close()
 
-    async def _ashut(self) -> None:
-        """Close an asynchronous source, whatever it calls that."""
+
+class AsyncRestreamed(_Under[Out], AsyncIterator[Out]):
+    """A stream on its way to another wire: an asynchronous iterator, since its source is one.
+
+    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with this stream.
+    """
+
+    def __init__(self, pipe: Pipe[Out], source: AsyncIterable[Item], tail: Callable[[], list[Out]]) -> None:
+        super().__init__(pipe, source, tail)
+        self._run = self._running(source)
+
+    async def _running(self, source: AsyncIterable[Item]) -> AsyncGenerator[Out, None]:
+        pipe = self._pipe
+        try:
+            async for item in source:
+                for out in pipe.feed(item):
+                    yield out
+                if pipe.over:
+                    break
+        except Exception as broken:
+            for out in pipe.broke(broken):
+                yield out
+            raise
+        for out in (*pipe.end(), *self._tail()):
+            yield out
+        await self._shut()
+
+    def __aiter__(self) -> AsyncIterator[Out]:
+        return self._run
+
+    async def __anext__(self) -> Out:
+        return await anext(self._run)
+
+    async def aclose(self) -> None:
+        """Give up: the source is closed too, if it can be."""
+        await self._run.aclose()
+        await self._shut()
+
+    async def _shut(self) -> None:
+        """Close the source, whatever it calls that."""
         close = getattr(self._source, "aclose", None) or getattr(self._source, "close", None)
         if callable(close):
             done = close()
@@ -177,10 +192,18 @@ class Restreamed(Generic[Out]):
 
 
 @overload
-def restream(stream: Source, source: str, target: str, *, framed: Literal[True] = True, ids: Ids = None,
+def restream(  # type: ignore[overload-overlap]
+    stream: AsyncIterable[Item], source: str, target: str, *, framed: Literal[True] = True, ids: Ids = None,
+    hosted: Hosted = "text", version: int | None = None) -> AsyncRestreamed[bytes]: ...  # fmt: skip
+@overload
+def restream(  # type: ignore[overload-overlap]
+    stream: AsyncIterable[Item], source: str, target: str, *, framed: Literal[False], ids: Ids = None,
+    hosted: Hosted = "text", version: int | None = None) -> AsyncRestreamed[Chunk]: ...  # fmt: skip
+@overload
+def restream(stream: Item | Iterable[Item], source: str, target: str, *, framed: Literal[True] = True, ids: Ids = None,
              hosted: Hosted = "text", version: int | None = None) -> Restreamed[bytes]: ...  # fmt: skip
 @overload
-def restream(stream: Source, source: str, target: str, *, framed: Literal[False], ids: Ids = None,
+def restream(stream: Item | Iterable[Item], source: str, target: str, *, framed: Literal[False], ids: Ids = None,
              hosted: Hosted = "text", version: int | None = None) -> Restreamed[Chunk]: ...  # fmt: skip
 def restream(
     stream: Source,
@@ -191,16 +214,22 @@ def restream(
     ids: Ids = None,
     hosted: Hosted = "text",
     version: int | None = None,
-) -> Restreamed[bytes] | Restreamed[Chunk]:
+) -> Restreamed[bytes] | Restreamed[Chunk] | AsyncRestreamed[bytes] | AsyncRestreamed[Chunk]:
     """A stream of one wire as a stream of another, live: what one event says comes out before the next is asked for.
 
     `framed=False` gives events instead of bytes. `ids` is the map of an earlier translation, for the way home. `version` is
-    that of a target that has several. Whatever the source sends, nothing is raised: a fault becomes an error event.
-    """
+    that of a target that has several. Whatever the source sends, nothing is raised: a fault becomes an error event. What the
+    source itself raises reaches the caller, after the target was told.
+    """  # fmt: skip
     if not framed:
-        return Restreamed(Pipe(source, target, _as_is, ids=ids, hosted=hosted, version=version), stream, list)
+        events: Pipe[Chunk] = Pipe(source, target, _as_is, ids=ids, hosted=hosted, version=version)
+        return AsyncRestreamed(events, stream, list) if isinstance(stream, AsyncIterable) else Restreamed(events, stream, list)
     pipe: Pipe[bytes] = Pipe(source, target, ids=ids, hosted=hosted, version=version)
-    return Restreamed(pipe, stream, lambda: [pipe.tail] if pipe.tail else [])
+
+    def tail() -> list[bytes]:
+        return [pipe.tail] if pipe.tail else []
+
+    return AsyncRestreamed(pipe, stream, tail) if isinstance(stream, AsyncIterable) else Restreamed(pipe, stream, tail)
 
 
 def _as_is(event: Chunk) -> Chunk:

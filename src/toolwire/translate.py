@@ -186,7 +186,8 @@ class _Survey:
                         results.append(part)
                 continue
             if raw.__class__ is dict and message.row is not None:
-                if len(raw) == 2 and len(parts) == 1 and parts[0].raw.__class__ is str and "role" in raw:
+                only = parts[0] if len(parts) == 1 else None
+                if len(raw) == 2 and only.__class__ is Text and only.raw.__class__ is str and "role" in raw:
                     continue  # a role and a plain text: nothing more can be in it
                 if not message.row.keys.issuperset(raw):
                     foreign.append(message)
@@ -217,7 +218,8 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
         return {id(pair.result): pair.call for pair in walked if pair.call is not None and pair.result is not None}
 
     known = {**survey.native, **home.ids} if survey.native else home.ids
-    sent = fit_calls(survey.calls, survey.results, owners, rules.ids, unique=rules.unique and not survey.native, home=known)
+    sent = fit_calls(survey.calls, survey.results, owners, rules.ids, unique=rules.unique and not survey.native, home=known,
+                     messages=conversation.messages)  # fmt: skip
     names: dict[str, str] = {}
     came = PROFILES.get(conversation.wire)
     if conversation.wire != spoken.name or home.names:

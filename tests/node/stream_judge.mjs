@@ -3,6 +3,9 @@
 // In, one line each: {"package": "ai" | "ai5" | ..., "url": string}. Out, one line each:
 // {"error": what the reader refused or null, "message": the UI message it built,
 //  "chat": {"status", "error", "messages", "asked": tool calls that the client was asked to run}, "invalid": why it is no valid message}
+//
+// With {"verdicts": [{"approved": bool, "reason"?: string}, ...]} it is a chat in which a user gives or refuses leave, in this
+// order, and goes on. Out: {"before": the messages when leave was asked for, "messages", "error", "invalid"}.
 import { createInterface } from 'node:readline';
 
 class State {
@@ -46,8 +49,22 @@ async function talk({ AbstractChat, DefaultChatTransport }, url) {
   return { status: chat.status, error: words(chat.error), messages: chat.messages, asked };
 }
 
-async function judge({ package: name, url }) {
+async function answer(ai, url, verdicts) {
+  class Chat extends ai.AbstractChat {}
+  const transport = new ai.DefaultChatTransport({ api: url });
+  const chat = new Chat({ id: 'c', state: new State(), transport, onError: () => {} });
+  await chat.sendMessage({ text: 'go on' });
+  const before = structuredClone(chat.messages);
+  const asked = chat.messages.at(-1).parts.filter(part => part.state === 'approval-requested');
+  for (const [n, verdict] of verdicts.entries()) await chat.addToolApprovalResponse({ id: asked[n].approval.id, ...verdict });
+  await chat.sendMessage();
+  const checked = await ai.safeValidateUIMessages({ messages: chat.messages });
+  return { before, messages: chat.messages, error: words(chat.error), invalid: checked.success ? null : words(checked.error) };
+}
+
+async function judge({ package: name, url, verdicts }) {
   const ai = await import(name);
+  if (verdicts) return answer(ai, url, verdicts);
   const found = await read(ai, url);
   const chat = await talk(ai, url);
   let invalid = null;

@@ -157,10 +157,13 @@ def test_ids_that_restart_in_every_turn_name_the_newer_call() -> None:
 
 
 def test_a_result_of_a_call_that_never_came_is_told_after_a_call_without_arguments() -> None:
-    events = read(event(call(MINE, q="a")), answers(answer(OTHER, "B")))
+    stream = [event(call(MINE, q="a")), answers(answer(OTHER, "B"))]
+    events = read(*stream)
     assert [(one.id, one.arguments) for one in called(events)] == [(MINE, '{"q":"a"}'), (OTHER, "{}")]
     assert answered(events) == [(OTHER, "B")]
-    assert any("never came" in one.reason for one in events if isinstance(one, Left))
+    told = restream(stream, NAME, "ai-sdk", framed=False)
+    assert [one["input"] for one in told if one["type"] == "tool-input-available"] == [{"q": "a"}, {}]
+    assert any("never came" in loss.reason for loss in told.losses)
 
 
 def test_turns_are_told() -> None:

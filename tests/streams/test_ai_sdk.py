@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 from cases import differences, load_streams, same, streaming
+from streams.clients import CLIENTS, Verdict, installed, judged
 from streams.loopback import serve
 
 from toolwire import Call, Opaque, Result, Text, decode, translate
@@ -27,14 +23,9 @@ from toolwire.wires._ai_sdk_ui import UNREADABLE
 from toolwire.wires._page import Page
 from toolwire.wires._stream import CUT, DONE, Reader, Stream, Writer, data_only
 
-NODE = Path(__file__).parents[1] / "node"
-CLIENTS = {5: ("ai5-strict", "ai5"), 6: ("ai6-strict", "ai"), 7: ("ai7-strict", "ai7")}
-"""Of each version an early client, which refuses every key it does not know, and the newest."""
-PACKAGES = [name for names in CLIENTS.values() for name in names]
 START: Chunk = {"type": "start", "messageId": "m"}
 STEP: Chunk = {"type": "start-step"}
 END: tuple[Chunk, ...] = ({"type": "finish-step"}, {"type": "finish", "finishReason": "stop"})
-Verdict: TypeAlias = "dict[str, JSON]"
 Judge: TypeAlias = "Callable[[Iterable[tuple[str, list[bytes]]]], list[Verdict]]"
 
 
@@ -118,28 +109,12 @@ PARALLEL = answer(
 @pytest.fixture(scope="session")
 def judge() -> Judge:
     """The official clients, asked in one process for many streams, each behind a server of its own."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("no `node` on the PATH, so the official clients cannot judge")
-    with (NODE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
-        if not all((NODE / "node_modules" / name / "package.json").is_file() for name in PACKAGES):
-            command = ["npm", "install", "--prefix", str(NODE), "--no-package-lock", "--no-audit", "--no-fund"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-            assert done.returncode == 0, f"`{' '.join(command)}` failed:\n{done.stderr}"
+    installed()
 
     def ask(streams: Iterable[tuple[str, list[bytes]]]) -> list[Verdict]:
         with ExitStack() as stack:
-            lines = [
-                json.dumps({"package": name, "url": stack.enter_context(serve(pieces, headers=how().headers)).url}) + "\n"
-                for name, pieces in streams
-            ]
-            script = str(NODE / "stream_judge.mjs")
-            done = subprocess.run([node, script], input="".join(lines), capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-        verdicts: list[Verdict] = [json.loads(line) for line in done.stdout.split("\n") if line]
-        assert len(verdicts) == len(lines)
-        return verdicts
+            servers = [(name, stack.enter_context(serve(pieces, headers=how().headers))) for name, pieces in streams]
+            return judged({"package": name, "url": server.url} for name, server in servers)
 
     return ask
 
@@ -485,7 +460,23 @@ def test_a_part_that_only_this_wire_has_is_sent_to_the_versions_that_know_it() -
     events: list[Chunk] = [START, STEP, {"type": "data-x", "data": 1}, {"type": "custom", "kind": "a.b"}, *END]
     older = restream(events, "ai-sdk", "ai-sdk", framed=False, version=6)
     assert [chunk["type"] for chunk in older] == ["start", "start-step", "data-x", "finish-step", "finish"]
-    assert any("version 6 do not know this: custom" in loss.reason for loss in older.losses)
+    assert [(loss.path, loss.reason) for loss in older.losses] == [((3,), "version 6 of this wire has no such event: custom")]
+
+
+def test_a_stream_of_this_wire_goes_to_an_older_version_as_far_as_that_knows_it() -> None:
+    ask: Chunk = {"type": "tool-approval-request", "approvalId": "q", "toolCallId": "a"}
+    titled = {**asked("a", {}), "title": "Roll"}
+    denied: Chunk = {"type": "tool-output-denied", "toolCallId": "a"}
+    events: list[Chunk] = [START, STEP, titled, ask, denied, asked("b", {}), gave("b", 1, preliminary=True), gave("b", 2), *END]
+    older = restream(events, "ai-sdk", "ai-sdk", framed=False, version=5)
+    failed: Chunk = {"type": "tool-output-error", "toolCallId": "a", "errorText": "Tool call execution denied."}
+    finish: list[Chunk] = [{"type": "finish-step"}, {"type": "finish"}]
+    assert list(older) == [START, STEP, asked("a", {}), failed, asked("b", {}), gave("b", 2), *finish]
+    assert [loss.path for loss in older.losses] == [(2, "title"), (3,), (6,), (9, "finishReason")]
+    newer = restream(events, "ai-sdk", "ai-sdk", framed=False, version=7)
+    assert list(newer) == events and newer.losses == []
+    framed = list(restream(b"".join(map(data_only, events)) + DONE, "ai-sdk", "ai-sdk", version=7))
+    assert b"".join(framed) == b"".join(map(data_only, events)) + DONE
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

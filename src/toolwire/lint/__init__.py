@@ -6,20 +6,26 @@ made in a declared order until nothing is left that may be mended; what was inve
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire._json import JSON, Body, dump
 from toolwire.errors import LocalError
 from toolwire.lint._rule import Change, Finding, Rule
+from toolwire.lint._stream_view import StreamView, look
 from toolwire.lint._view import View
 from toolwire.model import Conversation, Kind
 from toolwire.profiles import Profile
 from toolwire.translate import decode, resolve
 
+Input: TypeAlias = "Body | Iterable[object]"
+"""A body, or a recorded stream."""
 MOST = 400
 """So many fixes are made at most before repair gives up; a history needs about as many as it has kinds of faults."""
 
@@ -58,20 +64,28 @@ class Repaired(Struct, frozen=True, eq=False):
         return self.raw if self.raw is not None else dump(self.body)
 
 
-def check(body: Body, wire: str, kind: Kind = "request", *, target: str | None = None) -> list[Finding]:
+def check(body: Input, wire: str, kind: Kind = "request", *, target: str | None = None) -> list[Finding]:
     """What is wrong in a history by the rules of the wire or profile it goes to.
 
+    With `kind="stream"` it is a recorded stream, as bytes, text or events: the pointers of what is found about the stream itself
+    lead into the list of its events, those of everything else into the body that it folds to. None of it has a fix.
     Raises RemoteError if the body is not JSON, or not of this wire.
     """
-    return found(_view(decode(body, wire, kind), wire, target))
+    if kind == "stream":
+        return _told(look(body, wire, _rules(wire, target)))
+    return found(_view(decode(body, wire, kind), wire, target))  # type: ignore[arg-type]
 
 
-def repair(body: Body, wire: str, kind: Kind = "request", *, unsafe: bool = False, target: str | None = None) -> Repaired:
+def repair(body: Input, wire: str, kind: Kind = "request", *, unsafe: bool = False, target: str | None = None) -> Repaired:
     """A history mended for the wire or profile it goes to: safe fixes, and unsafe ones if asked for.
 
-    A clean history comes back as it is. Raises RemoteError if the body is not JSON, or not of this wire.
+    A clean history comes back as it is, and so does a recorded stream, as its events: what was sent was sent. Fold it, and
+    repair the body. Raises RemoteError if the body is not JSON, or not of this wire.
     """
-    conversation = decode(body, wire, kind)
+    if kind == "stream":
+        stream = look(body, wire, _rules(wire, target))
+        return Repaired(list(stream.events), [], _told(stream))
+    conversation = decode(body, wire, kind)  # type: ignore[arg-type]  # what is no body is refused there
     view = _view(conversation, wire, target)
     findings = found(view)
     if not any(finding.fix is not None for finding in findings):
@@ -105,9 +119,21 @@ def found(view: View) -> list[Finding]:
     ]
 
 
+def _told(stream: StreamView) -> list[Finding]:
+    """What is found in a stream: a recording is not mended."""
+    return [replace(finding, fix=None) for finding in found(stream)]
+
+
 def _view(conversation: Conversation, wire: str, target: str | None) -> View:
-    spoken, rules_of = resolve(wire)
-    profile: Profile = rules_of if target is None else resolve(target)[1]
-    if target is not None and resolve(target)[0].name != spoken.name:
+    return View(conversation, _rules(wire, target))
+
+
+def _rules(wire: str, target: str | None) -> Profile:
+    """The rules of the target, which speaks the wire of the body."""
+    spoken, own = resolve(wire)
+    if target is None:
+        return own
+    wanted, rules = resolve(target)
+    if wanted.name != spoken.name:
         raise LocalError(target, (), f"a body of {spoken.name} is checked by the rules of that wire; translate it first")
-    return View(conversation, profile)
+    return rules

@@ -5,15 +5,15 @@ Whatever is not touched keeps the JSON it came as. Knows no rule and no wire.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire._json import JSON
-from toolwire.lint._view import Turn, View
+from toolwire._json import JSON, At
+from toolwire.lint._view import Block, View
 from toolwire.model import Conversation
-from toolwire.parts import Call, Message, Part, Result, Role, Text
+from toolwire.parts import Call, Media, Message, Part, Result, Text
 from toolwire.translate import encode
 
 MARK = "[toolwire]"
@@ -64,9 +64,9 @@ def without(conversation: Conversation, parts: Collection[int]) -> Conversation:
             kept = tuple(part for part in message.parts if id(part) not in parts)
             if not kept:
                 continue
-            message = replace(message, parts=kept, raw=UNSET)
+            message = replace(message, parts=kept)  # its JSON stays for what the parts do not say
         messages.append(message)
-    return replace(conversation, messages=tuple(messages))
+    return rewritten(conversation, messages)
 
 
 def interrupted(call: Call) -> Result:
@@ -79,67 +79,191 @@ def note(text: str) -> Message:
     return Message("user", (Text(f"{MARK} {text}"),))
 
 
-def laid(view: View, extra: Iterable[Result] = ()) -> Conversation:
-    """The conversation with every result where the target wants it: after its call, before anybody else speaks.
+def laid(view: View, blocks: Iterable[Block], given: Mapping[int, Result] | None = None) -> Conversation:
+    """The conversation with the results of some batches where the target wants them: after their calls, before anybody speaks.
 
-    Results stand in the order of their calls where that counts, in one message where that is wanted, and alone in it.
-    What stood in between comes after them, in its order. `extra` are results that are new; each belongs to an open call.
+    They stand in the order of their calls where that counts, in one message where that is wanted, and alone in it. What stood
+    in between comes after them, in its order. `given` are results for open calls, by the identity of the call: new ones, or
+    such as stood where nobody found them.
     """
-    profile = view.profile
-    more = {result.call_id: result for result in extra}
+    more = given or {}
+    answered = [(block, [*block.results, *(more[id(call)] for call in block.calls if id(call) in more)]) for block in blocks]
+    out = _Laying(view, {id(result) for _, results in answered for result in results})
+    for block, results in answered:
+        out.add(block, results)
+    return out.done()
+
+
+def answered_for(view: View, left: Iterable[tuple[Block, Call]], make: Callable[[Call], Result]) -> Conversation:
+    """The conversation with answers to calls that have none, each given with its batch; others move only where they must."""
+    given = {id(call): (block, make(call)) for block, call in left}
+    blocks = {id(block): block for block, _ in given.values()}
+    if view.profile.answers not in ("next", "alone"):
+        blocks = {key: replace(block, results=()) for key, block in blocks.items()}
+    return laid(view, blocks.values(), {key: result for key, (_, result) in given.items()})
+
+
+class _Laying:
+    """A history that is being laid anew: what is lifted out, and what goes in after which message."""
+
+    def __init__(self, view: View, gone: set[int]) -> None:
+        self.view = view
+        self.gone = gone
+        """Results that go elsewhere, by their identity."""
+        self.put: dict[int, tuple[Message, ...]] = {}
+        self.dropped: set[int] = set()
+
+    def add(self, block: Block, results: list[Result]) -> None:
+        """Lay one batch."""
+        view, end = self.view, block.asks[-1]
+        if view.profile.ordered and not view.tied(block):
+            order = {call.id: n for n, call in enumerate(block.calls)}
+            results.sort(key=lambda result: order.get(result.call_id, len(order)))
+        asking = [view.messages[n] for n in block.asks]
+        said: tuple[Part, ...] = ()
+        if view.profile.answers in ("next", "alone"):
+            said = tuple(part for n in block.asks for part in view.aside(n)) if results else ()
+            if len(asking) > 1 and not view.profile.merges:
+                asking = [_joined(asking)]
+        self.dropped.update(block.asks)
+        kept = tuple(self._spared(message, said) for message in asking)
+        after = (Message("assistant", said, None, view.conversation.wire),) if said else ()
+        self.put[end] = (*kept, *self._answers(results, end), *after)
+
+    def _spared(self, message: Message, said: tuple[Part, ...]) -> Message:
+        """A message of the assistant without what comes later now."""
+        apart = self.gone | {id(part) for part in said}
+        kept = tuple(part for part in message.parts if id(part) not in apart)
+        return message if len(kept) == len(message.parts) else replace(message, parts=kept)
+
+    def _answers(self, results: list[Result], end: int) -> tuple[Message, ...]:
+        """Results as messages of their own: those they stood in, if they stood there alone, or one for all."""
+        view, wire = self.view, self.view.conversation.wire
+        if not results:
+            return ()
+        if not view.profile.batch:
+            return tuple(self._alone(result) or Message("tool", (result,), None, wire) for result in results)
+        after = view.after(end)
+        if after is not None and after.role in ("user", "tool") and any(id(part) in self.gone for part in after.parts):
+            others = tuple(part for part in after.parts if id(part) not in self.gone)
+            if not others or view.profile.answers != "alone":
+                self.dropped.add(end + 1)
+                parts = (*results, *others)
+                same = len(parts) == len(after.parts) and all(map(_is, parts, after.parts))
+                return (after if same else replace(after, parts=parts),)
+        whole = self._alone(results[0]) if len(results) == 1 else None
+        return (whole or Message("user", tuple(results), None, wire),)
+
+    def _alone(self, result: Result) -> Message | None:
+        """The message that is this result and nothing else."""
+        if result.at == ():
+            return None
+        message = self.view.messages[self.view.at(result)]
+        return message if len(message.parts) == 1 else None
+
+    def done(self) -> Conversation:
+        """The whole of it."""
+        messages: list[Message] = []
+        for n, message in enumerate(self.view.messages):
+            if n not in self.dropped:
+                kept = tuple(part for part in message.parts if id(part) not in self.gone)
+                if len(kept) == len(message.parts):
+                    messages.append(message)
+                elif kept:
+                    messages.append(replace(message, parts=kept))
+            messages += self.put.get(n, ())
+        return taking_turns(self.view, messages)
+
+
+def _is(one: Part, other: Part) -> bool:
+    return one is other
+
+
+def _joined(messages: list[Message]) -> Message:
+    """Messages of one role as one; the first one's JSON stays for what the parts do not say."""
+    parts = tuple(part for message in messages for part in message.parts)
+    return replace(messages[0], parts=parts, stop=messages[-1].stop)
+
+
+def rewritten(conversation: Conversation, messages: Iterable[Message]) -> Conversation:
+    """The conversation with other messages.
+
+    A body whose parts keep their places counts as unchanged when it is written, also if they stand in fewer messages now. So its
+    settings, which are compared too, are made another object.
+    """
+    messages_before, tools, settings = conversation.was
+    assert isinstance(settings, dict)
+    return replace(conversation, messages=tuple(messages), was=(messages_before, tools, dict(settings)))
+
+
+def taking_turns(view: View, messages: Iterable[Message]) -> Conversation:
+    """The conversation with other messages; new neighbours of one role are one where the target wants the roles to alternate."""
+    if not view.profile.alternates:
+        return rewritten(view.conversation, messages)
+    place = {id(message): n for n, message in enumerate(view.messages)}
+    out: list[Message] = []
+    ends: list[int] = []
+    for message in messages:
+        n = place.get(id(message), -1)
+        if out and _side(out[-1]) == _side(message) != "system" and not (n > 0 and ends[-1] == n - 1):
+            both = (*out[-1].parts, *message.parts)
+            results = tuple(part for part in both if part.__class__ is Result and message.role != "assistant")
+            rest = tuple(part for part in both if not any(part is one for one in results))
+            out[-1] = Message(message.role, (*results, *rest), None, view.conversation.wire, at=out[-1].at)
+            ends[-1] = -1
+        else:
+            out.append(message)
+            ends.append(n)
+    return rewritten(view.conversation, out)
+
+
+def _side(message: Message) -> str:
+    return "user" if message.role == "tool" else message.role
+
+
+def demoted(view: View, results: Iterable[Result]) -> Conversation:
+    """The conversation with results told as marked words of the user, because their calls are nowhere.
+
+    The words never stand between a call and its result: they come after the whole run, or before a call that still waits.
+    """
     gone: set[int] = set()
-    after: dict[int, list[Message]] = {}
-    for turn in view.turns:
-        results = _answers(view, turn, more)
-        gone.update(id(result) for result in results)
-        if results:
-            after[turn.asks[-1]] = _messages(view, results, batch=profile.batch)
+    before: dict[int, list[Message]] = {}
+    spans = [(block.asks[0], max([block.asks[-1], *map(view.at, block.results)])) for block in view.blocks]
+    for result in results:
+        gone.add(id(result))
+        place = view.at(result) + 1
+        for start, end in spans:
+            if start < place <= end:
+                place = end + 1
+        if view.waiting and place > view.at(view.waiting[0]):
+            place = view.at(view.waiting[0])
+        before.setdefault(place, []).append(_retold(result))
     messages: list[Message] = []
     for n, message in enumerate(view.messages):
+        messages += before.get(n, ())
         kept = tuple(part for part in message.parts if id(part) not in gone)
         if len(kept) == len(message.parts):
             messages.append(message)
         elif kept:
-            messages.append(replace(message, parts=kept, raw=UNSET))
-        messages += after.get(n, ())
-    return replace(view.conversation, messages=tuple(_joined_calls(view, messages)))
+            messages.append(replace(message, parts=kept))
+    messages += before.get(len(view.messages), ())
+    return taking_turns(view, messages)
 
 
-def _answers(view: View, turn: Turn, more: Mapping[str, Result]) -> list[Result]:
-    """The results of a turn: as they came, or in the order of the calls; new ones in the place of theirs."""
-    found = [view.answer.get(id(call)) or more.get(call.id) for call in turn.calls]
-    results = [result for result in found if result is not None]
-    if view.profile.ordered or any(result.row is None or result.at == () for result in results):
-        return results
-    return sorted(results, key=lambda result: (view.at(result), result.at))
+def _retold(result: Result) -> Message:
+    """A result in words; pictures and files in it come along."""
+    who = f"a result of {result.name}" if result.name else "a result"
+    named = "" if result.origin == "minted" else f" for {result.call_id}"
+    made = note(f"{who}{named}, whose call is not in this history: {result.text}")
+    media = tuple(part for part in result.output if isinstance(part, Media)) if isinstance(result.output, tuple) else ()
+    return replace(made, parts=(*made.parts, *(replace(part, raw=UNSET, row=None) for part in media)))
 
 
-def _messages(view: View, results: list[Result], *, batch: bool) -> list[Message]:
-    """Results as messages of their own: those they stood in if they stood there alone, or one for all."""
-    whole = {id(message.parts[0]): message for message in view.messages if len(message.parts) == 1}
-    if not batch:
-        return [whole.get(id(result)) or Message("tool", (result,), None, view.conversation.wire) for result in results]
-    if len(results) == 1 and id(results[0]) in whole:
-        return [whole[id(results[0])]]
-    for message in view.messages:
-        if [id(part) for part in message.parts] == [id(result) for result in results]:
-            return [message]
-    role: Role = next((view.messages[view.at(result)].role for result in results if result.at), "user")
-    return [Message("user" if role == "assistant" else role, tuple(results), None, view.conversation.wire)]
+def place_of(block: Block) -> At:
+    """Where a batch of calls begins."""
+    return block.calls[0].at
 
 
-def _joined_calls(view: View, messages: list[Message]) -> list[Message]:
-    """Messages of the assistant in a row that call tools, as one."""
-    out: list[Message] = []
-    for message in messages:
-        last = out[-1] if out else None
-        both = last is not None and last.role == message.role == "assistant"
-        if last is not None and both and (_calls(last) or _calls(message)):
-            out[-1] = Message("assistant", (*last.parts, *message.parts), message.stop, view.conversation.wire, at=last.at)
-        else:
-            out.append(message)
-    return out
-
-
-def _calls(message: Message) -> bool:
-    return any(isinstance(part, Call) for part in message.parts)
+def every_call(block: Block) -> str:
+    """The calls of a batch in words."""
+    return " and ".join(f"{call.id} of {call.name}" for call in block.calls)

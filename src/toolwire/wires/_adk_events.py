@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object, get
 from toolwire.model import Usage
@@ -19,6 +20,8 @@ from toolwire.wires._page import Page
 from toolwire.wires._wire import blame
 
 NAME = "adk"
+CONFIRM = "adk_request_confirmation"
+"""The name of the call with which ADK asks leave for another."""
 AGENT = "agent"
 """The author of what an assistant of another wire said."""
 PARTS = parts(NAME, thinks=True)
@@ -32,7 +35,26 @@ def read_event(event: JSON, at: At) -> Message:
     read = PARTS.read_content({} if content is None else content, (*at, "content"), "user")
     if isinstance(content, str):
         blame(NAME, (*at, "content"), "an object", content)
-    return Message(_role(event, read.parts), read.parts, None, NAME, raw=event, at=at)
+    held = pick(event, "actions")
+    noted = pick(held, "requestedToolConfirmations") if isinstance(held, dict) else None
+    parts = tuple([_asking(part, noted) for part in read.parts])
+    return Message(_role(event, parts), parts, None, NAME, raw=event, at=at)
+
+
+def _asking(part: Part, noted: JSON) -> Part:
+    """A call that asks leave for another, or what stands for the result of that one while nobody answered; else the part."""
+    if isinstance(part, Call) and part.name == CONFIRM:
+        asked = part.input.get("originalFunctionCall") if isinstance(part.input, dict) else None
+        one = asked.get("id") if isinstance(asked, dict) else None
+        return replace(part, about=one) if isinstance(one, str) and one else part
+    if isinstance(part, Result) and isinstance(noted, dict) and part.call_id in noted:
+        return replace(part, preliminary=True)
+    return part
+
+
+def noted(result: Result) -> Result:
+    """What answers a call that the agent left to others: a note, unless it says that the call failed."""
+    return replace(result, preliminary=True) if not result.error else result
 
 
 def _role(event: Object, inside: tuple[Part, ...]) -> Role:

@@ -8,18 +8,16 @@
   is made, once for each call, and reported; a response without an id answers the oldest such call of its name.
 - who-runs-a-call: those named in `longRunningToolIds` are for whoever reads; the others the agent runs itself. Where an Event
   does not have the field, its calls wait for their answers, which tell.
-- a-result-names-its-call-by-id: two calls of one tool keep their two results. A response to a call that never came is told
-  after a call without arguments.
+- a-result-names-its-call-by-id: two calls of one tool keep their two results. A response to a call that never came (the run
+  that goes on after leave was given begins with such) is told after a call without arguments, unless it is known to be there.
+- a-note-is-no-result: what answers a call that is left to others, or one that waits for leave, only stands in for the result.
 - no-end-mark: a stream is cut off if what a partial Event began was not completed.
 - the-last-record-is-none: after a failure comes `{"error": ...}`, which is no Event.
-
-The writer tells texts at once in partial Events, and calls when they are whole. It holds all parts of a turn, because the
-completed Event repeats them, and a turn's results until the next turn, because they stand in one Event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
@@ -27,32 +25,30 @@ from msgspec.structs import replace
 from toolwire._json import JSON, At, Json, Object, get
 from toolwire.errors import RemoteError
 from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
-from toolwire.fold import Gather, grown
+from toolwire.fold import Gather
 from toolwire.model import Conversation, Usage
-from toolwire.parts import Call, Message, Part, Reasoning, Result, Text
+from toolwire.parts import Call, Message, Reasoning, Result, Text
 from toolwire.wires._adk_events import (
-    AGENT,
     ANSWER,
     FIELDS,
     NAME,
     PARTS,
     SETTINGS,
     added,
-    block_of,
     extra,
     fragments,
     left_open,
-    marked,
+    noted,
     read_event,
     trailing,
 )  # fmt: skip
+from toolwire.wires._adk_writer import EventWriter
 from toolwire.wires._fields import read_fields
 from toolwire.wires._gemini_growth import Growing, Growth
 from toolwire.wires._gemini_settings import MEANS, keys, pick
-from toolwire.wires._line import Line, Piece
 from toolwire.wires._page import Page
 from toolwire.wires._runs import Runs
-from toolwire.wires._stream import CUT, Stream, Writer, data_only
+from toolwire.wires._stream import CUT, Stream, data_only
 
 _ITS_OWN = "adk-"
 """How ids begin that ADK makes up."""
@@ -295,9 +291,8 @@ class _Reader(Growing):
             self.open.pop()
         elif result.call_id not in self.ids:
             self.ids.add(result.call_id)
-            out.append(Left(result.at, "its call never came; one without arguments is told in its place"))
-            out.append(Whole(self.identified(_unseen(result))))
-        return [*out, Whole(result)]
+            out.append(Whole(self.identified(_unseen(result)), unseen=True))
+        return [*out, Whole(noted(result) if result.call_id in self.runs.sure else result)]
 
     def _asked(self, result: Result) -> int | None:
         """Where the call that a result answers stands among the open ones: the newest of its id, or the oldest without one."""
@@ -377,118 +372,6 @@ def _joined(events: list[Object]) -> JSON:
     return {**last, "content": {"role": "model", "parts": growth.blocks}}
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
-
-
-class _Writer(Writer):
-    results = True
-
-    def __init__(self, write: Callable[[Conversation, Page], JSON], page: Page, version: int | None = None) -> None:
-        super().__init__(page, version)
-        self.write = write
-        self.head: Object = {}
-        self.line = Line()
-        self.turned: list[tuple[Part, list[str], JSON]] = []
-        """The parts of this turn: each with its texts, or its block."""
-        self.answers: list[JSON] = []
-        self.sent = False
-        self.stop: str | None = None
-
-    def _event(self, stop: str | None = None) -> Object:
-        """An Event without parts, as this wire writes its bodies."""
-        said = Conversation((Message("assistant", (), stop),), (), self.settings, "", "response")
-        made = get(self.write(said, self.page), (0,))
-        assert isinstance(made, dict)
-        return made
-
-    def begin(self, event: Begin) -> list[Chunk]:
-        super().begin(event)
-        self.head = {key: value for key, value in self._event().items() if key not in ("content", "usageMetadata")}
-        return []
-
-    def turn(self, event: Turn) -> list[Chunk]:
-        return self._completed() if event.role == "tool" else self._answered()
-
-    def start(self, event: Start) -> list[Chunk]:
-        self.line.start(event)
-        return self._answered()
-
-    def delta(self, event: Delta) -> list[Chunk]:
-        return self._said(self.line.delta(event))
-
-    def again(self, slot: int) -> Callable[[str], object] | None:
-        return self.turned[-1][1].append if self.turned else None
-
-    def end(self, event: End) -> list[Chunk]:
-        return self._said(self.line.end(event))
-
-    def whole(self, event: Whole) -> list[Chunk]:
-        if not isinstance(event.part, Result):
-            return [*self._answered(), *self._said(self.line.whole(event))]
-        out = self._completed()
-        block = block_of(event.part, self.page)
-        self.answers += [block] if block is not None else []
-        return out
-
-    def _said(self, said: Iterator[tuple[Piece, str]]) -> list[Chunk]:
-        out: list[Chunk] = []
-        for piece, text in said:
-            part = piece.part
-            if text:
-                block: JSON = {"text": text, "thought": True} if isinstance(part, Reasoning) else {"text": text}
-                if piece.fresh:
-                    piece.fresh = False
-                    self.turned.append((part, [], None))
-                self.turned[-1][1].append(text)
-            else:
-                block = block_of(part, self.page)
-                if block is None:
-                    continue
-                self.turned.append((part, [], block))
-            out.append({**self.head, **marked([(part, block)]), "content": {"role": "model", "parts": [block]}, "partial": True})
-        return out
-
-    def _written(self) -> list[tuple[Part, JSON]]:
-        turned, self.turned = self.turned, []
-        return [
-            (part, block if block is not None else block_of(grown(part, "".join(texts)), self.page))
-            for part, texts, block in turned
-        ]
-
-    def _completed(self) -> list[Chunk]:
-        """The Event that repeats the turn."""
-        if not self.turned:
-            return []
-        self.sent = True
-        written = self._written()
-        return [{**self.head, **marked(written), "content": {"role": "model", "parts": [block for _, block in written]}}]
-
-    def _answered(self) -> list[Chunk]:
-        """The Event with the results of a turn."""
-        if not self.answers:
-            return []
-        self.sent = True
-        answers, self.answers = self.answers, []
-        return [{**self.head, "content": {"role": "user", "parts": answers}}]
-
-    def finish(self, event: Finish) -> list[Chunk]:
-        self.stop = event.stop
-        return []
-
-    def close(self) -> list[Chunk]:
-        out = self._answered()
-        called = self.stop == "tool" and any(isinstance(part, Call) for part, _, _ in self.turned)
-        last = self._event("stop" if called else self.stop)
-        written = self._written()
-        if not written and self.sent:
-            return [*out, {key: value for key, value in last.items() if key != "content"}]
-        return [*out, {**last, **marked(written), "content": {"role": "model", "parts": [block for _, block in written]}}]
-
-    def fault(self, event: Fault) -> list[Chunk]:
-        failed: Chunk = {**self.head, "author": AGENT, "errorCode": event.code or "ERROR", "errorMessage": event.message}
-        return [*self._answered(), failed, {"error": event.message}]
-
-
 def stream(write: Callable[[Conversation, Page], JSON]) -> Stream:
     """How this wire streams, by the way it writes its bodies."""
-    return Stream(_Reader, partial(_Writer, write), data_only)
+    return Stream(_Reader, partial(EventWriter, write), data_only)

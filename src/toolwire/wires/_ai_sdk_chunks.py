@@ -144,7 +144,8 @@ class ChunkReader(Reader):
             return [Whole(part)]
         if unread(block):
             answer = []
-        call = self.identified(replace(part, executor="provider") if answer else part)
+        done = any(isinstance(one, Result) and not one.preliminary for one in answer)
+        call = self.identified(replace(part, executor="provider") if done else part)
         if block.get("state") == "input-streaming":
             slot = self._slot()
             grown: list[Event] = [Delta(slot, call.args.text)] if call.args.text else []
@@ -360,13 +361,19 @@ class ChunkReader(Reader):
         for tool in tools:
             tool.block.update(tool.assembled())
         body: Object = {**self.message, "parts": list(self.parts)}
-        waits = any(answer_of(tool.block) is None and tool.block.get("providerExecuted") is not True for tool in tools)
+        waits = any(_waits(tool.block) and tool.block.get("providerExecuted") is not True for tool in tools)
         waits = waits or any(unread(tool.block) for tool in tools)
         if self.reason is not None and self.reason not in ("stop", "tool-calls" if waits else None):
             body["finishReason"] = self.reason
         if self.unplaced:
             body["unplaced"] = self.unplaced
         return body if self.error is None else {**body, "error": self.error}
+
+
+def _waits(block: Object) -> bool:
+    """Whether a tool part has no output, or one that is not the last."""
+    answer = answer_of(block)
+    return answer is None or (answer == "given" and block.get("preliminary") is True)
 
 
 def _key(kind: str, event: Chunk) -> tuple[str, JSON]:

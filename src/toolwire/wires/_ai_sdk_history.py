@@ -49,6 +49,33 @@ def write_call(call: Call, result: Result | None, page: Page) -> Object:
     return {**out, **given, **(said(result, page) if result is not None else {})}
 
 
+ASKED = "it is told as the approval of the call that it asks leave for"
+VERDICT = "it is told in the approval of the call that leave was asked for"
+NOTE = "a note in place of a result; here the call waits for leave"
+EARLY = "a note in place of a result, which came later"
+WAITS = "here it waits for leave; nothing says where it will run"
+_YES = ("approved", "confirmed")
+"""The words under which wires say that leave was given."""
+
+
+def stands_in(call: Call) -> bool:
+    """Whether a call that asks leave is also all that is said of the call it is about: its name and arguments are that one's."""
+    return call.about is not None and call.family == "tool-approval"
+
+
+def stood_in(call: Call) -> Call:
+    """The call that such a one is about."""
+    return replace(call, id=call.about or call.id, about=None, family="function")
+
+
+def said_of(verdict: Result | None) -> tuple[bool | None, str | None]:
+    """Whether leave was given, and why."""
+    said = verdict.output if verdict is not None and isinstance(verdict.output, dict) else {}
+    given = next((said[key] for key in _YES if isinstance(said.get(key), bool)), None)
+    reason = said.get("reason")
+    return given if isinstance(given, bool) else None, reason if isinstance(reason, str) else None
+
+
 def is_hosted(part: Call | Result) -> bool:
     """Whether the model's provider ran it. A function that is answered in an answer ran on the server, as tools here do."""
     return part.executor == "provider" and part.family != "function"
@@ -97,6 +124,13 @@ class History:
                 call = own or pair.call
                 if call is not None:
                     self.answers[id(call)] = pair.result
+        self.asks: dict[int, Call] = {}
+        """The calls that wait for leave, by identity, each with the one that asks for it."""
+        self.asking: set[int] = set()
+        """Those that ask."""
+        self.dropped: dict[int, str] = {}
+        """Results that have no place of their own here, and why."""
+        self._approvals(conversation)
         self.paired = {id(result) for result in self.answers.values()}
         self.source = conversation.source if conversation.wire == NAME else None
         self.kind = conversation.kind
@@ -107,6 +141,32 @@ class History:
         self.answered = False
         self.thoughts = 0
         self.taken = {str(get(self.source, (*message.at, "id"))) for message in conversation.messages}
+
+    def _approvals(self, conversation: Conversation) -> None:
+        """Find out which calls ask leave for which, and which results are none."""
+        calls = conversation.calls()
+        newest: dict[str, Call] = {}
+        for call in calls:
+            about = newest.get(call.about) if call.about else None
+            if call.about and about is None:
+                about = next((one for one in calls if one.id == call.about and one.about is None), None)
+            if about is not None:
+                self.asks[id(about)] = call
+                self.asking.add(id(call))
+            if about is not None or stands_in(call):
+                verdict = self.answers.get(id(call))
+                self.dropped |= {} if verdict is None else {id(verdict): VERDICT}
+            newest[call.id] = call
+        early = {key: result for key, result in self.answers.items() if result.preliminary}
+        for key, result in early.items():
+            if key in self.asks:
+                self.dropped[id(result)] = NOTE
+                del self.answers[key]
+        for pair in conversation.pairs() if early else ():
+            call_of = newest.get(pair.result.call_id) if pair.call is None and pair.result is not None else None
+            if call_of is not None and pair.result is not None and id(call_of) in early:
+                self.dropped.setdefault(id(early[id(call_of)]), EARLY)
+                self.answers[id(call_of)] = pair.result
 
     def write(self, messages: tuple[Message, ...]) -> list[JSON]:
         """The list of messages."""
@@ -134,7 +194,9 @@ class History:
 
     def _group(self, group: tuple[Message, ...], base: Object | None) -> None:
         for part in (part for message in group for part in message.parts):
-            if isinstance(part, Result) and id(part) not in self.paired:
+            if id(part) in self.dropped:
+                self.page.lose(part, self.dropped[id(part)])
+            elif isinstance(part, Result) and id(part) not in self.paired:
                 self.page.lose(part, f"a result has its place in the part of its call, which is not here: {label(part)[:80]}")
         if base is None:
             self._turn(group[0])
@@ -196,7 +258,7 @@ class History:
     def _turn(self, message: Message) -> None:
         """A message of another wire, or one that was made anew."""
         blocks = self._blocks(message, "assistant" if message.role == "tool" else message.role, None)
-        if any(isinstance(part, Result) for part in message.parts):
+        if any(isinstance(part, Result) and id(part) not in self.dropped for part in message.parts):
             self.answered = True
         if message.role in ("assistant", "tool"):
             # Two messages of the assistant with no result between them are one turn, so one step.
@@ -212,6 +274,8 @@ class History:
         answered = False
         for part in message.parts:
             if isinstance(part, Result):
+                if id(part) in self.dropped:
+                    continue
                 answered = self.page.kind == "response" and (answered or (part.family == "function" and bool(blocks)))
                 continue
             if message.role == "user" and role == "assistant":
@@ -229,12 +293,44 @@ class History:
     def _foreign(self, part: Part, role: Role) -> JSON:
         """A part of another wire; None if it cannot stand in a message of this role."""
         if isinstance(part, Call) and role == "assistant":
-            return write_call(part, self.answers.get(id(part)), self.page)
+            return self._tool(part)
         block = write_said(part, self.page, role)
         if isinstance(block, dict) and block["type"] == "reasoning" and self.page.kind == "response":
             block["id"] = thought(self.thoughts)
             self.thoughts += 1
         return block
+
+    def _tool(self, call: Call) -> JSON:
+        """A call with its result and its approval; None if it is itself the question for one."""
+        asking, result = self.asks.get(id(call)), self.answers.get(id(call))
+        if id(call) in self.asking or stands_in(call):
+            self.page.lose(call, ASKED)
+            if id(call) in self.asking:
+                return None
+            call, asking, result = stood_in(call), call, None
+        block = write_call(call, result, self.page)
+        return block if asking is None or "input" not in block else self._approved(block, call, asking, result)
+
+    def _approved(self, block: Object, call: Call, asking: Call, result: Result | None) -> Object:
+        verdict = self.answers.get(id(asking))
+        given, reason = said_of(verdict)
+        approval: Object = {"id": self.page.call_id(asking)}
+        if given is None:
+            if result is not None:
+                self.page.lose(asking, "an approval that was not given cannot stand beside a result")
+                return block
+            if call.executor == "provider":
+                self.page.lose(call, WAITS)
+            return {**block, "state": "approval-requested", "approval": approval}
+        approval["approved"] = given
+        if given is False and result is not None:
+            if not result.error:
+                self.page.lose(asking, "leave that was refused cannot stand beside a result")
+                return block
+            reason = str(block.pop("errorText"))
+            block["state"] = "output-denied"
+        approval |= {} if reason is None else {"reason": reason}
+        return {**block, **({} if result is not None else {"state": "approval-responded"}), "approval": approval}
 
     def _id(self) -> str:
         made = f"msg-{len(self.out)}"

@@ -12,7 +12,7 @@ waits for the end of the stream to say whether that is all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from msgspec import Struct
@@ -24,7 +24,19 @@ from toolwire.fold import grown
 from toolwire.model import Conversation
 from toolwire.parts import Call, Message, Opaque, Part, Reasoning, Result, Text, label
 from toolwire.wires._ai_sdk_chunks import OWN, ChunkReader
-from toolwire.wires._ai_sdk_history import is_hosted, thought, write_call, write_said
+from toolwire.wires._ai_sdk_history import (
+    ASKED,
+    EARLY,
+    NOTE,
+    WAITS,
+    is_hosted,
+    stands_in,
+    stood_in,
+    thought,
+    write_call,
+    write_said,
+)  # fmt: skip
+from toolwire.wires._ai_sdk_outputs import DENIED
 from toolwire.wires._ai_sdk_settings import MEANS, PLAIN, SAYS
 from toolwire.wires._ai_sdk_ui import said
 from toolwire.wires._fields import write_stop
@@ -103,19 +115,34 @@ def fitted(chunk: Chunk, version: int) -> Chunk | None:
     return {key: value for key, value in chunk.items() if known.keys.get(key, (version, 1)) <= (version, 0)}
 
 
+def adapt(chunk: Chunk, version: int) -> Chunk | None:
+    """A chunk of any version as another takes it: where nobody can be asked for leave, what was refused has failed."""
+    known = fitted(chunk, version)
+    if known is None and chunk.get("type") == "tool-output-denied":
+        return {"type": "tool-output-error", "toolCallId": chunk.get("toolCallId"), "errorText": DENIED}
+    # Without its mark a preliminary output would be taken for the last word.
+    return known if known is None or "preliminary" in known or chunk.get("preliminary") is not True else None
+
+
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
 class _Call:
     """A call that is being told, and what became of it."""
 
-    __slots__ = ("answered", "broken", "part", "texts")
+    __slots__ = ("answered", "asking", "broken", "early", "part", "refused", "texts")
 
     def __init__(self, part: Call) -> None:
         self.part = part
         self.texts: list[str] = []
         self.broken = False
         self.answered = False
+        self.asking: Call | None = None
+        """The call that asks leave for this one."""
+        self.refused = False
+        """Whether the client itself refused it."""
+        self.early: Result | None = None
+        """What was given in place of the result so far."""
 
 
 class _Writer(Writer):
@@ -130,6 +157,8 @@ class _Writer(Writer):
         self.open: dict[int, tuple[str, str]] = {}
         """Texts and reasoning that a client has open: their kind and id."""
         self.growing: dict[int, _Call] = {}
+        self.asking: dict[int, tuple[_Call, Call]] = {}
+        """Calls that ask leave for others: those, and which they are."""
         self.calls: dict[str, _Call] = {}
         self.cut: list[_Call] = []
         """Calls that were cut off and can be read all the same."""
@@ -172,10 +201,44 @@ class _Writer(Writer):
             return []
         if not isinstance(part, Call):
             return self._opened(event.slot, part)
-        self.growing[event.slot] = self.calls[part.id] = _Call(part)
+        if part.about is not None and self._knows({"type": "tool-approval-request"}):
+            known = self.calls.get(part.about)
+            if known is not None and not (known.answered or known.broken or known in self.growing.values() or known in self.cut):
+                self.page.lose(part, ASKED)
+                self.asking[event.slot] = (known, part)
+                return []
+            if known is None and stands_in(part):
+                self.page.lose(part, ASKED)
+                part = self._grows(event.slot, stood_in(part), part)
+                return [*self._spoken(), self._begun(part)]
+        self._grows(event.slot, part)
+        return [*self._spoken(), self._begun(part)]
+
+    def _knows(self, chunk: Chunk) -> bool:
+        known = fitted(chunk, self.major)
+        return known is not None and known.keys() == chunk.keys()
+
+    def _grows(self, slot: int, part: Call, asking: Call | None = None) -> Call:
+        self.growing[slot] = self.calls[part.id] = call = _Call(part)
+        call.asking = asking
+        return part
+
+    def _begun(self, part: Call) -> Chunk:
         ran: Object = {"providerExecuted": True} if is_hosted(part) else {}
-        opened: Chunk = {"type": "tool-input-start", "toolCallId": part.id, "toolName": part.name, **ran}
-        return [*self._spoken(), opened]
+        return {"type": "tool-input-start", "toolCallId": part.id, "toolName": part.name, **ran}
+
+    def _asked(self, call: _Call, asking: Call) -> list[Chunk]:
+        call.asking = asking
+        if call.part.executor == "provider":
+            self.page.lose(call.part, WAITS)
+        return [{"type": "tool-approval-request", "approvalId": asking.id, "toolCallId": call.part.id}]
+
+    def resume(self, call: Call, words: Collection[str]) -> bool:
+        if "granted" not in words and "refused" not in words:
+            return False
+        self.calls[call.id] = held = _Call(call)
+        held.refused = "refused" in words
+        return True
 
     def _opened(self, slot: int, part: Part) -> list[Chunk]:
         block = write_said(part, self.page, "assistant")
@@ -218,6 +281,8 @@ class _Writer(Writer):
                 self.cut.append(call)
                 return []
             return self._input(call)
+        if slot in self.asking:
+            return self._asked(*self.asking.pop(slot))
         held = self.held.pop(slot, None)
         if held is not None and event.whole:
             return [*self._opened(slot, grown(held, event.whole)), *self.delta(Delta(slot, event.whole)), *self.end(End(slot))]
@@ -231,7 +296,8 @@ class _Writer(Writer):
         if "providerExecuted" in block:
             given["providerExecuted"] = True
         if "input" in block:
-            return [{"type": "tool-input-available", **given, "input": block["input"]}]
+            asked = [] if call.asking is None else self._asked(call, call.asking)
+            return [{"type": "tool-input-available", **given, "input": block["input"]}, *asked]
         call.broken = True
         return self._refused({**given, "input": block["rawInput"], "errorText": block["errorText"]})
 
@@ -260,14 +326,27 @@ class _Writer(Writer):
         return [*self.delta(Delta(slot, text)), *self.end(End(slot))]
 
     def _result(self, result: Result) -> list[Chunk]:
-        self.answered = self.answered or (result.family == "function" and self.stepped)
         call = self.calls.get(result.call_id)
+        if call is not None and result.preliminary and call.asking is not None:
+            self.page.lose(result, NOTE)
+            return []
+        self.answered = self.answered or (result.family == "function" and self.stepped)
         if call is None:
             self.page.lose(result, f"a result has its place in the part of its call, which is not here: {label(result)[:80]}")
             return []
+        early = result.preliminary and not result.error
+        if early and not self._knows({"type": "tool-output-available", "preliminary": True}):
+            self.page.lose(result, f"clients of version {self.major} take an output for the last word")
+            return []
         if call.answered:
             self.page.lose(result, "a call has one result here: a later one takes the place of an earlier one")
-        call.answered = True
+        if call.early is not None:
+            self.page.lose(call.early, EARLY)
+        call.early = result if early else None
+        call.answered = call.answered or not early
+        if call.refused and result.error:  # a client that refused it keeps the reason
+            self.page.lose(result, "of a call that was refused is told just that")
+            return [{"type": "tool-output-denied", "toolCallId": result.call_id}]
         block = said(result, self.page)
         out: list[Chunk] = []
         if call in self.cut:
@@ -286,7 +365,7 @@ class _Writer(Writer):
 
     def _reason(self) -> str:
         """Why it ended: whether tools were called is told by the calls that nobody answered."""
-        waits = any(not call.answered and call.part.executor == "client" for call in self.calls.values())
+        waits = any(not one.answered and (one.part.executor == "client" or one.asking is not None) for one in self.calls.values())
         derived = "tool" if waits else "stop"
         if self.stop in (None, *PLAIN):
             return SAYS[derived]
@@ -319,4 +398,4 @@ class _Writer(Writer):
 def stream(write: Callable[[Conversation, Page], JSON]) -> Stream:
     """How this wire streams, by the tables of its bodies."""
     headers = {"cache-control": "no-cache", "x-vercel-ai-ui-message-stream": "v1", "x-accel-buffering": "no"}
-    return Stream(ChunkReader, partial(_Writer, write), data_only, DONE, headers=headers, versions=VERSIONS)
+    return Stream(ChunkReader, partial(_Writer, write), data_only, DONE, headers=headers, versions=VERSIONS, adapt=adapt)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Json, Object, get
 from toolwire.identity import mint
-from toolwire.parts import Call, Executor, Media, Message, Output, Part, Reasoning, Result, Role, Text, label
+from toolwire.parts import Call, Executor, Leave, Media, Message, Output, Part, Reasoning, Result, Role, Text, label
 from toolwire.wires._ai_sdk_outputs import (
     DENIED,
     NAME,
@@ -97,7 +97,17 @@ def _read_call(block: Object, at: At, row: Row) -> Call:
     name = name_of(block.get("toolName")) if kind == "dynamic-tool" else kind.removeprefix("tool-")
     args = arguments(block.get("rawInput")) if given is None else Json(UNSET, given)
     executor: Executor = "provider" if row.executor == "provider" else "client"
-    return Call(one, name, args, origin, row.family, executor, raw=block, at=at, row=row)
+    leave = _leave(block["approval"], (*at, "approval")) if "approval" in block else None
+    return Call(one, name, args, origin, row.family, executor, leave=leave, raw=block, at=at, row=row)
+
+
+def _leave(approval: JSON, at: At) -> Leave | None:
+    """The approval of a call, if a user was asked for it."""
+    one = approval.get("id") if isinstance(approval, dict) else None
+    if not isinstance(approval, dict) or not isinstance(one, str) or not one or approval.get("isAutomatic") is True:
+        return None
+    given = approval.get("approved")
+    return Leave(one, given if isinstance(given, bool) else None, text_or_none(approval.get("reason")), at)
 
 
 def read_result(block: Object, at: At, row: Row) -> Result:
@@ -109,7 +119,8 @@ def read_result(block: Object, at: At, row: Row) -> Result:
         output = reason if isinstance(reason, str) else DENIED
     else:
         output = _read_output(block.get("output"), at) if how == "given" else text_or_none(block.get("errorText")) or ""
-    return Result(call.id, output, how != "given", None, "wire" if call.id else "minted", call.family, call.executor,
+    early = how == "given" and block.get("preliminary") is True
+    return Result(call.id, output, how != "given", None, "wire" if call.id else "minted", call.family, call.executor, early,
                   raw=block, at=at, row=row)  # fmt: skip
 
 
@@ -140,14 +151,19 @@ def said(result: Result, page: Page) -> Object:
     output = page.output(result)
     if page.failed(result):
         return {"state": "output-error", "errorText": plain(result, output, page)}
+    given: Object = {"state": "output-available", "output": _given(output, page)}
+    return {**given, "preliminary": True} if result.preliminary else given
+
+
+def _given(output: Output, page: Page) -> JSON:
     if not isinstance(output, tuple):
-        return {"state": "output-available", "output": output}
+        return output
     if all(isinstance(part, Text) for part in output) and len(output) < 2:
-        return {"state": "output-available", "output": "".join(label(part) for part in output)}
+        return "".join(label(part) for part in output)
     for part in output:
         if isinstance(part, Media):
             page.lose(part, "a model is shown this as JSON, unless the tool has a `toModelOutput`")
-    return {"state": "output-available", "output": {"type": "content", "value": write_items(output, page)}}
+    return {"type": "content", "value": write_items(output, page)}
 
 
 def whole(part: Object) -> Object:

@@ -232,7 +232,8 @@ def _assembled(one: _Block) -> JSON:
             text = "".join(words)
             if text or not block.get(field):
                 held = Json(text)
-                block[field] = held.value if isinstance(held.value, dict) else {"_raw": text}
+                nothing = held.value is None and not held.broken
+                block[field] = {} if nothing else held.value if isinstance(held.value, dict) else {"_raw": text}
         elif len(words) == len(pieces):
             before = block.get(field)
             block[field] = (before if isinstance(before, str) else "") + "".join(words)
@@ -260,6 +261,8 @@ _OPENS: dict[str, Object] = {
 
 
 class _Writer(Writer):
+    objects = True
+
     def __init__(self, history: Blocks, write: Callable[[Conversation, Page], JSON], page: Page,
                  version: int | None = None) -> None:  # fmt: skip
         super().__init__(page, version)

@@ -346,6 +346,8 @@ def _unpadded(payload: Object) -> Object:
 
 
 class _Writer(Writer):
+    objects = True
+
     def __init__(self, foreign: Mapping[type[Part], Callable[..., JSON]], write: Callable[[Conversation, Page], JSON],
                  page: Page, version: int | None = None) -> None:  # fmt: skip
         super().__init__(page, version)

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from toolwire._json import JSON, At, Object
 from toolwire.parts import Call, Media, Message, Output, Part, Reasoning, Result, Role, Text, label
 from toolwire.wires._page import Page
-from toolwire.wires._wire import Row, blame, own, read_block, unknown
+from toolwire.wires._wire import Row, blame, native, own, read_block, unknown
 
 PLAIN = Row("content", Text, write=lambda part, page: part.text)
 """A message whose content is a plain string."""
@@ -147,7 +147,7 @@ class Chat(Struct, frozen=True, eq=False):
             if not isinstance(kept, UnsetType):
                 out.append(kept)
             elif role == "assistant":
-                said = self.write_assistant(message, page)
+                said = self._rebuilt(message, page) or self.write_assistant(message, page)
                 if len(said) > 2 or said.get("content") or not parts or page.kind == "response":
                     out.append(said)
             else:
@@ -229,6 +229,49 @@ class Chat(Struct, frozen=True, eq=False):
             out["content"] = ""
         return out
 
+    def _rebuilt(self, message: Message, page: Page) -> Object | None:
+        """A message of this wire's own that gained or lost parts: what stays keeps its JSON, and so does what no part says."""
+        raw = message.raw
+        if message.wire != page.wire or not isinstance(raw, dict):
+            return None
+        depth = len(message.at)
+        out = dict(raw)
+        content: Blocks = []
+        calls: Blocks = []
+        thoughts: dict[str, list[str]] = {}
+        for part in message.parts:
+            field = part.at[depth] if len(part.at) > depth else ""
+            kept = UNSET if isinstance(part.raw, UnsetType) else native(part, page, part.raw)
+            if isinstance(part, Call) or field == "tool_calls":
+                if self.legacy is not None and field == self.legacy.name:
+                    out[field] = part.raw if isinstance(kept, UnsetType) else kept  # type: ignore[assignment]
+                elif isinstance(kept, UnsetType):
+                    return None
+                else:
+                    calls.append(kept)
+            elif isinstance(part, Reasoning) and isinstance(kept, str):
+                thoughts.setdefault(str(field), []).append(kept)
+            elif field == "content" and not isinstance(kept, UnsetType):
+                content.append(kept)
+            elif isinstance(part, Text) and not part.refusal:
+                content.append(part.text)
+            else:
+                return None
+        for key, said in thoughts.items():
+            out[key] = "\n\n".join(said)
+        for key in self.thoughts:
+            if key not in thoughts and out.get(key):
+                del out[key]
+        if calls:
+            out["tool_calls"] = calls
+        else:
+            out.pop("tool_calls", None)
+        if self.legacy is not None and self.legacy.name in out and not any(p.row is self.legacy for p in message.parts):
+            del out[self.legacy.name]
+        if content != (raw.get("content") if isinstance(raw.get("content"), list) else [raw.get("content") or ""]):
+            out["content"] = _said(content, bool(calls))
+        return out
+
     def _write_thought(self, part: Reasoning, out: Object, page: Page) -> None:
         """Reasoning can be shown in an answer; in a history the wire itself has no place for it."""
         if page.kind == "response" and self.thoughts and part.text:
@@ -243,6 +286,14 @@ class Chat(Struct, frozen=True, eq=False):
 def _parsed(row: Row, block: Object, at: At) -> Part:
     assert row.read is not None
     return row.read(block, at, row)
+
+
+def _said(content: Blocks, called: bool) -> JSON:
+    """What stands in the content of a message that was put together: plain texts as one, anything else as blocks."""
+    texts = [block for block in content if isinstance(block, str)]
+    if len(texts) == len(content):
+        return "\n\n".join(texts) or (None if called else "")
+    return [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
 
 
 def _short(content: Blocks) -> JSON:

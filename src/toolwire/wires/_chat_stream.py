@@ -50,6 +50,13 @@ class Speech(Struct, frozen=True, eq=False):
     """Whether a call goes out only when it is whole: the types of some SDKs want its name in every piece."""
 
 
+def _number(value: JSON) -> int | None:
+    """An index that came as text, or with a point."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() else None
+    return int(value) if isinstance(value, float) and value.is_integer() else None
+
+
 def _word(value: JSON) -> str:
     if isinstance(value, str):
         return "" if value in _NOT or not value.strip() else value
@@ -322,7 +329,7 @@ class ChatReader(Reader):
             family = "custom" if isinstance(custom, dict) else "function"
         given = function.get(TEXTS[family])
         index = entry.get("index")
-        label_of = index if index.__class__ is int else None
+        label_of = index if index.__class__ is int else _number(index)
         held = one.calls.find(label_of, _word(entry.get("id")), _word(function.get("name")), given, family, self.count)
         text = held.arguments.add(given)
         beyond = self._unknown(held, entry, function) if len(entry) > 2 or len(function) > 1 else []

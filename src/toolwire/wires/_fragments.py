@@ -96,7 +96,7 @@ class Arguments:
             return self._careful(piece) if opens else self._passed("{}") + self._careful(piece)
         self._object = None
         if not self._length and not self._pending:
-            if piece.strip() == "{}":
+            if "".join(piece.split()) == "{}":
                 self._held = True
                 return ""
             return self._passed(piece)

@@ -158,7 +158,9 @@ class _Reader(Growing):
         if None in reasons or not (reasons or self.blocked):
             self.error = {"status": "stream_cut", "message": CUT}
             return [*late, *self._closed(cut=True), Fault(CUT, cut=True)]
-        out = [*self._closed(cut=False), *late]
+        # A call that is still open was never closed, whatever the reason says: the model was stopped in its midst.
+        open_calls = [event for held in self.candidates.values() if held.growth.growing for event in held.growth.close(cut=True)]
+        out = [*open_calls, *self._closed(cut=False), *late]
         if not self.candidates:
             out.append(Finish("filter"))  # the prompt was refused
         for index, held in sorted(self.candidates.items()):

@@ -265,7 +265,8 @@ class _Reader(Reader):
 
     def _progress(self, one: Asked) -> list[Event]:
         """What can be told of a request by now."""
-        if not one.ref or not one.call.name:
+        before = self.asked[: self.asked.index(one)] if one in self.asked else []
+        if not one.ref or not one.call.name or any(other.slot < 0 for other in before):  # told in the order in which they came
             return []
         if not isinstance(one.value, UnsetType) and not one.partial:
             return self._ended(one, cut=False)

@@ -95,7 +95,9 @@ class Growing:
         return call_id(self.block.get("id"))[0]
 
     def is_item(self, block: Mapping[str, JSON]) -> bool:
-        """Whether a block may be this very item: it has its type, and no other call id."""
+        """Whether a block may be this very item: it has its type, and its own id or no other call id."""
+        if self.id and self.id == call_id(block.get("id"))[0]:
+            return self.type == block.get("type")
         ours, theirs = call_id(self.block.get("call_id"))[0], call_id(block.get("call_id"))[0]
         return self.type == block.get("type") and (not ours or not theirs or ours == theirs)
 

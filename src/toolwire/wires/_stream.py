@@ -7,7 +7,7 @@ Knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -103,6 +103,8 @@ class Writer:
     """Whether the wire can hold several candidates."""
     results = False
     """Whether the wire can hold results of tools, and several turns, in an answer."""
+    objects = False
+    """Whether the pieces of a call's arguments have to add up to an object."""
     customs = False
     """Whether the wire can hold calls whose input is free text."""
 
@@ -134,6 +136,13 @@ class Writer:
 
     def whole(self, event: Whole) -> list[Chunk]:
         raise NotImplementedError
+
+    def resume(self, call: Call, words: Collection[str]) -> bool:
+        """Whether a call without arguments need not be told, because its reader has had it from before.
+
+        `words` are those that the map home has about it.
+        """
+        return False
 
     def again(self, slot: int) -> Callable[[str], object] | None:
         """What takes in more text of an open part whose event is always the same but for the text; None if it is not."""
@@ -179,23 +188,39 @@ class Stream(Struct, frozen=True, eq=False):
     """Makes one event of a frame's name and payload, on wires whose payload does not name its own type."""
     versions: tuple[int, ...] = ()
     """Versions of the wire that a writer can be asked for; the first is the one nobody has to ask for."""
+    adapt: Callable[[Chunk, int], Chunk | None] | None = None
+    """An event of the wire as a version of it takes it; None if that has no such event."""
+
+
+def one_line(event: Chunk) -> bytes:
+    """An event as JSON in which nobody sees a line break: some clients take Unicode's own ones for the end of a line."""
+    text = dump(event)
+    if text.isascii():
+        return text
+    for raw, escape in BREAKS.items():
+        text = text.replace(raw, escape)
+    return text
+
+
+BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
+"""Line breaks that JSON does not escape, and their escapes."""
 
 
 def data_only(event: Chunk) -> bytes:
     """Server-sent events without names."""
-    return b"data: " + dump(event) + b"\n\n"
+    return b"data: " + one_line(event) + b"\n\n"
 
 
 def named(event: Chunk) -> bytes:
     """Server-sent events whose name is the type in their data."""
     kind = event.get("type")
     name = b"event: " + kind.encode("utf-8", "replace") + b"\n" if isinstance(kind, str) and kind.isprintable() else b""
-    return name + b"data: " + dump(event) + b"\n\n"
+    return name + b"data: " + one_line(event) + b"\n\n"
 
 
 def lines(event: Chunk) -> bytes:
     """One JSON object a line."""
-    return ndjson.write(dump(event))
+    return ndjson.write(one_line(event))
 
 
 def messages(event: Chunk) -> bytes:

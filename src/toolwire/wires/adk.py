@@ -11,7 +11,9 @@
 - long-running-is-for-others: the agent does not finish such a call; in what a run returned it waits for whoever reads it, even
   if a note stands in its place. Any other call of an Event that has the field the agent runs itself. So the calls of another
   wire, which wait for their reader, are named there.
-- confirmation-is-a-call: `adk_request_confirmation` and its kin are calls with ids of their own.
+- confirmation-is-a-call: `adk_request_confirmation` and its kin are calls with ids of their own. The first is about another
+  call, which it names; what answers that one meanwhile is not its result. Leave that another wire keeps with its call is asked
+  and answered here in such calls.
 - partial-is-repeated: an Event with `partial: true` is a fragment that a later one repeats whole. It counts only if it holds
   a call that is answered and nowhere repeated, as ADK before 1.22 sent them.
 - events-without-content: errors, state and other actions say nothing to a model; they stay in the log.
@@ -24,18 +26,19 @@ provider ran is told as if the agent had.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At, Object, put
+from toolwire._json import JSON, At, Json, Object, get, put
 from toolwire.identity import settle
 from toolwire.model import Choice, Conversation, Format, Kind, Setting, Usage
 from toolwire.parts import Call, Message, Part, Result, Role
 from toolwire.wires._adk_events import (
     AGENT,
     ANSWER,
+    CONFIRM,
     FIELDS,
     KNOWN,
     NAME,
@@ -47,6 +50,7 @@ from toolwire.wires._adk_events import (
     fragments,
     left_open,
     marked,
+    noted,
     read_event,
     says,
 )  # fmt: skip
@@ -117,27 +121,73 @@ def _answer(body: JSON, said: list[Message], events: list[Message], unknown: lis
     turns = settle(tuple(said), seed=str(values.get("id", "")), ordered=ordered)
     message = merged(turns, NAME, ordered=ordered)
     held = {event.at: object_at(NAME, event.raw, ()) for event in said}  # type: ignore[arg-type]
-    message = replace(message, parts=tuple(_owned(part, held) for part in message.parts))
+    message = replace(message, parts=tuple(_owned(message.parts, held)))
     called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
     message = replace(message, stop="tool" if called and stop in ("stop", None) else stop)
     return Conversation((message,), (), values, NAME, "response", body, unknown=tuple(unknown), places=places, ordered=ordered)
 
 
-def _owned(part: Part, events: Mapping[At, Object]) -> Part:
+def _owned(parts: Iterable[Part], events: Mapping[At, Object]) -> Iterator[Part]:
     """A call is whose its Event says; if that says nothing, whether it was answered does."""
-    event = events.get(part.at[:-3]) if isinstance(part, Call) and part.family == "function" else None
-    if event is None or not isinstance(part, Call):
-        return part
-    left = left_open(event, part)
-    return part if left is None else replace(part, executor="client" if left else "provider")
+    open_ones: set[str] = set()
+    for part in parts:
+        if isinstance(part, Call) and part.family == "function":
+            left = left_open(events[part.at[:-3]], part) if part.at[:-3] in events else None
+            (open_ones.add if left else open_ones.discard)(part.id)
+            yield part if left is None else replace(part, executor="client" if left else "provider")
+        else:
+            yield noted(part) if isinstance(part, Result) and part.call_id in open_ones else part
 
 
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
 def _message(role: Role, blocks: list[JSON]) -> JSON:
-    author = "user" if role in ("user", "system") else AGENT
-    return {"author": author, "content": {"role": "model" if role == "assistant" else "user", "parts": blocks}}
+    asked: list[JSON] = [get(block, ("functionCall", "id")) for block in blocks if _confirms(block, "functionCall")]  # type: ignore[misc]
+    author = "user" if role in ("user", "system") or any(_confirms(block) for block in blocks) else AGENT
+    content: JSON = {"role": "model" if role == "assistant" else "user", "parts": blocks}
+    return {"author": author, "content": content, **({"longRunningToolIds": asked} if asked else {})}
+
+
+def _confirms(block: JSON, kind: str = "functionResponse") -> bool:
+    return get(block, (kind, "name")) == CONFIRM
+
+
+def _asked(messages: list[Message], page: Page) -> list[Message]:
+    """The messages, with the calls that ask leave for others, and what was answered, in messages of their own."""
+    answered = {part.call_id for message in messages for part in message.parts if isinstance(part, Result)}
+    out: list[Message] = []
+    for message in messages:
+        out.append(message)
+        asked: list[Part] = []
+        verdicts: list[Part] = []
+        for call in message.parts if message.wire != NAME else ():
+            leave = call.leave if isinstance(call, Call) and call.executor == "client" else None
+            if leave is None or not isinstance(call, Call):
+                continue
+            page.losses[:] = [loss for loss in page.losses if loss.path != leave.at]
+            about: JSON = {"id": page.call_id(call), "name": page.name(call.name), "args": call.input or {}}
+            given: JSON = {"originalFunctionCall": about, "toolConfirmation": {"hint": "", "confirmed": False}}
+            asking = Call(leave.id, CONFIRM, Json(UNSET, given), about=call.id, at=leave.at)
+            asked.append(asking)
+            if leave.given is not None:
+                verdicts.append(replace(asking.result({"confirmed": leave.given}), at=leave.at))
+                if call.id not in answered:
+                    page.note(call, "granted" if leave.given else "refused")
+            if leave.reason is not None:
+                page.lose((*leave.at, "reason"), "an agent is not told why leave was given or not")
+        out += [Message("assistant", tuple(asked))] if asked else []
+        out += [Message("tool", tuple(verdicts))] if verdicts else []
+    return out
+
+
+def _parted(event: JSON) -> list[JSON]:
+    """The results of a turn, as Events: what a user answered to a question for leave is the user's, and comes first."""
+    blocks = get(event, ("content", "parts"))
+    if not isinstance(blocks, list) or all(map(_confirms, blocks)) or not any(map(_confirms, blocks)):
+        return [event]
+    theirs = [block for block in blocks if _confirms(block)]
+    return [_message("tool", theirs), _message("tool", [block for block in blocks if not _confirms(block)])]
 
 
 HISTORY = Turns(NAME, read_event, PARTS.foreign, _message, lambda raw, blocks: put(raw, ("content", "parts"), blocks))
@@ -160,7 +210,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         if message.role == "system":
             page.lose(message, "a system message in mid-conversation becomes a user's")
     if not mine:
-        return HISTORY.write(messages, page)
+        return [one for event in HISTORY.write(_asked(messages, page), page) for one in _parted(event)]
     events = HISTORY.write(_woven(messages, conversation.source), page)
     return {**conversation.source, "events": events} if isinstance(conversation.source, dict) else events
 

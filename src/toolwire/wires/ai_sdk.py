@@ -3,7 +3,8 @@
 A request is `{messages: [...]}` as a chat client posts it (`id`, `trigger`, `messageId` beside), or the list alone. A message
 with `parts` is a UI message, one with `content` a model message. A response is one UI message of the assistant, or
 `{messages: [...]}` with model messages, as a result's `response` holds them. What comes from other wires is written as UI
-messages that version 5 reads too. Message ids and `step-start` are bookkeeping: they are made anew elsewhere and are no loss.
+messages that version 5 reads too, but for approvals. Message ids and `step-start` are bookkeeping: they are made anew elsewhere
+and are no loss.
 An answer is written as the message that a client has when the stream of it is over; `finishReason` stands beside its parts
 where they do not say why the model stopped.
 
@@ -11,7 +12,10 @@ where they do not say why the model stopped.
 - steps-are-turns: an assistant's message is a run of steps; in each all calls come first, then their results.
 - an-id-comes-back-while-its-call-is-open: ids are unique in a step only; a result belongs to the call in its own part.
 - unfinished-input-stays-open: while input streams, or waits for approval, there is no result; none is invented.
-- denied-is-an-error: a refused call has an answer, the reason; the approval itself only this wire can say.
+- denied-is-an-error: a refused call has an answer, the reason.
+- approval-stands-with-its-call: elsewhere the question for leave is a call of its own, about another; here it is told in the
+  part of that one, and read as the leave of that call. A wire that asks in calls gets question and answer back as such.
+- preliminary-is-no-answer: an output with that mark only stands in for the result.
 - errors-are-text: a failed tool part has `errorText` and no output, and perhaps only the raw input.
 - content-in-output: an output is any JSON; media stand in it as `{type: "content", value: [...]}`.
 - hosted-tools-answer-in-place: a tool the provider ran answers in the assistant's message.
@@ -138,7 +142,7 @@ def _waiting(parts: tuple[Part, ...]) -> list[Call]:
     """Calls for whoever reads the response. A result in the part of its call is that call's alone: ids may come again."""
     calls = [part for part in parts if isinstance(part, Call)]
     places = {call.at for call in calls if isinstance(call.row, Row) and call.row.answer is not None}
-    results = [part for part in parts if isinstance(part, Result)]
+    results = [part for part in parts if isinstance(part, Result) and not part.preliminary]
     here = {result.at for result in results if result.at in places}
     elsewhere = {result.call_id for result in results if result.at not in places}
     return [call for call in calls if call.executor == "client" and call.at not in here and call.id not in elsewhere]

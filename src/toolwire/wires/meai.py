@@ -181,7 +181,7 @@ def _read_approval(block: Object, at: At, row: Row) -> Part:
     asked = block.get("toolCall") or {}
     given = obj(asked).get("arguments")
     return Call(one, name_of(obj(asked).get("name")) or "tool", Json("") if given is None else Json(UNSET, given), origin,
-                "tool-approval", raw=block, at=at, row=row)  # fmt: skip
+                "tool-approval", about=call_id(obj(asked).get("callId"))[0] or None, raw=block, at=at, row=row)  # fmt: skip
 
 
 def _write_approval(call: Call, page: Page) -> JSON:

@@ -1,10 +1,12 @@
 """An id is longer than the target takes.
 
-Providers cap ids (40 characters at older OpenAI-shaped servers, 64 at newer ones and at Bedrock), and refuse the whole request,
-turn after turn. Ids grow when a bridge puts something else into them: a signature, two ids in one, or the output of the tool.
+Providers cap ids (40 characters at older OpenAI-shaped servers, 64 at newer ones and at Bedrock) and refuse the whole request,
+turn after turn: "string too long. Expected a string with maximum length 40, but got a string with length 41". A prefix before a
+UUID is enough, and some servers hand out ids of 69 characters themselves.
 
 The fix keeps a readable beginning and adds a hash of the whole id, for the call and its result alike, never one that is taken.
-Cutting alone would make siblings equal. What is longer because it is something else is mended by the rule that says so.
+Cutting alone would make siblings equal. Only ids change. An id that is too long because it is something else (two ids, a
+signature, the output of the tool) is left to the rule that says so.
 """
 
 from __future__ import annotations
@@ -12,46 +14,50 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire._json import At
-from toolwire.identity import fit
-from toolwire.lint._edits import renamed, written
 from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._fitting import fitted, unexplained
+from toolwire.lint._ids import rule_of
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._shapes import like, short
 from toolwire.lint._view import View
 from toolwire.parts import Call
 
 
 def _long(view: View) -> list[Call]:
-    longest = (view.profile.takes or view.profile.ids).longest
-    if not longest or not view.strange_ids:
+    rule = rule_of(view)
+    if not rule.longest or rule.exact or not view.strange_ids:
         return []
-    return [one for one in view.calls if len(one.id) > longest]
+    return [one for one in unexplained(view) if len(one.id) > rule.longest]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
-    longest = (view.profile.takes or view.profile.ids).longest
     for one in _long(view):
-        yield (
-            one.at,
-            f"the id of the call of {one.name} has {len(one.id)} characters; {view.profile.name} takes {longest}",
-            "safe",
-        )
+        said = f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)} characters"
+        yield one.at, f"{said}; {view.profile.name} takes {rule_of(view).longest}", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
-    taken = {one.id for one in view.calls}
-    ids: dict[int, str] = {}
-    changes: list[tuple[At, str]] = []
-    for one in _long(view):
-        new = fit(one.id, view.profile.ids, taken)
-        taken.add(new)
-        ids[id(one)] = new
-        changes.append((one.at, f"the call of {one.name} and its result go under {new}"))
-    return Fixed(written(renamed(view, ids)), tuple(changes))
+    return fitted(view, _long(view))
 
 
 _LONG = "call_" + "a" * 80
+_UUID = "call_0b6b9c1e-3f60-4a5e-9a55-6f6c3b2a1d00"
 RULE = Rule(
     "TW004", "id-too-long", "an id is longer than the target takes", "neutral", _check, _mend, order=20,
-    bad=(chat(USER, asks(call(_LONG)), told(_LONG)), chat(USER, asks(call(_LONG)), told(_LONG), USER)),
-    good=(chat(USER, asks(call("call_1")), told("call_1")), chat(USER, asks(call("a" * 64)), told("a" * 64))),
+    bad=(
+        chat(USER, asks(call(_LONG)), told(_LONG)),
+        chat(USER, asks(call(_LONG)), told(_LONG), USER),
+        chat(USER, asks(call(_LONG + "1"), call(_LONG + "2")), told(_LONG + "2"), told(_LONG + "1")),
+        chat(USER, asks(call(_UUID)), told(_UUID), target="openai-chat-legacy"),
+        Example("openai-responses", "openai-responses", {"input": [
+            {"type": "function_call", "id": "fc_1", "call_id": _LONG, "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": _LONG, "output": "1"},
+        ]}),
+    ),
+    good=(
+        chat(USER, asks(call("call_1")), told("call_1")),
+        chat(USER, asks(call("a" * 64)), told("a" * 64)),
+        chat(USER, asks(call(_UUID)), told(_UUID)),
+        chat(USER, asks(call(_LONG)), told(_LONG), target="xai"),
+    ),
 )  # fmt: skip

@@ -1,0 +1,54 @@
+"""`toolwire rules`: every rule that check knows, or the page of one."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from toolwire._json import JSON, dump
+from toolwire.cli._chosen import complete_rule, names_of
+from toolwire.cli._misuse import need_stdout
+from toolwire.cli._rule_page import page, row, whole
+from toolwire.cli._view import View, view
+from toolwire.lint import every
+from toolwire.lint._rule import Rule
+
+COLUMNS = {"code": "code", "name": "name", "severity": "severity", "fix": "fix", "title": "what is wrong"}
+
+
+@click.command("rules")
+@click.argument("chosen", metavar="[RULE]...", nargs=-1, callback=names_of, shell_complete=complete_rule)
+@click.option("--format", "form", type=click.Choice(["text", "json"]),
+              help="For people, or JSON. When missing, a page is for people, and a list too unless it is piped.")  # fmt: skip
+def verb(chosen: frozenset[str], form: str | None) -> None:
+    """List the rules that check knows, or print the pages of some.
+
+    RULE is a name (missing-result), a code (TW021), or how either begins. A page says what is wrong, who refuses it, what the
+    fix does and what it costs, with examples.
+    """
+    need_stdout()
+    if not chosen:
+        _list(form)
+        return
+    rules = [rule for rule in every() if rule.name in chosen]
+    if form == "json":
+        click.echo(dump([whole(rule) for rule in rules]))
+    else:
+        _pages(rules)
+
+
+def _list(form: str | None) -> None:
+    rows = [row(rule) for rule in every()]
+    out: View = import_module("toolwire.cli._drawn").VIEW if form == "text" else view(piped=form == "json")
+    plain: list[JSON] = list(rows)
+    out.table(list(COLUMNS.values()), [[str(one[key]) for key in COLUMNS] for one in rows], plain)
+
+
+def _pages(rules: list[Rule]) -> None:
+    text = "\n".join(map(page, rules))
+    if sys.stdout.isatty():
+        import_module("toolwire.cli._markdown").show(text)
+    else:
+        click.echo(text, nl=False)

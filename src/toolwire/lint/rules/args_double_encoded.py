@@ -1,0 +1,44 @@
+"""The arguments of a call are JSON text in JSON text.
+
+A client encoded arguments that were text already: what parses is a text and not an object. Servers that look into arguments, and
+templates that go through them, want an object: "Can only get item pairs from a mapping."
+
+The fix takes off one layer, or two; the object inside is what the model wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import JSON, At
+from toolwire.lint._arguments import meant, reported
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._view import View
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    return reported(view, "double", "are JSON text in JSON text")
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    return meant(view, "double", "the arguments are the object that was inside", unsafe=unsafe)
+
+
+_TWICE = '"{\\"a\\":1}"'
+_THRICE = '"\\"{\\\\\\"a\\\\\\":1}\\""'
+_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _TWICE}]}
+_TOLD: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+RULE = Rule(
+    "TW055", "args-double-encoded", "the arguments of a call are JSON text in JSON text", "lossless", _check, _mend, order=14,
+    bad=(
+        chat(USER, asks(call("c1", arguments=_TWICE)), told("c1"), target="minimax"),
+        chat(USER, asks(call("c1", arguments=_THRICE)), told("c1"), target="xai"),
+        blocks(USER, _USE, _TOLD),
+    ),
+    good=(
+        chat(USER, asks(call("c1", arguments='{"a":"{}"}')), told("c1"), target="minimax"),
+        chat(USER, asks(call("c1", arguments='"a text"')), told("c1"), target="minimax"),
+        chat(USER, asks(call("c1", arguments=_TWICE)), told("c1")),
+    ),
+)  # fmt: skip

@@ -1,0 +1,77 @@
+"""The arguments of several calls stand one after the other in one.
+
+Streams send parallel calls in pieces, told apart by an index; where it is missing or always nought, a client appends the
+arguments of all to the first: `{"a":1}{"a":2}`. That is no JSON, and is refused where arguments are parsed.
+
+If the calls that lost their arguments are still there (of the same tool, directly after it, with nothing in them, as many as are
+wanted), the unsafe fix gives each its own, in their order. Otherwise nobody can say which calls were made: ask for the turn
+again, or write the calls as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import JSON, At, put
+from toolwire.lint._arguments import Fault, faults
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.parts import Call
+
+
+def _robbed(view: View, fault: Fault) -> list[Call]:
+    """The calls after it whose arguments it has; none if that is not certain."""
+    found: list[Call] = []
+    message = view.messages[view.at(fault.call)]
+    calls = [part for part in message.parts if isinstance(part, Call) and part.executor == "client"]
+    after = next((n for n, one in enumerate(calls, 1) if one is fault.call), len(calls))
+    for one in calls[after:]:
+        if one.name != fault.call.name or one.input not in ({}, None) or one.args.broken:
+            break
+        found.append(one)
+    return found if len(found) == len(fault.pieces) - 1 else []
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for fault in faults(view, "merged"):
+        many = f"{fault.who} has the arguments of {len(fault.pieces)} calls"
+        if _robbed(view, fault):
+            yield fault.at, f"{many}; the calls after it have none", "unsafe"
+        else:
+            yield (
+                fault.at,
+                f"{many}, and the others are not there: ask for this turn again, or write the calls as they were",
+                None,
+            )
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    body: JSON = view.body
+    changes: list[tuple[At, str]] = []
+    for fault in faults(view, "merged") if unsafe else ():
+        robbed = _robbed(view, fault)
+        if robbed:
+            inside = fault.at[len(fault.call.at) :]
+            for one, piece in zip((fault.call, *robbed), fault.pieces, strict=True):
+                body = put(body, (*one.at, *inside), fault.written(piece))
+                changes.append(((*one.at, *inside), f"the call {one.id} of {one.name} has arguments of its own"))
+    return Fixed(body, tuple(changes)) if changes else None
+
+
+_BOTH = '{"a":1}{"a":2}'
+_ONE = call("c1", arguments=_BOTH)
+_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _BOTH}]}
+_TOLD: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+RULE = Rule(
+    "TW057", "args-merged", "the arguments of several calls stand in one", "refuse", _check, _mend, order=13,
+    bad=(
+        chat(USER, asks(_ONE), told("c1"), target="minimax"),
+        chat(USER, asks(_ONE, call("c2", arguments="")), told("c1"), told("c2"), target="minimax"),
+        blocks(USER, _USE, _TOLD),
+    ),
+    good=(
+        chat(USER, asks(call("c1", arguments='{"a":[{},{}]}')), told("c1"), target="minimax"),
+        chat(USER, asks(_ONE), told("c1")),
+    ),
+)  # fmt: skip

@@ -1,0 +1,112 @@
+"""A call has two results.
+
+OpenAI says "Duplicate value for 'tool_call_id'", Anthropic "each tool_use must have a single result", Bedrock "toolResult blocks
+contain duplicate Ids". It happens when a call was cancelled and its result came after all, when a tool was run again, or when
+part of a history was stored twice.
+
+Results that say the same: the fix leaves one, and nothing is lost. Results that differ: one that says that the call was aborted
+or was made up here goes first, else the last one stays. What is taken out is lost, so that is not safe.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from toolwire._json import At
+from toolwire.lint._edits import MARK, without, written
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._ids import surplus
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._shapes import short
+from toolwire.lint._view import View
+from toolwire.parts import Call, Result
+
+_ABORTED = re.compile(
+    r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"
+    r"(aborted|interrupted|cancell?ed|skipped|rejected|timed out|not executed)\b|\W*no (result|output|response)\b",
+    re.IGNORECASE,
+)
+_SHORT = 200
+"""A longer text says more than that nothing was done."""
+
+
+def _aborted(result: Result) -> bool:
+    text = result.text
+    return text.startswith(MARK) or (len(text) <= _SHORT and _ABORTED.match(text) is not None)
+
+
+def _groups(view: View) -> list[tuple[Call, Result, list[Result], Fix]]:
+    """Each call with several results: the one that stays, the others, and how sure it is."""
+    if not view.profile.single or not view.stray:
+        return []
+    more = surplus(view)
+    all_of: dict[int, list[Result]] = {}
+    calls: dict[int, Call] = {}
+    for result in view.results:
+        one = more.get(id(result))
+        if one is not None:
+            calls[id(one)] = one
+            all_of.setdefault(id(one), [view.answer[id(one)]]).append(result)
+    found: list[tuple[Call, Result, list[Result], Fix]] = []
+    for key, results in all_of.items():
+        same = len({(result.text, result.error) for result in results}) == 1
+        stays = results[0] if same else ([result for result in results if not _aborted(result)] or results)[-1]
+        found.append((calls[key], stays, [result for result in results if result is not stays], "safe" if same else "unsafe"))
+    return found
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for one, stays, others, fix in _groups(view):
+        same = "the same as" if fix == "safe" else "something else than"
+        for result in others:
+            said = f"the call {short(one.id)} of {one.name} has another result: this one says {same}"
+            yield result.at, f"{said} the one in message {view.at(stays)}", fix
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    gone: set[int] = set()
+    changes: list[tuple[At, str]] = []
+    for one, _, others, fix in _groups(view):
+        for result in others if fix == "safe" or unsafe else ():
+            gone.add(id(result))
+            why = "said the same" if fix == "safe" else f"said: {short(result.text)}"
+            changes.append((result.at, f"a result of {short(one.id)} was taken out; it {why}"))
+    return Fixed(written(without(view.conversation, gone)), tuple(changes)) if gone else None
+
+
+def _uses(*texts: str) -> Example:
+    return blocks(
+        USER,
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": text} for text in texts]},
+    )
+
+
+RULE = Rule(
+    "TW019", "dup-result", "a call has two results", "lossy", _check, _mend, order=30,
+    bad=(
+        chat(USER, asks(call("c1")), told("c1", "Tool execution aborted"), told("c1", "ok")),
+        chat(USER, asks(call("c1")), told("c1", "ok"), told("c1", "[toolwire] interrupted: no result of this call was recorded")),
+        chat(USER, asks(call("c1")), told("c1", "old"), told("c1", "new"), USER),
+        chat(USER, asks(call("c1")), told("c1", "ok"), told("c1", "ok")),
+        _uses("ok", "ok"),
+        _uses("1", "2", "1"),
+        Example("bedrock", "bedrock", {"messages": [
+            {"role": "user", "content": [{"text": "hi"}]},
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}] * 2},
+        ], "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}}),
+        Example("openai-responses", "openai-responses", {"input": [
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "1"},
+            {"type": "function_call_output", "call_id": "c1", "output": "1"},
+        ]}),
+    ),
+    good=(
+        chat(USER, asks(call("c1")), told("c1")),
+        chat(USER, asks(call("c1")), told("c1", "1"), USER, asks(call("c1")), told("c1", "2")),
+        chat(USER, asks(call("c1")), told("c1"), told("c1"), target="xai"),
+        _uses("ok"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,51 @@
+"""A history begins with a result.
+
+Its call was cut off: a window of the newest messages, or a summary, ended between the two. No provider that checks pairs takes it
+("messages with role 'tool' must be a response to a preceding message with 'tool_calls'"), and as a window moves on it comes back
+every few turns. Cut where no pair is split: `toolwire.cut` does.
+
+The call cannot be known. The fix, which is not safe, tells the result as marked words of the user, in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import At
+from toolwire.lint._block_examples import HI, answer, asking, contents, responded, saying, user, words
+from toolwire.lint._edits import demoted, written
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._traces import leading
+from toolwire.lint._view import View
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    if view.profile.owned and view.orphans:
+        for result in leading(view):
+            whose = "a result" if result.origin == "minted" else f"the result for {result.call_id}"
+            yield result.at, f"the history begins with {whose}: its call was cut off", "unsafe"
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    left = leading(view)
+    if not unsafe or not left:
+        return None
+    changes = tuple((result.at, f"the result for {result.call_id} is told in words: its call was cut off") for result in left)
+    return Fixed(written(demoted(view, left)), changes)
+
+
+RULE = Rule(
+    "TW024", "history-starts-with-result", "a history begins with a result", "lossy", _check, _mend, order=31,
+    bad=(
+        chat(told("c1"), USER),
+        chat({"role": "system", "content": "be brief"}, told("c1"), told("c2"), {"role": "assistant", "content": "ok"}, USER),
+        blocks(user(answer("t1"), words("and?"))),
+        contents(saying(responded("f")), asking({"text": "ok"}), HI),
+    ),
+    good=(
+        chat(USER, asks(call("c1")), told("c1")),
+        chat(told("c1"), asks(call("c1")), USER),
+        chat(told("c1"), USER, target="xai"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,91 @@
+"""The same call stands twice in one turn.
+
+A history that was kept in two forms at once has it as a `tool_use` block and in `tool_calls`; a request for approval and its
+outcome are both stored as calls; a replayed stream is added again. The id, the tool and the arguments are the same. Providers
+refuse the second id: "`tool_use` ids must be unique", "Duplicate item found".
+
+The fix takes out the copy, with its result if that says the same as the first. Nothing is lost. Two calls of one id that differ,
+or whose results differ, are two calls, and another rule's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import JSON, At
+from toolwire.lint._edits import without, written
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._repeats import copies, once, twins
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._shapes import short
+from toolwire.lint._view import View
+from toolwire.parts import Call, Opaque
+
+
+def _again(view: View) -> list[Call]:
+    return [one for group in twins(view) for one in copies(view, group)]
+
+
+def _blocks(view: View) -> list[tuple[Opaque, Call]]:
+    """Blocks of another form that hold a call which their message has in its own form too."""
+    found: list[tuple[Opaque, Call]] = []
+    for message in view.messages:
+        if len(message.parts) > 1 and any(part.__class__ is Opaque for part in message.parts):
+            calls = [part for part in message.parts if isinstance(part, Call)]
+            others = [part for part in message.parts if isinstance(part, Opaque)]
+            found += [(part, one) for part in others for one in calls if _holds(part.value, one)]
+    return found
+
+
+def _holds(value: JSON, one: Call) -> bool:
+    if not isinstance(value, dict) or (value.get("id"), value.get("name")) != (one.id, one.name):
+        return False
+    return value.get("input") == one.input
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    if not once(view):
+        return
+    for one in _again(view):
+        yield one.at, f"the call {short(one.id)} of {one.name} stands here again, with the same arguments", "safe"
+    for part, one in _blocks(view):
+        yield part.at, f"the call {short(one.id)} of {one.name} stands here again as a {part.type} block", "safe"
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    gone: set[int] = set()
+    changes: list[tuple[At, str]] = []
+    for one in _again(view):
+        result = view.answer.get(id(one))
+        gone |= {id(one)} if result is None else {id(one), id(result)}
+        changes.append((one.at, f"the copy of the call {short(one.id)} of {one.name} was taken out"))
+    for part, one in _blocks(view):
+        gone.add(id(part))
+        changes.append((part.at, f"the copy of the call {short(one.id)} of {one.name} was taken out"))
+    return Fixed(written(without(view.conversation, gone)), tuple(changes)) if gone else None
+
+
+RULE = Rule(
+    "TW017", "id-dup-call", "the same call stands twice in one turn", "lossless", _check, _mend, order=18,
+    bad=(
+        chat(USER, asks(call("c1"), call("c1")), told("c1")),
+        chat(USER, asks(call("c1", "f", '{"a": 1, "b": 2}'), call("c1", "f", '{"b":2,"a":1}')), told("c1"), told("c1")),
+        chat(USER, asks(call("c1")), asks(call("c1")), told("c1")),
+        chat(USER, asks(call("t1"), content=[{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]), told("t1")),
+        blocks(
+            USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}] * 2},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]},
+        ),
+        Example("openai-responses", "openai-responses", {"input": [
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "1"},
+        ]}),
+    ),
+    good=(
+        chat(USER, asks(call("c1"), call("c2")), told("c1"), told("c2")),
+        chat(USER, asks(call("c1", "f", '{"a": 1}'), call("c1", "f", '{"a": 2}')), told("c1"), told("c1")),
+        chat(USER, asks(call("c1"), call("c1")), told("c1", "1"), told("c1", "2")),
+        chat(USER, asks(call("c1"), call("c1")), told("c1"), target="xai"),
+    ),
+)  # fmt: skip

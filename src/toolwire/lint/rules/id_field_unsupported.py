@@ -1,0 +1,92 @@
+"""Calls and results have ids, and the target has no such field.
+
+Several surfaces of Vertex AI know calls and results by name and order only, and refuse the field that their sister takes:
+"Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find field". Older servers of other makers do the same.
+
+The fix takes the ids off, last of all, when everything is paired and stands in the order of its calls: without ids order is all
+that is left. Where results would then go to other calls than before, nothing is done. The ids are gone for good: whoever needs
+them again keeps a map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import UNSET, UnsetType
+
+from toolwire._json import JSON, At, get, put
+from toolwire.lint._edits import laid, written
+from toolwire.lint._ids import Side, one_of, place
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._shapes import like, short
+from toolwire.lint._view import View
+from toolwire.model import Conversation
+from toolwire.translate import decode
+
+
+def _with_ids(conversation: Conversation) -> list[tuple[Side, At]]:
+    """The client's calls and results that have the field, and where it stands."""
+    every: list[Side] = [*conversation.calls(), *conversation.results()]
+    sides = [part for part in every if part.executor == "client"]
+    found = ((part, place(part)) for part in sides)
+    return [(part, (*part.at, *at[0])) for part, at in found if at is not None and not isinstance(at[1], UnsetType)]
+
+
+def _bare(view: View) -> JSON | UnsetType:
+    """The body without the ids; UNSET if results would go elsewhere."""
+    body = written(laid(view, view.faults.get("results-out-of-order", ())))
+    before = decode(body, view.conversation.wire, view.conversation.kind)
+    for _, at in _with_ids(before):
+        block = get(body, at[:-1])
+        if isinstance(block, dict):
+            body = put(body, at[:-1], {key: value for key, value in block.items() if key != at[-1]})
+    after = decode(body, view.conversation.wire, view.conversation.kind)
+    return body if _joined(before) == _joined(after) else UNSET
+
+
+def _joined(conversation: Conversation) -> list[tuple[At, At]]:
+    return [(pair.call.at if pair.call else (), pair.result.at if pair.result else ()) for pair in conversation.pairs()]
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    if view.profile.has_ids:
+        return
+    parts = _with_ids(view.conversation)
+    clear = bool(parts) and not isinstance(_bare(view), UnsetType)
+    for part, _ in parts:
+        what = f"the {'call' if part in view.calls else 'result'} of {part.name or 'a tool'}"
+        said = f"{what} has an id, {short(one_of(part))}{like(one_of(part))}, and {view.profile.name} has no field for it"
+        yield part.at, said if clear else f"{said}; without it results would go to other calls", "safe" if clear else None
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    body = _bare(view)
+    if isinstance(body, UnsetType):
+        return None
+    gone = _with_ids(view.conversation)
+    return Fixed(body, tuple((part.at, f"the id {short(one_of(part))} was taken off") for part, _ in gone))
+
+
+def _contents(asked: tuple[str, ...], answered: tuple[str, ...], target: str = "vertex-gemini") -> Example:
+    return Example("gemini", target, {"contents": [
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"role": "model", "parts": [{"functionCall": {"id": one, "name": "f", "args": {"a": one}}} for one in asked]},
+        {"role": "user", "parts": [
+            {"functionResponse": {"id": one, "name": "f", "response": {"output": one}}} for one in answered
+        ]},
+    ]})  # fmt: skip
+
+
+RULE = Rule(
+    "TW014", "id-field-unsupported", "calls and results have ids, and the target has no such field", "neutral", _check, _mend,
+    order=60,
+    bad=(_contents(("x",), ("x",)), _contents(("x", "y"), ("y", "x")), _contents(("x", "y"), ("y",))),
+    good=(
+        _contents(("x",), ("x",), "gemini"),
+        Example("gemini", "vertex-gemini", {"contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]},
+        ]}),
+    ),
+)  # fmt: skip

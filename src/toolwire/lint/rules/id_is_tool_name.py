@@ -1,0 +1,89 @@
+"""Calls have the name of their tool for an id, and the tool was called more than once.
+
+Adapters for servers without ids take the name of the tool for one. That works until a tool is called twice: then two calls have
+one id, in one turn ("toolUse blocks contain duplicate Ids: http_request") or, where ids must be unique in the whole request, in
+two turns ("`tool_use` ids must be unique"). A single call under the name of its tool is fine, and not found.
+
+The fix keeps the first and gives a new id to each later call and its result. Calls of different turns have their own results. In
+one turn nothing but their order tells the results apart: where the wire promises it the fix is safe, else it is not, and with
+fewer results than calls nobody can say. Only ids change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import At
+from toolwire.lint._edits import written
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._ids import again, anew, moved, retied, under, used
+from toolwire.lint._repeats import distinct, once, repeated, revenants
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.parts import Call
+
+
+def _named(view: View) -> list[tuple[Call, int, Fix | None]]:
+    """The calls that need a new id, the how manieth of their name they are in the turn or history, and how sure it is."""
+    if not repeated(view) or not once(view):
+        return []
+    found: list[tuple[Call, int, Fix | None]] = []
+    for group in distinct(view):
+        if group[0].id != group[0].name:
+            continue
+        answered = sum(id(one) in view.answer for one in group)
+        sure: Fix | None = "unsafe" if answered == len(group) else None
+        if not answered or (sure and view.conversation.ordered):
+            sure = "safe"
+        found += [(one, n, sure) for n, one in enumerate(group) if n]
+    if view.profile.unique:
+        found += [(one, n, "safe") for one, n in revenants(view) if one.id == one.name]
+    return found
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for one, _, fix in _named(view):
+        said = f"the id of this call of {one.name} is the name of the tool, and another call of it has the same"
+        if fix is None:
+            said += "; there are fewer results than calls, and nothing tells which call is unanswered: say it by hand"
+        elif fix == "unsafe":
+            said += "; their results can only be told apart by their order"
+        yield one.at, said, fix
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    taken = used(view)
+    new: dict[int, Call] = {}
+    changes: list[tuple[At, str]] = []
+    for one, n, fix in _named(view):
+        if fix == "safe" or (unsafe and fix is not None):
+            new[id(one)] = made = under(one, anew(view, one, again(one.id, n), taken))
+            changes.append((one.at, moved(view, one, made.id)))
+    return Fixed(written(retied(view, new)), tuple(changes)) if new else None
+
+
+_F, _G = call("f", "f", '{"a": 1}'), call("f", "f", '{"a": 2}')
+RULE = Rule(
+    "TW010", "id-is-tool-name", "calls have the name of their tool for an id", "neutral", _check, _mend, order=25,
+    bad=(
+        chat(USER, asks(_F, _G), told("f", "1"), told("f", "2")),
+        chat(USER, asks(_F, _G), told("f", "1")),
+        chat(USER, asks(_F, _G)),
+        blocks(
+            USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "f", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "f", "content": "1"}]},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "f", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "f", "content": "2"}]},
+        ),
+        Example("bedrock", "bedrock", {"messages": [
+            {"role": "user", "content": [{"text": "hi"}]},
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "f", "name": "f", "input": {"a": n}}} for n in (1, 2)]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "f", "content": [{"text": n}]}} for n in "12"]},
+        ], "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}}),
+    ),
+    good=(
+        chat(USER, asks(call("f")), told("f")),
+        chat(USER, asks(call("f")), told("f"), USER, asks(call("f")), told("f")),
+        chat(USER, asks(_F, _G), told("f", "1"), told("f", "2"), target="xai"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""An id does not have the one length that the target takes.
+
+Mistral's models take ids of exactly nine letters or digits, and so does whatever speaks with their templates: "Tool call id was
+X but must be a-z, A-Z, 0-9, with a length of 9." An id of any other provider, and one that is too short, stops the conversation.
+
+The fix is nine characters of a hash of the whole id, for the call and its result alike, and never one that is taken. The first
+nine letters and digits would make all ids of a provider equal. Only ids change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import At
+from toolwire.lint._examples import USER, asks, call, chat, told
+from toolwire.lint._fitting import fitted, unexplained
+from toolwire.lint._ids import rule_of
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._shapes import like, short
+from toolwire.lint._view import View
+from toolwire.parts import Call
+
+
+def _amiss(view: View) -> list[Call]:
+    rule = rule_of(view)
+    return [one for one in unexplained(view) if len(one.id) != rule.longest] if rule.exact and view.strange_ids else []
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for one in _amiss(view):
+        said = f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)} characters"
+        yield one.at, f"{said}; {view.profile.name} takes exactly {rule_of(view).longest}", "safe"
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    return fitted(view, _amiss(view))
+
+
+def _mistral(one: str) -> Example:
+    return Example("mistral", "mistral", {"messages": [USER, asks(call(one)), told(one)]})
+
+
+_SIBLINGS = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
+RULE = Rule(
+    "TW005", "id-wrong-length", "an id does not have the length that the target takes", "neutral", _check, _mend, order=20,
+    bad=(
+        _mistral("a"),
+        _mistral("call_abcdefghijklmnopqrstuvwx"),
+        Example("mistral", "mistral", {"messages": [USER, asks(*map(call, _SIBLINGS)), *map(told, _SIBLINGS)]}),
+        Example("bedrock", "bedrock-mistral", {"messages": [
+            {"role": "user", "content": [{"text": "hi"}]},
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": _SIBLINGS[0], "name": "f", "input": {}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": _SIBLINGS[0], "content": [{"text": "1"}]}}]},
+        ], "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}}),
+    ),
+    good=(_mistral("D681PevKs"), chat(USER, asks(call("a")), told("a"))),
+)  # fmt: skip

@@ -1,0 +1,99 @@
+"""The id of an item stands where the id of a call belongs, or the other way round.
+
+In the item shape a call has two ids: `id` names the item (`fc_…`), `call_id` ties the result to it (`call_…`). They are mixed up
+more often than anything else on this wire. A result that names the item is refused ("No tool call found for function call output
+with call_id fc_…"), and so is a call whose only id stands in `id` ("Expected an ID that begins with 'fc'").
+
+The fix finds the call by either id and writes its `call_id` on both sides; nothing is lost. Where the call of such a result is
+not in the request, there is nothing to find it by: whoever kept the call has to say its `call_id`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from toolwire._json import JSON, At, Object, put
+from toolwire.lint._items import answered, asked, bare, items, listed
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.parts import Call, Result
+
+_LONG = re.compile(r"_[0-9a-f]{16,}")
+"""What follows the prefix in the ids that servers give to items."""
+
+
+def _named(view: View) -> list[tuple[Result, Call, str]]:
+    """Results that name the item of their call, and what they name."""
+    if not view.profile.items:
+        return []
+    found: list[tuple[Result, Call, str]] = []
+    known = {call.id for call in view.calls}
+    for result in view.results:
+        raw = result.raw
+        said = (raw.get("call_id") or raw.get("tool_call_id")) if isinstance(raw, dict) and result.origin == "wire" else None
+        if isinstance(said, str) and said not in known:
+            call = view.owner.get(id(result))
+            if call is not None and call.item == said:
+                found.append((result, call, said))
+    return found
+
+
+def _lent(view: View) -> list[tuple[int, Object]]:
+    """Calls whose only id stands in the field for the id of the item."""
+    found = [call for call in view.calls if call.origin == "item"]
+    if not found:
+        return []
+    at = {call.at for call in found}
+    return [(n, item) for n, kind, item in items(view) if ("input", n) in at and kind in view.profile.items]
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for result, call, said in _named(view):
+        why = f"this result names the item {said}; the id of the call of {call.name} is {call.id}"
+        yield _field(result), why, "safe"
+    for n, item in _lent(view):
+        yield ("input", n), f"the call of {item.get('name')} has no call_id; {item.get('id')} stands in the field `id`", "safe"
+    mark = view.profile.items.get("function_call")
+    if mark and view.conversation.kind == "request":
+        for result in view.results:
+            one = result.call_id
+            if one.startswith(mark) and _LONG.match(one, len(mark)) and id(result) not in view.owner and result.origin == "wire":
+                why = f"{one} is the id of an item; its call is not in this request, so only you can say its call_id"
+                yield _field(result), why, None
+
+
+def _field(result: Result) -> At:
+    told = isinstance(result.raw, dict) and "call_id" not in result.raw and "tool_call_id" in result.raw
+    return (*result.at, "tool_call_id" if told else "call_id")
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    body: JSON = view.body
+    changes: list[tuple[At, str]] = []
+    for result, call, said in _named(view):
+        body = put(body, _field(result), call.id)
+        changes.append((_field(result), f"the result names the call {call.id}, not its item {said}"))
+    for n, item in _lent(view):
+        one, prefix = str(item["id"]), view.profile.items[str(item["type"])]
+        new: Object = {**(item if one.startswith(prefix) else bare(item)), "call_id": one}
+        body = put(body, ("input", n), new)
+        changes.append((("input", n), f"{one} is the call_id of the call of {item.get('name')}"))
+    return Fixed(body, tuple(changes)) if changes else None
+
+
+_ITEM = "fc_68ab0123456789abcdef0123456789abcdef"
+RULE = Rule(
+    "TW041", "item-id-as-call-id", "the id of an item stands where that of a call belongs", "lossless", _check, _mend, order=8,
+    bad=(
+        listed(asked("call_1", "fc_1"), answered("fc_1")),
+        listed(asked(None, "call_1"), answered("call_1")),
+        listed(answered(_ITEM)),
+        listed(answered(_ITEM), previous_response_id="resp_1"),
+    ),
+    good=(
+        listed(asked("call_1", "fc_1"), answered("call_1")),
+        listed(asked("fc_1", "fc_1"), answered("fc_1")),
+        listed(asked("fc_1"), answered("fc_1")),
+    ),
+)  # fmt: skip

@@ -1,0 +1,95 @@
+"""A call in the old style: `function_call` in the message, and its result under the role `function`.
+
+Neither has an id: the result is of the last call of that name. Some servers still take it; others do not know the role any more
+("unknown variant `function`, expected one of `system`, `user`, `assistant`, `tool`"), or leave the call out.
+
+The fix writes both in the new style, with an id that is made from the place of the call: the same in every process. `functions`
+and the choice among them become `tools` and `tool_choice`. A result whose call nobody can tell stays, and is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import JSON, At, Object, get, put
+from toolwire.lint._examples import USER, asks, call, chat, told
+from toolwire.lint._patch import removed
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.parts import Call, Result
+
+_OLD = "function-legacy"
+
+
+def _calls(view: View) -> list[Call]:
+    if view.profile.legacy:
+        return []
+    return [one for one in view.calls if one.family == _OLD]
+
+
+def _results(view: View) -> list[Result]:
+    if view.profile.legacy:
+        return []
+    return [one for one in view.results if one.family == _OLD]
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for one in _calls(view):
+        yield one.at, f"the call of {one.name} is in the old style, without an id; {view.profile.name} does not take it", "safe"
+    for result in _results(view):
+        if id(result) not in view.owner:
+            yield result.at, f"a result of {result.name} in the old style, and nothing says which call it answers", None
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    calls = _calls(view)
+    if not calls:
+        return None
+    body, told, gone = view.body, [], []
+    for one in calls:
+        inside = get(body, one.at)
+        new: Object = {"id": one.id, "type": "function", "function": inside if isinstance(inside, dict) else {}}
+        others = get(body, (*one.at[:-1], "tool_calls"))
+        body = put(body, (*one.at[:-1], "tool_calls"), [*(others if isinstance(others, list) else []), new])
+        gone.append(one.at)
+        told.append((one.at, f"the call of {one.name} goes under the id {one.id}"))
+    for result in _results(view):
+        owner = view.owner.get(id(result))
+        old = get(body, result.at)
+        if owner is not None and isinstance(old, dict):
+            kept = {key: value for key, value in old.items() if key not in ("role", "name")}
+            body = put(body, result.at, {"role": "tool", "tool_call_id": owner.id, **kept})
+            told.append((result.at, f"the result of {owner.name} goes under the id {owner.id}"))
+    body, more = _offers(removed(body, gone))
+    return Fixed(body, (*told, *more))
+
+
+def _offers(body: JSON) -> tuple[JSON, list[tuple[At, str]]]:
+    """The body with the old list of functions as tools, and the choice among them."""
+    told: list[tuple[At, str]] = []
+    functions, choice, tools = get(body, ("functions",)), get(body, ("function_call",)), get(body, ("tools",))
+    if isinstance(functions, list):
+        offers: list[JSON] = [{"type": "function", "function": one} for one in functions]
+        body = put(removed(body, [("functions",)]), ("tools",), [*(tools if isinstance(tools, list) else []), *offers])
+        told.append((("functions",), "the functions are offered as tools"))
+    if isinstance(choice, (str, dict)):
+        said: JSON = choice if isinstance(choice, str) else {"type": "function", "function": choice}
+        body = put(removed(body, [("function_call",)]), ("tool_choice",), said)
+        told.append((("function_call",), "the choice of a function is a choice of a tool"))
+    return body, told
+
+
+_CALL: JSON = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+_RESULT: JSON = {"role": "function", "name": "f", "content": "1"}
+RULE = Rule(
+    "TW064", "legacy-function-call", "a call in the old style, without an id", "neutral", _check, _mend, order=10,
+    bad=(
+        chat(USER, _CALL, _RESULT, target="deepseek"),
+        chat(USER, _CALL, _RESULT, USER, _CALL, _RESULT, target="deepseek", functions=[{"name": "f"}], function_call="auto"),
+        chat(USER, _RESULT, target="deepseek"),
+    ),
+    good=(
+        chat(USER, _CALL, _RESULT),
+        chat(USER, asks(call("c1"), reasoning_content="so"), told("c1"), target="deepseek"),
+    ),
+)  # fmt: skip

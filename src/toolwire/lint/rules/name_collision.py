@@ -1,0 +1,87 @@
+"""Two tools on offer have one name.
+
+Several providers refuse that ("Tool names must be unique", "Duplicate function declaration found"); others let the second
+overwrite the first, silently. It happens when two MCP servers have a tool of one name, or when names were made to fit by
+turning every odd character into `_`: `a.b` and `a_b` are then one.
+
+Offers that are equal to the letter become one: the model sees what it saw. Where they differ, the later ones get a name of their
+own, made of the old one and a hash of the offer; whoever runs the tools has to know it, so this fix is unsafe. Calls in the
+history stay with the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import JSON, At, put, text_of
+from toolwire.identity import digest, fit, free
+from toolwire.lint._examples import USER, blocks, chat
+from toolwire.lint._names import offered, place, taken
+from toolwire.lint._patch import removed
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.model import Tool
+
+
+def _twins(view: View) -> list[tuple[Tool, bool]]:
+    """Tools whose name an earlier one has, and whether they are that very tool again."""
+    if not view.profile.distinct or len(view.conversation.tools) < 2:
+        return []
+    tools = [tool for tool in offered(view) if tool.name]
+    if len({tool.name for tool in tools}) == len(tools):
+        return []
+    first: dict[str, list[Tool]] = {}
+    found: list[tuple[Tool, bool]] = []
+    for tool in tools:
+        before = first.setdefault(tool.name, [])
+        if before:
+            found.append((tool, any(one.raw == tool.raw for one in before)))
+        before.append(tool)
+    return found
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for tool, same in _twins(view):
+        what = "offered twice" if same else "the name of two different tools"
+        yield tool.at, f"{tool.name} is {what}; {view.profile.name} refuses that", "safe" if same else "unsafe"
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    used = {tool.name for tool in view.conversation.tools} | {call.name for call in view.calls}
+    body, told, gone = view.body, [], []
+    for tool, same in _twins(view):
+        if same:
+            gone.append(tool.at)
+            told.append((tool.at, f"the second offer of {tool.name} is taken out"))
+        elif unsafe:
+            mark = text_of(tool.raw if isinstance(tool.raw, dict) else None)
+            new = free(lambda salt, t=tool, m=mark: _another(t.name, f"{m}{salt}", view), used)  # type: ignore[misc]
+            used.add(new)
+            body = put(body, tool.at + place(tool), new)
+            told.append((tool.at, f"the second {tool.name} goes under the name {new}"))
+    return Fixed(removed(body, gone), tuple(told)) if told else None
+
+
+def _another(name: str, mark: str, view: View) -> str:
+    return fit(f"{name}_{digest(name, mark)[:8]}", taken(view))
+
+
+_A: JSON = {"name": "f", "input_schema": {"type": "object"}}
+_B: JSON = {"name": "f", "description": "another", "input_schema": {"type": "object"}}
+_C: JSON = {"name": "a.b", "description": "another", "input_schema": {"type": "object"}}
+_D: JSON = {"name": "a_b", "description": "another", "input_schema": {"type": "object"}}
+RULE = Rule(
+    "TW060", "name-collision", "two tools on offer have one name", "lossy", _check, _mend, order=16,
+    bad=(
+        blocks(USER, tools=[_A, _B]),
+        blocks(USER, tools=[_A, _A, _B]),
+        Example("gemini", "gemini", {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": [
+            {"functionDeclarations": [{"name": "f"}]}, {"functionDeclarations": [{"name": "g"}, {"name": "f"}]},
+        ]}),
+    ),
+    good=(
+        blocks(USER, tools=[_C, _D]),
+        chat(USER, tools=[{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "f"}}],
+             target="xai"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""A result names a call that is not there.
+
+Providers look for the call of every result, and refuse the whole request if they find none: "unexpected `tool_use_id` found in
+`tool_result` blocks", "messages with role 'tool' must be a response to a preceding message with 'tool_calls'", "No tool call
+found for function call output". It happens when a history is cut or summarised, or when somebody rewrote the id of one half.
+
+If the id is another form of the id of exactly one open call (half of two ids in one, cut off, cleaned of odd characters), the
+result goes back to that call: nothing is lost. Else nobody can know its call, and the fix, which is not safe, tells the result
+as marked words of the user. They never stand between a call and its result: that would break a pair that was whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from toolwire._json import At
+from toolwire.lint._alike import reattached
+from toolwire.lint._block_examples import (
+    HI,
+    answer,
+    contents,
+    converse,
+    given,
+    items,
+    model,
+    output,
+    responded,
+    saying,
+    use,
+    user,
+    words,
+)
+from toolwire.lint._edits import demoted, swapped, written
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._traces import leading, surplus, traced
+from toolwire.lint._view import View
+from toolwire.parts import Result
+
+
+def _plain(view: View) -> list[Result]:
+    """Orphans of which nothing more is known."""
+    if not view.profile.owned or not view.orphans:
+        return []
+    apart = {id(result) for result in (*leading(view), *surplus(view))} | traced(view).keys()
+    return [result for result in view.orphans if id(result) not in apart]
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    if not view.profile.owned or not view.orphans:
+        return
+    back = reattached(view)
+    for result in view.orphans:
+        if id(result) in back:
+            one = back[id(result)]
+            yield (
+                result.at,
+                f"the result for {result.call_id} belongs to the call {one.id} of {one.name}, by the look of its id",
+                "safe",
+            )
+    for result in _plain(view):
+        if id(result) not in back:
+            whose = "a result without an id" if result.origin == "minted" else f"the result for {result.call_id}"
+            yield result.at, f"{whose} has no call in this history{_named(result)}", "unsafe"
+
+
+def _named(result: Result) -> str:
+    return f"; its tool was {result.name}" if result.name else ""
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    back = reattached(view)
+    if back:
+        mine = [result for result in view.orphans if id(result) in back]
+        new = {id(result): replace(result, call_id=back[id(result)].id, origin="wire") for result in mine}
+        changes = tuple((result.at, f"the result for {result.call_id} goes to {back[id(result)].id}") for result in mine)
+        return Fixed(written(swapped(view.conversation, new)), changes)
+    left = _plain(view)
+    if not unsafe or not left:
+        return None
+    changes = tuple((result.at, f"the result for {result.call_id} is told in words: its call is not here") for result in left)
+    return Fixed(written(demoted(view, left)), changes)
+
+
+RULE = Rule(
+    "TW020", "orphan-result", "a result names a call that is not there", "lossy", _check, _mend, order=31,
+    bad=(
+        chat(USER, told("c9")),
+        chat(USER, asks(call("call_A|fc_B")), told("call_A")),
+        chat(USER, asks(call("functions.read:0")), told("functions_read_0")),
+        chat(USER, asks(call("c1")), told("c1"), USER, told("c9"), {"role": "assistant", "content": "ok"}),
+        blocks(USER, model(words("ok")), user(answer("t9"), words("so?"))),
+        items(output("c9")),
+        contents(HI, saying(responded("f"))),
+        converse({"role": "assistant", "content": [{"text": "ok"}]}, user(given("t9"))),
+    ),
+    good=(
+        chat(USER, asks(call("c1")), told("c1")),
+        chat(USER, told("c9"), target="xai"),
+        blocks(USER, model(use("t1")), user(answer("t1"))),
+        items(output("c9"), previous_response_id="resp_1"),
+    ),
+)  # fmt: skip

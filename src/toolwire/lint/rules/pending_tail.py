@@ -1,0 +1,39 @@
+"""The last calls of a history wait for their results.
+
+That is no fault: it is where the conversation is. The tools may still be running, or somebody has to approve them. It is worth
+knowing, because most providers would refuse the history if it were sent now.
+
+Nothing is mended, with or without unsafe fixes: whoever runs the tools decides whether to answer, to run them again or to give
+them up. `toolwire.pending` lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import At
+from toolwire.lint._block_examples import model, use
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._rule import Fix, Rule
+from toolwire.lint._view import View
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    if view.profile.complete and view.open and view.conversation.kind == "request":
+        for one in view.waiting:
+            yield one.at, f"the call {one.id} of {one.name} waits for its result", None
+
+
+RULE = Rule(
+    "TW022", "pending-tail", "the last calls of a history wait for their results", "refuse", _check, None, severity="info",
+    bad=(
+        chat(USER, asks(call("c1"))),
+        chat(USER, asks(call("c1"), call("c2")), told("c2")),
+        blocks(USER, model(use("t1"))),
+    ),
+    good=(
+        chat(USER, asks(call("c1")), told("c1")),
+        chat(USER, asks(call("c1")), USER),
+        chat(USER, asks(call("c1")), target="xai"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,76 @@
+"""A message that calls tools does not say what the model thought.
+
+DeepSeek and Kimi want the text back that their thinking models gave with a call: "The `reasoning_content` in the thinking mode
+must be passed back", "thinking is enabled but reasoning_content is missing in assistant tool call message at index 3". The field
+is not part of the chat shape, so most clients drop it.
+
+The fix writes the text if the message has it under another name, else an empty one, which is taken. Told only of models that are
+known to ask for it, or if the request switches thinking on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import JSON, At, Object, put
+from toolwire.lint._examples import USER, asks, call, chat, told
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._thinking import newest, switch, thinker
+from toolwire.lint._view import View
+from toolwire.parts import Call, Message
+
+_FIELD = "reasoning_content"
+_OTHERS = ("reasoning", "reasoning_text", "thinking")
+"""Other names for the same."""
+
+
+def _silent(view: View) -> list[tuple[Message, Object]]:
+    if view.profile.echo != _FIELD or view.conversation.kind != "request" or not view.calls:
+        return []
+    said = switch(view)
+    if said == "disabled" or not (said == "enabled" or thinker(view)):
+        return []
+    asked = view.messages[0 if view.profile.lasting else newest(view) :]
+    found = [(message, message.raw) for message in asked if message.role == "assistant" and isinstance(message.raw, dict)]
+    return [(message, raw) for message, raw in found if not isinstance(raw.get(_FIELD), str) and _calls(message)]
+
+
+def _calls(message: Message) -> bool:
+    return any(isinstance(part, Call) for part in message.parts)
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for message, _ in _silent(view):
+        called = ", ".join(part.id for part in message.parts if isinstance(part, Call))
+        yield message.at, f"the message that calls {called} has no `{_FIELD}`", "safe"
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    body: JSON = view.body
+    changes: list[tuple[At, str]] = []
+    for message, raw in _silent(view):
+        text = next((said for key in _OTHERS if isinstance(said := raw.get(key), str)), "")
+        body = put(body, (*message.at, _FIELD), text)
+        changes.append((message.at, f"`{_FIELD}` was put in, {'as the message says it elsewhere' if text else 'empty'}"))
+    return Fixed(body, tuple(changes)) if changes else None
+
+
+_ASKS = asks(call("call_00_x"))
+_HISTORY = (USER, _ASKS, told("call_00_x"))
+_ON: JSON = {"type": "enabled"}
+RULE = Rule(
+    "TW052", "reasoning-content-missing", "a message that calls tools does not say what the model thought", "neutral", _check,
+    _mend, order=60,
+    bad=(
+        chat(*_HISTORY, target="deepseek", model="deepseek-reasoner"),
+        chat(*_HISTORY, target="deepseek", model="deepseek-chat", thinking=_ON),
+        chat(USER, asks(call("f:0"), reasoning="hm"), told("f:0"), USER, target="kimi", model="kimi-k2-thinking"),
+    ),
+    good=(
+        chat(*_HISTORY, target="deepseek", model="deepseek-chat"),
+        chat(*_HISTORY, {"role": "assistant", "content": "ok"}, USER, target="deepseek", model="deepseek-reasoner"),
+        chat(USER, asks(call("call_00_x"), reasoning_content=""), told("call_00_x"), target="deepseek", thinking=_ON),
+        chat(*_HISTORY, target="kimi", model="kimi-k2.5", thinking={"type": "disabled"}),
+        chat(*_HISTORY, target="openai-chat", model="deepseek-reasoner"),
+    ),
+)  # fmt: skip

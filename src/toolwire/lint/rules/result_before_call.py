@@ -1,0 +1,52 @@
+"""A result stands before its call.
+
+Stores that sort by time, or merge two logs, put the answer before the question. Providers read from the start and find a result
+without a call, and later a call without a result.
+
+The fix moves the result to its place after the call. Nothing is lost, and nothing else moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import At
+from toolwire.lint._block_examples import answer, item, items, model, output, use, user, words
+from toolwire.lint._edits import answered_for, written
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.parts import Result
+
+
+def _early(view: View) -> list[Result]:
+    return [result for result in view.stray if id(result) in view.early] if view.profile.owned and view.stray else []
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for result in _early(view):
+        one = view.early[id(result)]
+        yield result.at, f"the result for {one.id} of {one.name} stands before the call", "safe"
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    early = _early(view)
+    result_of = {id(view.early[id(result)]): result for result in early}
+    left = [(block, one) for block in view.blocks for one in block.calls if id(one) in result_of]
+    changes = tuple((result.at, f"the result for {result.call_id} stands after its call") for result in early)
+    return Fixed(written(answered_for(view, left, lambda one: result_of[id(one)])), changes)
+
+
+RULE = Rule(
+    "TW026", "result-before-call", "a result stands before its call", "neutral", _check, _mend, order=30,
+    bad=(
+        chat(told("c1"), asks(call("c1"))),
+        chat(USER, told("c1"), asks(call("c1"), call("c2")), told("c2"), USER),
+        blocks(user(words("hi"), answer("t1")), model(use("t1"))),
+        items(output("c1"), item("c1"), USER),
+    ),
+    good=(
+        chat(USER, asks(call("c1")), told("c1"), asks(call("c1")), told("c1")),
+        chat(told("c1"), asks(call("c1")), target="xai"),
+    ),
+)  # fmt: skip

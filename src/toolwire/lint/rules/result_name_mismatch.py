@@ -1,0 +1,51 @@
+"""A result bears another name than its call.
+
+Where the name ties a result to its call, it must be the name that was called: not that of a tool inside the tool, not an id, not
+"unknown", and not nothing. Providers say "function_response.name: Name cannot be empty" or that it "does not match
+functionCall.name".
+
+The fix gives the result the name of its call. Which call that is, is known by its id, or because there is no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from toolwire._json import At
+from toolwire.lint._block_examples import HI, asking, called, contents, responded, saying
+from toolwire.lint._edits import swapped, written
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.parts import Call, Result
+
+
+def _wrong(view: View) -> list[tuple[Call, Result]]:
+    if not view.profile.named or not view.calls:
+        return []
+    pairs = ((one, view.answer.get(id(one))) for one in view.calls)
+    return [(one, result) for one, result in pairs if result is not None and one.name and (result.name or "") != one.name]
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for one, result in _wrong(view):
+        named = f"named {result.name}" if result.name else "without a name"
+        yield result.at, f"the result for {one.id} is {named}; its call is of {one.name}", "safe"
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    wrong = _wrong(view)
+    new = {id(result): replace(result, name=one.name) for one, result in wrong}
+    changes = tuple((result.at, f"the result for {one.id} bears the name of its call, {one.name}") for one, result in wrong)
+    return Fixed(written(swapped(view.conversation, new)), changes)
+
+
+RULE = Rule(
+    "TW034", "result-name-mismatch", "a result bears another name than its call", "lossless", _check, _mend, order=36,
+    bad=(
+        contents(HI, asking(called("search")), saying(responded("call_176130"))),
+        contents(HI, asking(called("search", "a")), saying(responded("unknown", one="a"))),
+    ),
+    good=(contents(HI, asking(called("search")), saying(responded("search"))),),
+)  # fmt: skip

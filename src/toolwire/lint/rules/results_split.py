@@ -1,0 +1,49 @@
+"""The results of a turn stand in several messages.
+
+On wires where results are blocks, all results of a turn stand in the one message after the calls. A program that writes a message
+for each tool as it finishes gets "Expected toolResult blocks at messages.2.content for the following Ids", or is told that
+results are missing which are there, one message further on.
+
+The fix puts them into one message, each as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire._json import At
+from toolwire.lint._block_examples import HI, answer, asking, called, contents, model, responded, saying, use, user, words
+from toolwire.lint._edits import every_call, laid, written
+from toolwire.lint._examples import USER, blocks
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._view import View
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for block in view.faults.get(NAME, ()) if view.calls else ():
+        yield (
+            block.results[0].at,
+            f"the results of {every_call(block)} stand in several messages; {view.profile.name} wants them in one",
+            "safe",
+        )
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    blocks = view.faults.get(NAME, [])
+    changes = tuple((block.results[0].at, f"the results of {every_call(block)} stand in one message") for block in blocks)
+    return Fixed(written(laid(view, blocks)), changes)
+
+
+NAME = "results-split"
+RULE = Rule(
+    "TW028", NAME, "the results of a turn stand in several messages", "lossless", _check, _mend, order=42,
+    bad=(
+        blocks(USER, model(use("t1"), use("t2")), user(answer("t1")), user(answer("t2"))),
+        blocks(USER, model(use("t1"), use("t2")), user(answer("t2")), user(answer("t1"), words("so?"))),
+        contents(HI, asking(called("f"), called("g")), saying(responded("f")), saying(responded("g"))),
+    ),
+    good=(
+        blocks(USER, model(use("t1"), use("t2")), user(answer("t1"), answer("t2"))),
+        blocks(USER, model(use("t1")), user(answer("t1")), model(use("t2")), user(answer("t2"))),
+    ),
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""A call that the provider ran itself has the form of a client's call.
+
+A bridge that knows one type of call made it out of the other; the id still tells (`srvtoolu_`). The API now demands a result of
+the client, who never ran it, and nobody will ever give one.
+
+If the provider's result stands beside it, the fix restores the type of the call: nothing is lost. Else the fix, which is not
+safe, tells the call as marked words of the assistant. No result is made up: only the provider could give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from toolwire._json import JSON, At, put
+from toolwire.lint._block_examples import answer, model, use
+from toolwire.lint._edits import MARK, rewritten, written
+from toolwire.lint._examples import USER, asks, blocks, call, chat, told
+from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.parts import Call, Message, Text, label
+
+_TYPES = {"tool_use": "server_tool_use"}
+"""The type that a block has as a client's, and the one that it should have."""
+
+
+def _type(view: View, one: Call) -> str | None:
+    """The type that a call had before, if its result of the provider is still there."""
+    kind = one.raw.get("type") if isinstance(one.raw, dict) else None
+    return _TYPES.get(kind) if id(one) in view.answer and isinstance(kind, str) else None
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for one in view.pretending if view.profile.complete and view.calls and view.conversation.kind == "request" else ():
+        yield (
+            one.at,
+            f"the call {one.id} of {one.name} was run by the provider, but has the form of a call that a client must answer",
+            "safe" if _type(view, one) else "unsafe",
+        )
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    body: JSON = view.body
+    changes: list[tuple[At, str]] = []
+    for one in view.pretending:
+        kind = _type(view, one)
+        if kind is not None:
+            body = put(body, (*one.at, "type"), kind)
+            changes.append((one.at, f"the call {one.id} is of the type {kind} again"))
+    if changes or not unsafe:
+        return Fixed(body, tuple(changes)) if changes else None
+    told_of = {id(one): Text(f"{MARK} {label(one)}") for one in view.pretending}
+    changes = [(one.at, f"the call {one.id} of {one.name} is told in words") for one in view.pretending]
+    return Fixed(written(rewritten(view.conversation, _retold(view, told_of))), tuple(changes))
+
+
+def _retold(view: View, new: dict[int, Text]) -> tuple[Message, ...]:
+    return tuple(
+        replace(message, parts=tuple(new.get(id(part), part) for part in message.parts))
+        if any(id(part) in new for part in message.parts)
+        else message
+        for message in view.messages
+    )
+
+
+_FOUND = answer("srvtoolu_1", "web_search_tool_result", [])
+RULE = Rule(
+    "TW037", "server-tool-as-client", "a call that the provider ran itself has the form of a client's call", "lossy",
+    _check, _mend, order=28,
+    bad=(
+        chat(USER, asks(call("srvtoolu_1", "web_search"))),
+        chat(USER, asks(call("srvtoolu_1", "web_search"), call("c2")), told("c2"), USER),
+        blocks(USER, model(use("srvtoolu_1"), _FOUND), USER),
+        blocks(USER, model(use("srvtoolu_1")), USER),
+    ),
+    good=(
+        chat(USER, asks(call("srvtoolu_1", "web_search")), told("srvtoolu_1")),
+        blocks(USER, model(use("srvtoolu_1", "server_tool_use"), _FOUND), USER),
+        chat(USER, asks(call("srvtoolu_1", "web_search")), USER, target="xai"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,100 @@
+"""A signature was not made by the provider it goes to.
+
+Signatures are sealed text that only their maker can read. A bridge that puts the encrypted content of one provider into the field
+of another is found out: "Invalid `signature` in `thinking` block", "Corrupted thought signature." Most signatures look alike (one
+of Vertex and one of the Gemini API cannot be told apart), so this is told only of what is certain: the form that OpenAI's sealed
+content has, the placeholder of another wire, characters that no signature holds, and a thinking block with none while thinking is
+on.
+
+The fix takes the signature off a call or a text. A thinking block is nothing without one and is taken out; that is unsafe if it
+holds words. What a model must have instead is the business of the rules for missing signatures and thoughts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from toolwire._json import JSON, At, put
+from toolwire.lint._edits import without, written
+from toolwire.lint._examples import USER, blocks
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._thinking import switch
+from toolwire.lint._view import View
+from toolwire.parts import Call, Part, Reasoning
+
+_SEALED = "gAAAA"
+"""How a token of the Fernet kind begins, in which some providers seal what was thought."""
+_PLACEHOLDER = "skip_thought_signature_validator"
+_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
+
+
+def _foreign(view: View) -> list[Part]:
+    if view.profile.echo not in ("thinking", "signature") or view.conversation.kind != "request":
+        return []
+    block = view.profile.echo == "thinking"
+    on = block and switch(view) in ("enabled", "adaptive")
+    found: list[Part] = []
+    for message in view.messages:
+        if message.role == "assistant":
+            for part in message.parts:
+                if block and part.__class__ is not Reasoning:
+                    continue
+                seal = part.seal
+                if seal is None:
+                    if on and part.__class__ is Reasoning and part.hidden is None:
+                        found.append(part)
+                elif seal.startswith(_SEALED) or not _BASE64.fullmatch(seal) or (block and seal == _PLACEHOLDER):
+                    found.append(part)
+    return found
+
+
+def _fix(view: View, part: Part) -> Fix:
+    return "unsafe" if view.profile.echo == "thinking" and isinstance(part, Reasoning) and part.text else "safe"
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    for part in _foreign(view):
+        what = f"the call of {part.name}" if isinstance(part, Call) else "this part"
+        why = (
+            f"bears a signature that was made elsewhere ({part.seal[:12]}…)" if part.seal else "is a thought without a signature"
+        )
+        yield part.at, f"{what} {why}", _fix(view, part)
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    found = [part for part in _foreign(view) if unsafe or _fix(view, part) == "safe"]
+    if not found:
+        return None
+    if view.profile.echo == "thinking":
+        changes: list[tuple[At, str]] = [(part.at, "a thought that nobody here signed was taken out") for part in found]
+        return Fixed(written(without(view.conversation, {id(part) for part in found})), tuple(changes))
+    body: JSON = view.body
+    for part in found:
+        raw = part.raw if isinstance(part.raw, dict) else {}
+        body = put(body, part.at, {k: v for k, v in raw.items() if k not in ("thoughtSignature", "thought_signature")})
+    return Fixed(body, tuple((part.at, "a signature that was made elsewhere was taken off") for part in found))
+
+
+def _thought(signature: str, text: str = "hm", *, on: bool = False) -> Example:
+    said: JSON = {"type": "thinking", "thinking": text, "signature": signature}
+    use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    told: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+    thinking: JSON = {"type": "enabled", "budget_tokens": 1024} if on else {"type": "disabled"}
+    return blocks(USER, {"role": "assistant", "content": [said, use]}, told, thinking=thinking)
+
+
+def _signed(signature: str) -> Example:
+    said: list[JSON] = [
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": signature}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]},
+    ]
+    return Example("gemini", "gemini", {"contents": said, "model": "gemini-3-pro-preview"})
+
+
+RULE = Rule(
+    "TW051", "signature-foreign", "a signature was not made by the provider it goes to", "lossy", _check, _mend, order=61,
+    bad=(_thought("gAAAAABoXyz"), _thought("gAAAAABoXyz", ""), _thought("", on=True), _signed("gAAAAABoXyz")),
+    good=(_thought("ErUBCkYICxIM", on=True), _thought(""), _signed("CiQBAbc/+w=="), _signed(_PLACEHOLDER)),
+)  # fmt: skip

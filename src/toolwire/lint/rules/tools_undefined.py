@@ -1,0 +1,73 @@
+"""The history holds calls, and no tools are offered.
+
+Bedrock refuses such a request: "The toolConfig field must be defined when using toolUse and toolResult content blocks". It
+happens when the last turn of an agent is asked for without tools, for a summary say, or when one agent hands over to another
+that has none.
+
+The fix offers a stub for each tool that the history calls, marked as made here and as not to be called. The model can see it, so
+the fix is unsafe; if it calls one all the same, there is nobody to run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from toolwire._json import JSON, At, Object
+from toolwire.lint._edits import MARK, written
+from toolwire.lint._examples import USER, asks, call, chat, told
+from toolwire.lint._names import FAMILIES
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
+from toolwire.lint._view import View
+from toolwire.model import Tool
+
+STUB = f"{MARK} no longer there: it is offered only because the history holds calls of it. Do not call it."
+
+
+def _bare(view: View) -> bool:
+    asked = view.profile.offers and view.conversation.kind == "request" and not view.conversation.tools
+    return asked and bool(view.calls or view.results)
+
+
+def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+    if _bare(view):
+        first = (view.calls or view.results)[0]
+        count = len(view.calls)
+        message = f"the history holds {count} calls, and no tools are offered; {view.profile.name} refuses that"
+        yield first.at, message, "unsafe" if _names(view) else None
+
+
+def _names(view: View) -> list[str]:
+    called = [one.name for one in view.calls if one.name.strip() and one.family in FAMILIES]
+    answered = [one.name for one in view.results if one.name and one.name.strip()]
+    return list(dict.fromkeys([*called, *answered]))
+
+
+def _mend(view: View, unsafe: bool) -> Fixed | None:
+    if not unsafe or not _bare(view):
+        return None
+    schema: Object = {"type": "object", "properties": {}}
+    stubs = tuple(Tool(name, STUB, dict(schema)) for name in _names(view))
+    if not stubs:
+        return None
+    at = (view.calls or view.results)[0].at
+    names = ", ".join(tool.name for tool in stubs)
+    return Fixed(written(replace(view.conversation, tools=stubs)), ((at, f"stubs are offered for {names}"),))
+
+
+_SAID: list[JSON] = [
+    {"role": "user", "content": [{"text": "hi"}]},
+    {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
+    {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}]},
+]
+_F: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+RULE = Rule(
+    "TW061", "tools-undefined", "the history holds calls, and no tools are offered", "lossy", _check, _mend, order=60,
+    bad=(Example("bedrock", "bedrock", {"messages": _SAID}),),
+    good=(
+        Example("bedrock", "bedrock", {"messages": _SAID, "toolConfig": {"tools": [_F]}}),
+        Example("bedrock", "bedrock", {"messages": [_SAID[0]]}),
+        chat(USER, asks(call("c1")), told("c1")),
+    ),
+)  # fmt: skip

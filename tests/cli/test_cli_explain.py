@@ -1,0 +1,67 @@
+"""`toolwire explain`: a refusal in plain words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.shell import at_terminal
+from click.testing import CliRunner, Result
+
+from toolwire._json import Object
+from toolwire.cli import verbs
+
+REFUSED = (
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+    "The following tool_call_ids did not have response messages: c1"
+)
+CALL: Object = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+USER: Object = {"role": "user", "content": "hi"}
+BAD = json.dumps({"model": "m", "messages": [USER, {"role": "assistant", "content": None, "tool_calls": [CALL]}, USER]})
+
+
+def explain(*arguments: str, stdin: str | bytes = "") -> Result:
+    return CliRunner().invoke(verbs, ["explain", *arguments], input=stdin)
+
+
+def test_the_likeliest_meaning_comes_first() -> None:
+    result = explain(REFUSED)
+    assert (result.exit_code, result.stderr) == (0, "")
+    first = json.loads(result.stdout)[0]
+    assert (first["code"], first["name"]) == ("TW021", "missing-result")
+    assert set(first) == {"code", "name", "pointer", "message", "fix"}
+
+
+def test_with_the_body_it_says_where(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(BAD)
+    first = json.loads(explain(REFUSED, "--body", str(tmp_path / "a.json")).stdout)[0]
+    assert (first["name"], first["pointer"], first["fix"]) == ("missing-result", "/messages/1/tool_calls/0", "safe")
+
+
+@pytest.mark.parametrize("arguments", [[], ["-"]])
+def test_the_words_come_from_stdin_too(arguments: list[str]) -> None:
+    assert explain(*arguments, stdin=REFUSED).stdout == explain(REFUSED).stdout
+
+
+def test_words_without_quotes_are_one_text() -> None:
+    assert explain(*REFUSED.split()).stdout == explain(REFUSED).stdout
+
+
+def test_words_nobody_knows_exit_with_one() -> None:
+    result = explain("the moon is full")
+    assert (result.exit_code, result.stdout) == (1, "[]\n")
+
+
+def test_at_a_terminal_it_is_for_people(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(BAD)
+    code, seen = at_terminal("explain", REFUSED, "--body", str(tmp_path / "a.json"))
+    assert (code, seen.splitlines()[0]) == (0, "TW021 missing-result at /messages/1/tool_calls/0")
+    assert at_terminal("explain", "the moon is full") == (1, "nothing is known about these words\n")
+
+
+def test_what_makes_no_sense_is_misuse() -> None:
+    both = explain("-", "--body", "-", stdin=BAD)
+    assert (both.exit_code, both.stderr) == (2, "toolwire: stdin is either the text or the body; name a file for the other\n")
+    missing = explain(REFUSED, "--body", "none.json")
+    assert (missing.exit_code, missing.stderr) == (2, "toolwire: none.json: no such file or directory\n")

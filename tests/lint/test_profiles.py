@@ -1,0 +1,145 @@
+"""The rows about providers: dated, with a source, of a wire that exists, and no stricter than anybody has seen."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import fields
+
+import toolwire
+from toolwire._json import JSON, load
+from toolwire.errors import LocalError
+from toolwire.identity import IdRule, fit
+from toolwire.lint._view import View
+from toolwire.profiles import PROFILES, Profile, profile
+from toolwire.translate import decode, encode, resolve
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+RECORDED = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "recorded"
+ROWS = sorted(PROFILES)
+CHECKS_PAIRS = ("needs_ids", "complete", "owned", "single")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_has_a_date_a_source_and_a_wire_that_exists(name: str) -> None:
+    row = PROFILES[name]
+    assert row.name == name
+    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", row.seen)
+    assert row.source
+    assert row.sure in ("high", "medium", "low")
+    assert row.wire in toolwire.wires()
+
+
+def test_every_wire_has_a_row_and_every_row_is_listed() -> None:
+    assert set(toolwire.wires()) <= set(PROFILES)
+    assert toolwire.profiles() == ROWS
+    assert all(PROFILES[name].wire == name for name in toolwire.wires())
+
+
+def test_the_providers_people_ask_for_are_there() -> None:
+    asked = """openai-chat openai-chat-legacy azure-openai openai-responses azure-foundry anthropic vertex-anthropic bedrock
+        bedrock-mistral gemini vertex-gemini gemini-openai mistral cohere kimi deepseek deepseek-responses minimax
+        minimax-anthropic qwen glm groq cerebras xai openrouter fireworks ollama vllm sglang llama.cpp lm-studio"""
+    assert set(asked.split()) <= set(PROFILES)
+
+
+def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
+    with pytest.raises(LocalError, match="openai-chat"):
+        profile("nobody")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_written_is_taken(name: str) -> None:
+    row = PROFILES[name]
+    for one in ("call_1", "functions.f:0", "a" * 200, "x|y\nz"):
+        assert (row.takes or row.ids).fits(fit(one, row.ids))
+    for one in ("search", "a.b/c@1", "n" * 200, "9lives"):
+        assert (row.takes_names or row.names).fits(fit(one, row.names))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_pattern_of_native_ids_is_one_and_they_are_taken(name: str) -> None:
+    row = PROFILES[name]
+    for one in ("functions.read:12", "read:0", "read_3"):
+        if row.native and re.fullmatch(row.native, one):
+            assert row.ids.fits(one)
+    assert re.fullmatch(row.native, "functionsread0") is None
+    re.compile(row.thinkers)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_say_nothing_that_contradicts_itself(name: str) -> None:
+    row = PROFILES[name]
+    assert row.has_ids or not row.needs_ids
+    assert not row.first or row.answers in ("next", "alone")
+    assert not row.batch or row.answers in ("next", "alone")
+    assert not row.lasting or row.echo
+    assert not row.thinkers or row.echo
+
+
+def test_the_limits_that_translate_writes_by_did_not_move() -> None:
+    """What other processes were given must not change with a new row: ids that were written stay the same."""
+    word = "a-zA-Z0-9_-"
+    written = {
+        "openai-chat": (IdRule(longest=40), False),
+        "anthropic": (IdRule(word), True),
+        "gemini": (IdRule(), False),
+        "openai-responses": (IdRule(longest=64), False),
+        "azure-foundry": (IdRule(longest=64), False),
+        "bedrock": (IdRule(word, 64), False),
+        "mistral": (IdRule("a-zA-Z0-9", 9, exact=True), False),
+        "ai-sdk": (IdRule(), True),
+        "mcp": (IdRule(), True),
+        "cohere": (IdRule(), False),
+        "ollama": (IdRule(), False),
+    }
+    assert {name: (PROFILES[name].ids, PROFILES[name].unique) for name in written} == written
+
+
+def test_bedrock_takes_more_than_is_written_for_it_and_a_newer_chat_more_than_an_older() -> None:
+    row = PROFILES["bedrock"]
+    assert row.takes is not None
+    assert row.takes.fits("functions.f:0")
+    assert not row.ids.fits("functions.f:0")
+    assert (PROFILES["openai-chat"].takes or IdRule()).fits("a" * 64)
+    assert PROFILES["openai-chat-legacy"].takes is None
+    assert not PROFILES["openai-chat-legacy"].ids.fits("a" * 41)
+
+
+@pytest.mark.parametrize("name", ["xai", "ollama", "openrouter", "vllm", "ai-sdk", "adk", "genkit", "meai", "mcp", "oxp", "text"])
+def test_who_is_not_known_to_check_pairs_is_not_said_to(name: str) -> None:
+    assert not any(getattr(PROFILES[name], flag) for flag in CHECKS_PAIRS)
+
+
+def test_a_profile_is_as_good_as_a_wire_everywhere() -> None:
+    call: JSON = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    told: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "1"}
+    body: JSON = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [call]}, told]}
+    for name in ROWS:
+        made = encode(decode(body, "openai-chat"), name)
+        rule = PROFILES[name].ids
+        assert all(rule.fits(one.id) for one in decode(made.body, name).calls())
+
+
+def test_the_page_shows_every_row_and_explains_every_column() -> None:
+    page = (DOCS / "profiles.md").read_text()
+    for name in ROWS:
+        assert page.count(f"\n| `{name}` |") == 4
+        assert PROFILES[name].seen in page
+    apart = {"name", "wire", "seen", "sure", "source"}
+    assert [one.name for one in fields(Profile) if one.name not in apart and f"\n- `{one.name}`: " not in page] == []
+
+
+# --- recorded traffic: what was accepted is not refused by a row ----------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.request.jsonl")), ids=lambda path: path.name)
+def test_no_id_that_was_accepted_breaks_a_row(path: Path) -> None:
+    wire = path.name.partition(".")[0]
+    for line in path.read_text().splitlines():
+        record, _ = load(line, "")
+        assert isinstance(record, dict)
+        view = View(decode(record["body"], wire), resolve(wire)[1])
+        assert view.strange_ids == set()

@@ -1,0 +1,229 @@
+"""Every rule by its own examples: what is bad is found and mended, what is good is left alone.
+
+A new rule is a file in the folder of rules and needs no line here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from copy import deepcopy
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from msgspec import UNSET
+
+from toolwire import lint
+from toolwire._json import dump, get
+from toolwire.lint import Repaired, check, every, repair
+from toolwire.lint._rule import Example, Finding, Rule
+
+FOLDER = Path(lint.__file__).parent / "rules"
+
+CLASSES: dict[int, tuple[str, ...]] = {
+    1: ("id-missing",), 2: ("id-empty",), 3: ("id-not-string",), 4: ("id-too-long",), 5: ("id-wrong-length",),
+    6: ("id-bad-charset",), 7: ("id-composite",), 8: ("id-carries-payload",), 9: ("id-concatenated",), 10: ("id-is-tool-name",),
+    11: ("id-is-result-content",), 12: ("id-foreign",), 13: ("native-id-mangled",), 14: ("id-field-unsupported",),
+    15: ("id-rewrite-collision",), 16: ("id-dup-in-turn",), 17: ("id-dup-call",), 18: ("id-reused-across-turns",),
+    19: ("dup-result",), 20: ("orphan-result",), 21: ("missing-result",), 22: ("pending-tail",), 23: ("partial-batch",),
+    24: ("history-starts-with-result",), 25: ("history-starts-with-call",), 26: ("result-before-call",),
+    27: ("result-separated",), 28: ("results-split",), 29: ("calls-split",), 30: ("result-not-first",),
+    31: ("result-with-extra",), 32: ("results-out-of-order",), 33: ("ambiguous-same-name",), 34: ("result-name-mismatch",),
+    35: ("count-mismatch",), 36: ("server-tool-unpaired",), 37: ("server-tool-as-client",), 38: ("call-dropped-keep-result",),
+    39: ("user-after-tool",), 40: ("trailing-assistant",), 41: ("item-id-as-call-id",), 42: ("item-id-prefix",),
+    43: ("item-id-stale",), 44: ("duplicate-item",), 45: ("wrong-vocabulary",), 46: ("output-not-string",),
+    47: ("reasoning-missing",), 48: ("reasoning-dangling",), 49: ("thinking-missing",), 50: ("signature-missing",),
+    51: ("signature-foreign",), 52: ("reasoning-content-missing",), 53: ("args-invalid-json",), 54: ("args-empty-string",),
+    55: ("args-double-encoded",), 56: ("args-wrong-type",), 57: ("args-merged",), 58: ("name-empty", "name-missing"),
+    59: ("name-bad-charset", "name-too-long"), 60: ("name-collision",), 61: ("name-unknown", "tools-undefined"),
+    62: ("empty-tool-calls",), 63: ("content-shape",), 64: ("legacy-function-call",), 65: ("text-tool-call",),
+    66: ("duplicate-identical-calls",), 67: ("stream-id-late", "stream-id-null"),
+    68: ("stream-index-dup", "stream-index-missing"), 69: ("stream-aborted-call",), 70: ("stream-multi-call-chunk",),
+}  # fmt: skip
+"""Every known way in which the identity of a tool call breaks: the number in the code, and the rules that have it."""
+
+INFO = {
+    "id-foreign", "pending-tail", "text-tool-call", "duplicate-identical-calls",
+    "stream-id-late", "stream-id-null", "stream-index-dup", "stream-index-missing", "stream-multi-call-chunk",
+}  # fmt: skip
+"""What is worth knowing and no fault: a target takes it, or, of a stream, it has been sent, and careful readers cope."""
+
+BAD = [pytest.param(rule, example, id=f"{rule.name}-{n}") for rule in every() for n, example in enumerate(rule.bad)]
+GOOD = [pytest.param(rule, example, id=f"{rule.name}-{n}") for rule in every() for n, example in enumerate(rule.good)]
+BODIES = [one for one in (*BAD, *GOOD) if isinstance(one.values[1], Example) and one.values[1].kind != "stream"]
+"""The examples that can be repaired: a stream is over when it is looked at."""
+
+RULES = pytest.mark.parametrize("rule", every(), ids=lambda rule: rule.name)
+
+
+def page(rule: Rule) -> str:
+    """The text of a rule's page."""
+    return import_module(f"toolwire.lint.rules.{rule.name.replace('-', '_')}").__doc__ or ""
+
+
+def findings(rule: Rule, example: Example) -> list[Finding]:
+    """What a rule finds in an example."""
+    return [one for one in check(example.body, example.wire, example.kind, target=example.target) if one.name == rule.name]
+
+
+def mended(example: Example, *, unsafe: bool = True) -> Repaired:
+    """An example after repair."""
+    return repair(example.body, example.wire, example.kind, unsafe=unsafe, target=example.target)
+
+
+# --- the rules themselves ----------------------------------------------------------------------------------------
+
+
+def test_every_known_way_to_break_has_its_rule_and_no_rule_is_of_no_known_way() -> None:
+    known = {(f"TW{number:03d}", name) for number, names in CLASSES.items() for name in names}
+    assert sorted(known ^ {(rule.code, rule.name) for rule in every()}) == []
+
+
+def test_no_two_rules_have_one_name() -> None:
+    assert [name for name, times in Counter(rule.name for rule in every()).items() if times > 1] == []
+
+
+def test_only_what_is_no_fault_is_an_info() -> None:
+    names = {rule.name for rule in every()}
+    assert {rule.name for rule in every() if rule.severity == "info"} == INFO & names
+
+
+@RULES
+def test_a_rule_stands_in_the_file_of_its_name(rule: Rule) -> None:
+    path = FOLDER / f"{rule.name.replace('-', '_')}.py"
+    assert path.exists()
+    assert import_module(f"toolwire.lint.rules.{path.stem}").RULE is rule
+
+
+@RULES
+def test_a_rule_has_a_title_and_a_page_of_three_sentences_at_least(rule: Rule) -> None:
+    assert rule.title and not rule.title.endswith(".")
+    assert len(re.findall(r"[^.!?:;]{8,}[.!?](?=\s|$)", page(rule))) >= 3
+
+
+@RULES
+def test_a_rule_has_examples_of_both_kinds(rule: Rule) -> None:
+    assert rule.bad
+    assert rule.good
+
+
+@RULES
+def test_a_rule_can_be_found_by_its_name_and_by_its_code(rule: Rule) -> None:
+    assert lint.rule(rule.name) is rule
+    assert lint.rule(rule.code).code == rule.code
+
+
+# --- what is bad -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rule", "example"), BAD)
+def test_a_bad_example_has_the_finding_with_its_place_and_words(rule: Rule, example: Example) -> None:
+    found = findings(rule, example)
+    assert found
+    for one in found:
+        assert (one.code, one.severity) == (rule.code, rule.severity)
+        assert get(example.body, one.path) is not UNSET, f"{one.pointer} is not in the body"
+        assert len(one.message) >= 10
+        assert one.fix is None or rule.mend is not None
+
+
+@pytest.mark.parametrize(("rule", "example"), [one for one in BAD if one in BODIES])
+def test_after_repair_a_bad_example_has_the_finding_no_more_or_it_cannot_be_mended(rule: Rule, example: Example) -> None:
+    before = findings(rule, example)
+    left = [one for one in mended(example).findings if one.name == rule.name]
+    assert [str(one) for one in left if one.fix is not None] == []
+    assert left == [] or any(one.fix is None for one in before)
+
+
+@pytest.mark.parametrize(("rule", "example"), [one for one in BAD if one in BODIES])
+def test_a_repair_leaves_nothing_that_it_could_have_mended(rule: Rule, example: Example) -> None:
+    assert [str(one) for one in mended(example).findings if one.fix is not None] == []
+    assert [str(one) for one in mended(example, unsafe=False).findings if one.fix == "safe"] == []
+
+
+# --- what is good ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rule", "example"), GOOD)
+def test_a_good_example_has_no_finding_of_the_rule(rule: Rule, example: Example) -> None:
+    assert [str(one) for one in findings(rule, example)] == []
+
+
+# --- any example -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rule", "example"), BODIES)
+def test_repairing_twice_changes_nothing_more(rule: Rule, example: Example) -> None:
+    once = mended(example)
+    twice = repair(once.body, example.wire, example.kind, unsafe=True, target=example.target)
+    assert twice.body == once.body
+    assert twice.changes == []
+    assert twice.findings == once.findings
+
+
+@pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
+@pytest.mark.parametrize(("rule", "example"), BODIES)
+def test_changes_are_told_if_and_only_if_the_body_changed(rule: Rule, example: Example, unsafe: bool) -> None:
+    done = mended(example, unsafe=unsafe)
+    assert bool(done.changes) is (done.body != example.body)
+    assert all(one.message and lint.rule(one.name).code == one.code for one in done.changes)
+    if done.changes:  # The first fix was made to this body; the others to what came of it.
+        assert get(example.body, done.changes[0].path) is not UNSET, f"{done.changes[0].pointer} is not in the body"
+
+
+@pytest.mark.parametrize(("rule", "example"), BODIES)
+def test_a_body_that_is_not_changed_comes_back_to_the_byte(rule: Rule, example: Example) -> None:
+    spaced = dump(example.body).replace(b'":', b'" :', 1)
+    done = repair(spaced, example.wire, example.kind, target=example.target)
+    assert done.changes or done.json() == spaced
+
+
+@pytest.mark.parametrize(("rule", "example"), [*BAD, *GOOD])
+def test_neither_check_nor_repair_changes_what_it_was_given(rule: Rule, example: Example) -> None:
+    before = deepcopy(example.body)
+    check(example.body, example.wire, example.kind, target=example.target)
+    if example.kind != "stream":
+        mended(example)
+    assert example.body == before
+
+
+@pytest.mark.parametrize(("rule", "example"), BODIES)
+def test_what_is_found_is_the_same_for_bytes_and_for_values(rule: Rule, example: Example) -> None:
+    whole = check(example.body, example.wire, example.kind, target=example.target)
+    assert check(dump(example.body), example.wire, example.kind, target=example.target) == whole
+    assert repair(dump(example.body), example.wire, example.kind, unsafe=True, target=example.target).body == mended(example).body
+
+
+def digest() -> str:
+    """A hash of everything that check and repair say about all examples."""
+    said = hashlib.sha256()
+    for one in BODIES:
+        example = one.values[1]
+        assert isinstance(example, Example)
+        done = mended(example)
+        said.update(dump(done.body))
+        for told in (*check(example.body, example.wire, example.kind, target=example.target), *done.changes, *done.findings):
+            said.update(str(told).encode())
+    return said.hexdigest()
+
+
+@cache
+def elsewhere(seed: str) -> str:
+    """The same hash in another process with another seed for hashing."""
+    tests = str(Path(__file__).parent)
+    code = f"import sys; sys.path.insert(0, {tests!r}); import test_rules; print(test_rules.digest())"
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+    )
+    return run.stdout.decode().strip()
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_check_and_repair_say_the_same_in_another_process(seed: str) -> None:
+    assert elsewhere(seed) == digest()
