@@ -256,6 +256,9 @@ class Json(Struct, frozen=True, eq=False, gc=False):
             return NotImplemented
         return self.canonical == other.canonical
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.canonical)
 

@@ -54,7 +54,8 @@ def _all_fit(texts: Collection[str], rule: IdRule) -> bool:
     """Whether every text fits, asked once for all of them: the common case, and a cheap one."""
     if not rule.chars and not rule.first:
         return all(texts) and (not rule.longest or not texts or max(map(len, texts)) <= rule.longest)
-    return _list_pattern(rule).fullmatch("\n".join((*texts, ""))) is not None
+    joined = "\n".join((*texts, ""))
+    return joined.count("\n") == len(texts) and _list_pattern(rule).fullmatch(joined) is not None
 
 
 class IdMap(Struct, frozen=True):

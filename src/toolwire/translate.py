@@ -161,6 +161,8 @@ def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
         return UNSET
     page = Page(spoken.name, conversation.kind, ids=None, names={}, home=NO_MAP)
     before = spoken.read(conversation.source, conversation.kind)
+    if [len(message.parts) for message in before.messages] != [len(message.parts) for message in conversation.messages]:
+        return UNSET  # messages were joined or parted
     return edited(conversation.parts(), before.parts(), conversation.source, (), page)
 
 

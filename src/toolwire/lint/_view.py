@@ -304,7 +304,7 @@ class View:
     @cached_property
     def left(self) -> list[tuple[Block, Call]]:
         """The calls that will never be answered, each with its batch: the history has moved on."""
-        if not self.open or self.continued:
+        if not self.open or self.continued or self.conversation.kind != "request":
             return []
         apart = {id(call) for call in (*self.waiting, *self.pretending, *self.early.values())} | self._untold
         return [

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from toolwire._json import At
 from toolwire.lint._block_examples import HI, asking, called, contents, converse, item, items, model, use, used, user
+from toolwire.lint._doubt import doubtful
 from toolwire.lint._edits import answered_for, interrupted, written
 from toolwire.lint._examples import USER, asks, blocks, call, chat, told
 from toolwire.lint._rule import Fix, Fixed, Rule
@@ -23,7 +24,10 @@ from toolwire.parts import Call
 
 def _left(view: View) -> list[tuple[Block, Call]]:
     """Calls of batches none of whose calls has a result; the others are a partial batch."""
-    return [(block, one) for block, one in view.left if not block.results] if view.profile.complete and view.open else []
+    if not view.profile.complete or not view.open:
+        return []
+    unclear = doubtful(view)
+    return [(block, one) for block, one in view.left if not block.results and id(one) not in unclear]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from toolwire._json import At
 from toolwire.lint._block_examples import HI, answer, asking, called, contents, model, responded, saying, use, user, words
+from toolwire.lint._doubt import doubtful
 from toolwire.lint._edits import answered_for, interrupted, written
 from toolwire.lint._examples import USER, asks, blocks, call, chat, told
 from toolwire.lint._rule import Fix, Fixed, Rule
@@ -22,7 +23,10 @@ from toolwire.parts import Call
 
 
 def _left(view: View) -> list[tuple[Block, Call]]:
-    return [(block, one) for block, one in view.left if block.results] if view.profile.complete and view.open else []
+    if not view.profile.complete or not view.open:
+        return []
+    unclear = doubtful(view)
+    return [(block, one) for block, one in view.left if block.results and id(one) not in unclear]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
