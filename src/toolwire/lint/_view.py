@@ -92,13 +92,35 @@ class View:
         return pairs(self.messages, ordered=self.conversation.ordered)
 
     @cached_property
+    def _by_id(self) -> tuple[dict[int, Result], dict[int, Call]] | None:
+        """Calls and results joined by their ids alone, where that is all there is to it: nothing missing, nothing twice."""
+        calls = [*self.calls, *self.hosted] if self.hosted else self.calls
+        by_id = {call.id: call for call in calls}
+        if len(by_id) < len(calls):
+            return None
+        place = self._place
+        answer: dict[int, Result] = {}
+        owner: dict[int, Call] = {}
+        for result in self.results:
+            call = by_id.get(result.call_id)
+            if call is None or result.origin == "minted" or id(call) in answer or place[id(result)] <= place[id(call)]:
+                return None
+            answer[id(call)] = result
+            owner[id(result)] = call
+        return answer, owner
+
+    @cached_property
     def answer(self) -> dict[int, Result]:
         """The result of a call, by the identity of the call."""
+        if self._by_id is not None:
+            return self._by_id[0]
         return {id(pair.call): pair.result for pair in self.pairs if pair.call is not None and pair.result is not None}
 
     @cached_property
     def owner(self) -> dict[int, Call]:
         """The call of a result, by the identity of the result."""
+        if self._by_id is not None:
+            return self._by_id[1]
         return {id(pair.result): pair.call for pair in self.pairs if pair.call is not None and pair.result is not None}
 
     @cached_property
@@ -188,9 +210,21 @@ class View:
         found: dict[str, list[Block]] = {}
         if self.conversation.kind == "request" and (profile.answers in ("next", "alone") or profile.ordered):
             for block in self.blocks:
-                for name in self._amiss(block):
+                for name in () if self._tidy(block) else self._amiss(block):
                     found.setdefault(name, []).append(block)
         return found
+
+    def _tidy(self, block: Block) -> bool:
+        """Whether the results stand right behind their calls, with nothing beside them: what nearly all do."""
+        results, end, messages, place = block.results, block.asks[-1], self.messages, self._place
+        many = len(results)
+        if len(block.asks) > 1 or many == 0 or (self.profile.ordered and many > 1) or isinstance(messages[end].raw, UnsetType):
+            return False
+        if place[id(results[-1])] == end + 1:
+            return len(messages[end + 1].parts) == many and all(place[id(result)] == end + 1 for result in results)
+        if self.profile.batch or place[id(results[-1])] != end + many:
+            return False
+        return all(place[id(result)] == n and len(messages[n].parts) == 1 for n, result in enumerate(results, end + 1))
 
     def _amiss(self, block: Block) -> list[str]:
         profile, results, end = self.profile, block.results, block.asks[-1]

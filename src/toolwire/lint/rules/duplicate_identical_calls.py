@@ -17,14 +17,20 @@ from toolwire.lint._view import View
 from toolwire.parts import Call
 
 
+def _size(call: Call) -> int:
+    """How many characters its arguments have, blanks aside: those of two equal calls have as many."""
+    return len("".join(call.args.text.split()))
+
+
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     if len(view.calls) < 2:
         return
-    for turn in view.turns:
-        if len(turn.calls) < 2 or len({one.name for one in turn.calls}) == len(turn.calls):
+    for batch in view.blocks:
+        calls = batch.calls
+        if len(calls) < 2 or len({(one.name, _size(one)) for one in calls}) == len(calls):
             continue
         first: dict[tuple[str, str], Call] = {}
-        for one in turn.calls:
+        for one in calls:
             before = first.setdefault((one.name, one.args.canonical), one)
             if before is not one and before.id != one.id:
                 yield one.at, f"{one.id} is the same call of {one.name} as {before.id}, to the last argument", None
