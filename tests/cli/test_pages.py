@@ -56,7 +56,7 @@ def test_commands_in_the_readme_print_what_the_readme_shows(tmp_path: Path) -> N
 
 
 def test_the_readme_fits_on_two_screens() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 130
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
 @pytest.mark.parametrize("page", PAGES)
