@@ -12,7 +12,15 @@ import pytest
 from cli.shell import ROOT, environment, fences
 
 LINK = re.compile(r"\]\(([^)#:]+)\)")
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "changes/README.md", "docs/cli.md", "docs/catalogue.md", "docs/streams.md"]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "changes/README.md",
+    "docs/cli.md",
+    "docs/catalogue.md",
+    "docs/streams.md",
+]
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:
