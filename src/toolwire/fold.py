@@ -19,6 +19,10 @@ LATE = frozenset({"usage"})
 """Settings that are known only when an answer is over."""
 
 
+UNFINISHED = " "
+"""The arguments of a call that was cut off before any came: no text at all would say that it takes none."""
+
+
 def grown(part: Part, text: str, seal: str | None = None) -> Part:
     """An open part with all of its text."""
     match part:
@@ -56,7 +60,10 @@ class Gather:
     def end(self, event: End) -> Part:
         """Close it: the whole part."""
         part, texts = self._open.pop(event.slot)
-        return grown(part, event.whole if event.whole is not None else "".join(texts), event.seal)
+        text = event.whole if event.whole is not None else "".join(texts)
+        if event.cut and not text and isinstance(part, Call):
+            text = UNFINISHED
+        return grown(part, text, event.seal)
 
 
 def text_in(part: Part) -> str | None:

@@ -314,6 +314,7 @@ class _Writer(Writer):
     def end(self, event: End) -> list[Chunk]:
         self.held.pop(event.slot, None)
         place = self.places.pop(event.slot, None)
+        self.kept(event)
         return [] if place is None else [{"type": "content_block_stop", "index": place[0]}]
 
     def whole(self, event: Whole) -> list[Chunk]:

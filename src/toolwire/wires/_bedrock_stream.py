@@ -389,6 +389,7 @@ class _Writer(Writer):
         return [] if place is None else [_grew(place[0], place[1](event.text))]
 
     def end(self, event: End) -> list[Chunk]:
+        self.kept(event)
         held = self.held.pop(event.slot, None)
         if held is not None:
             self.foreign[type(held)](held, self.page)  # it says what is lost with it

@@ -109,8 +109,7 @@ class ChatWriter(Writer):
             return []
         if self.speech.whole:
             return [self._call(place[0], part) for part in self.waiting[place[0]].end(event)]
-        if event.whole is not None:
-            self.page.lose((), "arguments that were told again otherwise: what was sent first stays")
+        self.kept(event)
         choice, index, family = place
         if event.slot not in self.empty:
             return []

@@ -459,6 +459,7 @@ class _Writer(Writer):
         return out
 
     def end(self, event: End) -> list[Chunk]:
+        self.kept(event)
         held = self.held.get(event.slot)
         out = self.delta(Delta(event.slot, "{}")) if isinstance(held, Call) and not event.cut else []
         if self.held.pop(event.slot, None) is not None and not isinstance(held, Call):

@@ -134,6 +134,11 @@ class Writer:
     def end(self, event: End) -> list[Chunk]:
         raise NotImplementedError
 
+    def kept(self, event: End) -> None:
+        """Report arguments that turned out to be others than those that were sent piece by piece, which stay."""
+        if event.whole is not None:
+            self.page.lose((), "arguments that were told again otherwise: what was sent first stays")
+
     def whole(self, event: Whole) -> list[Chunk]:
         raise NotImplementedError
 
