@@ -23,8 +23,9 @@ from toolwire.errors import LocalError, RemoteError
 from toolwire.events import Chunk, Fault
 from toolwire.hosted import Hosted
 from toolwire.identity import IdMap
+from toolwire.intake import Events, Item, streaming
 from toolwire.model import Loss
-from toolwire.pipe import Events, Item, Pipe, streaming
+from toolwire.pipe import Pipe
 from toolwire.translate import Ids
 from toolwire.wires._stream import Reader
 

@@ -14,10 +14,10 @@ from msgspec import Struct
 from toolwire._json import JSON, At
 from toolwire.errors import LocalError, RemoteError
 from toolwire.events import Chunk, Delta, End, Event, Fault, Finish, Start, Whole
+from toolwire.intake import BYTES, Events, Item, streaming
 from toolwire.lint._view import View
 from toolwire.model import Conversation
 from toolwire.parts import Call
-from toolwire.pipe import BYTES, Events, Item, streaming
 from toolwire.profiles import Profile
 from toolwire.translate import decode
 from toolwire.wires._wire import call_id
