@@ -149,11 +149,12 @@ _THINKS = {"text", "thought"}
 class _Growing:
     """A call whose arguments are coming."""
 
-    __slots__ = ("args", "block", "id", "seal", "slot")
+    __slots__ = ("alias", "args", "block", "id", "seal", "slot")
 
     def __init__(self, slot: int, one: str, block: Object) -> None:
         self.slot = slot
         self.id = one
+        self.alias: str | None = None
         self.block = block
         self.seal = seal_of(block)
         self.args = Arguments()
@@ -281,6 +282,11 @@ class Growth:
             out.append(Start(growing.slot, replace(part, args=Json(""), seal=None), self.choice))
         else:
             growing.seal = seal_of(block) or growing.seal
+            if one and not growing.id:  # it comes late, and was announced under another
+                growing.id = growing.alias = one
+                held = growing.block.get("functionCall") or growing.block.get("function_call")
+                if isinstance(held, dict):
+                    held["id"] = one
             if self.keep:
                 self._widened(growing.block, block, call)
         given = pick(call, "partialArgs")
@@ -303,20 +309,25 @@ class Growth:
         self._call = None
         args = growing.args
         late: list[Event] = []
+        whole = None if cut else args.whole
         if not cut:
             before = len(args.text)
             said = args.close()
+            whole = args.whole
             given = _given(growing.block)
             if not before and given:  # it was opened with its arguments
                 args.text[:] = [said := text_of(given)]
+            elif isinstance(given, dict) and given:  # or with some of them
+                more = Json(whole if whole is not None else "".join(args.text)).value
+                whole = text_of({**given, **more}) if isinstance(more, dict) else whole
             late = [Delta(growing.slot, said)]
         if self.keep:
-            text = "".join(args.text) if args.whole is None or cut else args.whole
+            text = "".join(args.text) if whole is None else whole
             held = Json(text)
             call = growing.block.get("functionCall") or growing.block.get("function_call")
             if isinstance(call, dict) and (text or not call.get("args")):
                 call["args"] = held.value if isinstance(held.value, dict) else {"_raw": text}
-        return [*late, End(growing.slot, None if cut else args.whole, growing.seal, cut)]
+        return [*late, End(growing.slot, whole, growing.seal, cut, growing.alias)]
 
 
 _CALL = keys("functionCall")
