@@ -36,7 +36,7 @@ class Explanation(Struct, frozen=True):
         return f"{place}: {self.code} {self.name}: {self.message}"
 
 
-_TODO: dict[Fix | None, str] = {
+_ADVICE: dict[Fix | None, str] = {
     "safe": "repair mends this, and says what it did",
     "unsafe": "repair mends this if unsafe fixes are allowed: something is then added, removed or guessed",
     None: "this needs somebody who knows what was meant",
@@ -97,7 +97,7 @@ def _in_body(seen: list[Sign], named: Told, body: Body, wire: str | None) -> lis
 def _explained(finding: Finding, means: str | None) -> Explanation:
     said = f"The provider says: {means}." if means else "The provider does not speak of this, and it is wrong all the same."
     words = finding.message.rstrip(".")
-    message = f"{words[:1].upper()}{words[1:]}. {said} What to do: {_TODO[finding.fix]}."
+    message = f"{words[:1].upper()}{words[1:]}. {said} What to do: {_ADVICE[finding.fix]}."
     return Explanation(finding.code, finding.name, finding.pointer, message, finding.fix)
 
 

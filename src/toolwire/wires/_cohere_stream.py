@@ -407,8 +407,6 @@ _EMPTY: Object = {"content": [], "tool_plan": "", "tool_calls": [], "citations":
 
 
 class _Writer(Writer):
-    steady = True
-
     def __init__(self, tables: Tables, page: Page, version: int | None = None) -> None:
         super().__init__(page, version)
         self.tables = tables
