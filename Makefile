@@ -16,7 +16,7 @@ NPM := NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$(CERTS)}" npm install --pre
 .venv/ready: pyproject.toml
 	@echo "setting up .venv (once; needs a package index)"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) -e .
+	@$(PIP) -e '.[all]'
 	@touch $@
 
 .venv/tests: .venv/ready

@@ -1,0 +1,1 @@
+"""ASGI applications: what is served over HTTP."""
