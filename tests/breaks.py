@@ -97,6 +97,16 @@ class Broken:
                     self.messages.pop(self.place(part))
         return out
 
+    def at(self, at: At) -> JSON:
+        """What stands at a place."""
+        return _at(self.body, at)
+
+    def block(self, part: Call | Result) -> Object:
+        """The JSON of a part."""
+        found = _at(self.body, part.at)
+        assert isinstance(found, dict)
+        return found
+
     def insert(self, n: int, *new: JSON) -> None:
         """Put messages in at a place."""
         self.messages[n:n] = new
@@ -116,13 +126,21 @@ Break = Callable[[Broken, int], bool]
 """Breaks a history at the n-th pair, and says whether it could."""
 BREAKS: dict[str, tuple[Break, Callable[[Profile], bool]]] = {}
 """Each by its name, with who minds it."""
+NAMES: dict[str, tuple[str, ...]] = {}
+"""The rules of which one names it; any, if there are none."""
+BLIND: set[str] = set()
+"""Those that take away what tells a call or a result from another, so that nobody can say which was which."""
 
 
-def breaks(minds: Callable[[Profile], bool]) -> Callable[[Break], Break]:
+def breaks(minds: Callable[[Profile], bool], *names: str, blind: bool = False) -> Callable[[Break], Break]:
     """Put a break on the list."""
 
     def listed(made: Break) -> Break:
-        BREAKS[made.__name__.replace("_", "-")] = (made, minds)
+        name = made.__name__.replace("_", "-")
+        BREAKS[name] = (made, minds)
+        NAMES[name] = names
+        if blind:
+            BLIND.add(name)
         return made
 
     return listed
@@ -256,27 +274,28 @@ def the_result_is_there_twice(one: Broken, n: int) -> bool:
 
 @breaks(lambda profile: profile.owned)
 def the_result_has_another_id(one: Broken, n: int) -> bool:
-    return _renamed(one, one.pairs[n][1], "zzz99zzz9")
+    return set_id(one, one.pairs[n][1], "zzz99zzz9")
 
 
 @breaks(lambda profile: profile.owned)
 def the_result_has_half_of_the_id(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
-    return _renamed(one, call, f"{call.id}|fc_1")
+    return set_id(one, call, f"{call.id}|fc_1")
 
 
 @breaks(lambda profile: False)
 def the_result_has_no_id(one: Broken, n: int) -> bool:
-    return _renamed(one, one.pairs[n][1], None)
+    return set_id(one, one.pairs[n][1], None)
 
 
-def _renamed(one: Broken, part: Call | Result, new: str | None) -> bool:
+def set_id(one: Broken, part: Call | Result, new: JSON) -> bool:
+    """Give a part another id, or none; False if it has no id of its own."""
     block = _at(one.body, part.at)
     old = part.id if isinstance(part, Call) else part.call_id
     return isinstance(block, dict) and part.origin == "wire" and _swap_id(block, old, new)
 
 
-def _swap_id(block: Object, old: str, new: str | None) -> bool:
+def _swap_id(block: Object, old: str, new: JSON) -> bool:
     for key, value in block.items():
         if key in ("id", "call_id", "tool_call_id", "tool_use_id", "toolUseId") and value == old:
             if new is None:
@@ -333,10 +352,14 @@ def the_assistant_speaks_last(one: Broken, n: int) -> bool:
 @breaks(lambda profile: profile.complete)
 def the_provider_ran_it(one: Broken, n: int) -> bool:
     call, result = one.pairs[n]
-    return _renamed(one, call, "srvtoolu_1") and bool(one.lift(result))
+    return set_id(one, call, "srvtoolu_1") and bool(one.lift(result))
 
 
 def broken(name: str, body: JSON, wire: str, n: int = 0) -> JSON | None:
     """A body broken in one way at the n-th pair; None if it cannot be."""
     one = Broken(body, wire)
     return one.body if n < len(one.pairs) and BREAKS[name][0](one, n) else None
+
+
+MOVES = tuple(sorted(BREAKS))
+"""The breaks of this module: those that lose, add and move calls, results and messages."""

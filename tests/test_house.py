@@ -25,7 +25,7 @@ LAYERS = (
     ("errors", "_json", "parts", "pairing", "model", "events"),
     ("identity", "fold", "framing"),
     ("profiles", "wires"),
-    ("lint", "translate", "history", "hosted", "streams", "pipe", "intake", "shortcut"),
+    ("codec", "lint", "translate", "history", "hosted", "streams", "pipe", "intake", "shortcut"),
     ("tools", "agent", "protocols"),
     ("io",),
     ("server",),

@@ -314,8 +314,19 @@ def test_6_a_salted_second_try_never_takes_an_id_in_use() -> None:
 
 def test_6_a_result_too_many_stays_with_the_newest_call_of_its_id() -> None:
     body = chat(([("x", "f")], []), ([("x", "f")], [("x", "two"), ("x", "two again")]))
-    over = toolwire.translate(body, "openai-chat", "anthropic")
+    over = toolwire.translate(body, "openai-chat", "anthropic", repair=False)
     assert [text for _, text, _ in joined(over.body, "anthropic")] == [None, "two", "two again"]
+
+
+def test_5_a_result_lost_between_two_messages_with_one_id_leaves_the_newer_call_its_own() -> None:
+    """Calls of messages in a row share a turn, so an id that restarts names two of them; one result answers the one before it."""
+    asks: list[JSON] = [
+        {"role": "assistant", "tool_calls": [{"id": "call_0", "type": "function", "function": {"name": "f", "arguments": text}}]}
+        for text in ('{"n":1}', '{"n":2}')
+    ]
+    told: list[JSON] = [{"role": "tool", "tool_call_id": "call_0", "content": text} for text in ("one", "two")]
+    assert [text for _, text, _ in joined({"messages": [*asks, told[0]]}, "openai-chat")] == [None, "one"]
+    assert [text for _, text, _ in joined({"messages": [*asks, *told]}, "openai-chat")] == ["one", "two"]
 
 
 def test_6_an_id_used_again_in_a_later_turn_is_made_unique_where_the_target_demands_it() -> None:

@@ -12,7 +12,22 @@ from mcp_types import CallToolResult, TextContent
 from mistralai.client.models import AssistantMessage, FunctionCall, ToolCall, ToolMessage, UserMessage
 from msgspec.structs import replace
 
-from toolwire import Choice, LocalError, Message, Text, catalogue, decode, detect, encode, profiles, translate, wires
+from toolwire import (
+    Call,
+    Choice,
+    Conversation,
+    LocalError,
+    Message,
+    Text,
+    Tool,
+    catalogue,
+    decode,
+    detect,
+    encode,
+    profiles,
+    translate,
+    wires,
+)
 from toolwire._json import JSON
 from toolwire.model import Kind
 from toolwire.wires import wire as wire_of
@@ -205,3 +220,15 @@ def test_objects_of_the_official_packages_go_in_as_they_are() -> None:
     events = [Event(author="agent", content=genai.Content(role=role, parts=[part])) for role, part in turns]
     [pair] = decode(events, "adk").pairs()  # type: ignore[arg-type]
     assert pair.call and pair.result and (pair.call.id, pair.result.text, pair.how) == ("adk-1", "1", "id")
+
+
+@pytest.mark.parametrize("wire", wires())
+@pytest.mark.parametrize("tools", [(), (Tool("search", "looks things up", {"type": "object"}),)], ids=["bare", "tools"])
+def test_a_conversation_made_by_hand_that_names_its_wire_is_written_like_one_that_names_none(
+    wire: str, tools: tuple[Tool, ...]
+) -> None:
+    call = decode(ASK, "openai-chat").calls()[0]
+    asked = Message("assistant", (Call("c1", "search", call.args),))
+    made = (Message("user", (Text("Go."),)), asked, Message("tool", (call.result("found"),)))
+    named = Conversation(made, tools, {}, wire)
+    assert encode(named, wire).json() == encode(Conversation(made, tools), wire).json()

@@ -6,10 +6,12 @@ What only some programs need (the rules, and what is built on them) is imported 
 import importlib
 import typing
 
+from toolwire.codec import Encoded, decode, encode
 from toolwire.errors import LocalError, RemoteError, WireError
 from toolwire.identity import IdMap
 from toolwire.model import (
     Call,
+    Change,
     Choice,
     Conversation,
     Format,
@@ -26,12 +28,12 @@ from toolwire.model import (
     Usage,
 )  # fmt: skip
 from toolwire.streams import AsyncRestreamed, Restreamed, fold, restream
-from toolwire.translate import Encoded, catalogue, decode, detect, encode, profiles, translate, wires
+from toolwire.translate import catalogue, detect, profiles, translate, wires
 
 if typing.TYPE_CHECKING:
     from toolwire.history import abandon, cut, pending, resume
     from toolwire.lint import Repaired, check, repair
-    from toolwire.lint._rule import Change, Finding
+    from toolwire.lint._rule import Finding
     from toolwire.lint.explain import Explanation, explain
 
 __version__ = "0.1.0"
@@ -46,7 +48,7 @@ __all__ = [
 _LATE = {
     **dict.fromkeys(("abandon", "cut", "pending", "resume"), "toolwire.history"),
     **dict.fromkeys(("Repaired", "check", "repair"), "toolwire.lint"),
-    **dict.fromkeys(("Change", "Finding"), "toolwire.lint._rule"),
+    "Finding": "toolwire.lint._rule",
     **dict.fromkeys(("Explanation", "explain"), "toolwire.lint.explain"),
 }
 

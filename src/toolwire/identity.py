@@ -74,6 +74,17 @@ class IdMap(Struct, frozen=True):
         """The map as plain dicts."""
         return {"ids": dict(self.ids), "names": dict(self.names), "forms": dict(self.forms)}
 
+    def before(self, home: IdMap) -> IdMap:
+        """The way home over this map and then over another: what was changed last is changed back first."""
+        if not self.ids and not self.names:
+            return home
+        ids = home.ids | {new: home.ids.get(old, old) for new, old in self.ids.items()}
+        names = home.names | {new: home.names.get(old, old) for new, old in self.names.items()}
+        forms = dict(home.forms)
+        for new, old in self.ids.items():
+            forms |= {f"{mark}{new}": home.forms[key] for mark in ("", "=") if (key := f"{mark}{old}") in home.forms}
+        return IdMap(ids, names, forms)
+
     @staticmethod
     def of(value: IdMap | Mapping[str, Mapping[str, str]] | None) -> IdMap:
         """The map itself, one read back from plain dicts, or an empty one."""

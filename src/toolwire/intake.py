@@ -10,11 +10,11 @@ from base64 import b64encode
 from typing import TypeAlias
 
 from toolwire._json import load, parse, text_of
+from toolwire.codec import resolve
 from toolwire.errors import LocalError, RemoteError
 from toolwire.events import Chunk, Fault
 from toolwire.framing import Decoder, Frame
 from toolwire.framing.sniff import Sniffed
-from toolwire.translate import resolve
 from toolwire.wires._stream import Stream
 from toolwire.wires._wire import Wire
 

@@ -90,6 +90,23 @@ class Loss(Struct, frozen=True):
         return f"{self.pointer}: {self.reason}"
 
 
+class Change(Struct, frozen=True):
+    """Something that repair did: for which rule, where, and what."""
+
+    code: str
+    name: str
+    path: At
+    message: str
+
+    @property
+    def pointer(self) -> str:
+        """Where in the body as it was, as a JSON pointer."""
+        return pointer(self.path)
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.code} {self.name}: {self.message}"
+
+
 class Conversation(Struct, frozen=True, eq=False):
     """Messages, the tools on offer and the settings, with the body they were read from."""
 
@@ -144,6 +161,11 @@ class Conversation(Struct, frozen=True, eq=False):
         """Whether this is what was read from `source`, and nothing else."""
         now = (self.messages, self.tools, self.settings)
         return len(self.was) == len(now) and all(a is b for a, b in zip(self.was, now, strict=True))
+
+    @property
+    def same_tools(self) -> bool:
+        """Whether the tools on offer are those that were read; not so if nothing was."""
+        return len(self.was) > 1 and self.tools is self.was[1]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Conversation):

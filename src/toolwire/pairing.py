@@ -17,8 +17,10 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
     walk = _Walk(ordered)
     before = ""
     for message in messages:
-        if message.role == "assistant" and before != "assistant":
-            walk.turn()
+        if message.role == "assistant":
+            if before != "assistant":
+                walk.turn()
+            walk.messages += 1
         before = message.role
         for part in message.parts:
             if isinstance(part, Call):
@@ -40,6 +42,13 @@ class _Walk:
         self.found: dict[int, tuple[Result, How]] = {}
         self.taken: set[int] = set()
         self.turns = 0
+        self.messages = 0
+        """Of the assistant, so far."""
+        self.spread: dict[str, int] = {}
+        """Ids that open calls of several messages of this turn bear, and in which message the newest stands."""
+        self.crowd: dict[str, list[Result]] = {}
+        """Results under such ids: whose they are is known when all have come."""
+        self.said_in: dict[int, int] = {}
         self.by_id: dict[str, tuple[int, deque[Call]]] = {}
         self.by_item: dict[str, Call | None] = {}
         self.batch: list[Call] = []
@@ -49,8 +58,11 @@ class _Walk:
     def turn(self) -> None:
         """A new turn begins: what waited is settled by name and order among the calls that are still open."""
         waiting, self.waiting = self.waiting, []
+        if self.crowd:
+            self._spread()
         if waiting:
             self._settle(waiting)
+        self.spread = {}
         self.batch = []
         self.hosted = {}
         self.turns += 1
@@ -77,6 +89,9 @@ class _Walk:
             self.by_id[call.id] = (self.turns, deque((call,)))
         else:
             known[1].append(call)
+            if self.said_in.get(id(known[1][0]), self.messages) != self.messages:
+                self.spread[call.id] = self.messages
+        self.said_in[id(call)] = self.messages
         if call.item is not None:
             self.by_item[call.item] = None if call.item in self.by_item else call
         self.batch.append(call)
@@ -99,7 +114,9 @@ class _Walk:
     def _by_id(self, result: Result) -> None:
         known = self.by_id.get(result.call_id)
         if known is not None:
-            if known[1]:
+            if result.call_id in self.spread and len(known[1]) > 1:
+                self.crowd.setdefault(result.call_id, []).append(result)
+            elif known[1]:
                 self._join(_taken(known[1], result.name), result, "id")
             return
         item = self.by_item.get(result.call_id)
@@ -108,6 +125,18 @@ class _Walk:
             self.by_id[item.id][1].remove(item)
         elif self.ordered:
             self.waiting.append(result)
+
+    def _spread(self) -> None:
+        """Results under an id that calls of several messages in a row bear: one each, or else they answer the message before them."""
+        crowd, self.crowd = self.crowd, {}
+        for one, results in crowd.items():
+            calls = self.by_id[one][1]
+            alike = len({(call.name, call.arguments) for call in calls}) == 1  # one call that was written twice
+            while len(calls) > len(results) and not alike:
+                calls.popleft()
+            for result in results:
+                if calls:
+                    self._join(_taken(calls, result.name), result, "id")
 
     def _open(self) -> list[Call]:
         return [c for c in self.batch if id(c) not in self.found and c.executor == "client"]

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from toolwire._json import text_of
+from toolwire.codec import Ids, resolve
 from toolwire.errors import LocalError, RemoteError
 from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
 from toolwire.fold import Gather, emptied, text_in
@@ -23,7 +24,6 @@ from toolwire.model import Loss
 from toolwire.parts import Call, Part, Reasoning, Result
 from toolwire.profiles import PROFILES, Profile
 from toolwire.shortcut import Shortcuts
-from toolwire.translate import Ids, resolve
 from toolwire.wires._page import Page
 from toolwire.wires._stream import Reader, Writer
 
@@ -173,12 +173,14 @@ class Pipe(Generic[Out]):
         if self.fault is None:
             self._reader.done = self.events.done
             out += self._say(self._reader.end())
-        if self.fault is None:
-            out += self._unanswered()
-            for finish in self._finished or [Finish(None)]:
-                out += self._writer.finish(self._derived(finish))
-            out += self._writer.close()
-        return out
+        return out if self.fault is not None else [*out, *self._unanswered(), *self._last()]
+
+    def _last(self) -> list[Chunk]:
+        """Why the answer is over, and the mark of its end."""
+        out: list[Chunk] = []
+        for finish in self._finished or [Finish(None)]:
+            out += self._writer.finish(self._derived(finish))
+        return [*out, *self._writer.close()]
 
     @property
     def tail(self) -> bytes:
@@ -412,6 +414,34 @@ class Pipe(Generic[Out]):
     def _left(self, event: Left) -> list[Chunk]:
         self._page.lose(event.at, event.reason)
         return []
+
+
+class Telling(Pipe[Out]):
+    """What somebody else knows in neutral events, told as a stream of a wire.
+
+    Calls that are told here were run already, or will be: a wire that cannot hold their results tells them in text.
+    """
+
+    def __init__(self, target: str, shape: Callable[[Chunk], Out] | None = None, *, hosted: Hosted = "text",
+                 version: int | None = None) -> None:  # fmt: skip
+        super().__init__(target, target, shape, hosted=hosted, version=version)
+        self.same = False
+        self._waits = not self._writer.results
+
+    @property
+    def joins(self) -> bool:
+        """Whether calls and results are told among the words, so that they must not come in the middle of some."""
+        return not self._writer.results
+
+    def tell(self, events: list[Event]) -> list[Out]:
+        """What events become."""
+        return [] if self.fault is not None else list(map(self._shape, self._say(events)))
+
+    def close(self) -> list[Out]:
+        """What a stream ends with."""
+        if self.fault is not None:
+            return []
+        return list(map(self._shape, [*self._unanswered(), *self._last()]))
 
 
 _MOVES: dict[type, Callable[..., list[Chunk]]] = {

@@ -37,6 +37,8 @@ class Profile(Struct, frozen=True):
     """Whether calls and results without an id are refused."""
     has_ids: bool = True
     """Whether the field exists at all: some servers refuse it."""
+    shy: bool = False
+    """Whether some of its servers refuse that field while others take it."""
     answers: Literal["", "after", "next", "alone"] = ""
     """Where results stand: anywhere `after` their call; `next`, before anybody else speaks; `alone`, that is next, and with
     nothing else in their message."""
@@ -101,6 +103,7 @@ class Profile(Struct, frozen=True):
 
 _ANY = IdRule()
 _NAME = IdRule(_WORD, 64)
+_DOTTED = IdRule("a-zA-Z0-9_.:-", 64, first="[a-zA-Z_]")
 _ITEMS = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
 """Seen in error texts: nodetool#4252, free-claude-code#1826, codex#33176, eca#465."""
 
@@ -114,22 +117,25 @@ _ROWS = (
     # --- the chat shape, and who speaks it ---
     Profile("openai-chat", "openai-chat", IdRule(longest=40), _NAME, takes=IdRule(longest=64), seen="2026-08", answers="next",
             arguments="text",
-            knows=True, bare=True,
+            bare=True,
             source="empty list of calls: openai-node#1341; "
                    "40 characters at older servers, 64 at newer: litellm#11392, llm-rosetta#596; names: OpenAPI description; "
                    "results contiguous: copilot-sdk#1922, goose#11893; one each: agno#5116"),
     Profile("openai-chat-legacy", "openai-chat", IdRule(longest=40), _NAME, seen="2026-02", answers="next",
             arguments="text",
-            knows=True, bare=True,
-            source="servers that still cap ids at 40: litellm#12941, autogen#6377, pydantic-ai#4389"),
+            bare=True,
+            source="servers that still cap ids at 40: litellm#12941, autogen#6377, pydantic-ai#4389; "
+                   "empty list of calls: openai-node#1341"),
     Profile("azure-openai", "openai-chat", IdRule(longest=40), _NAME, takes=IdRule(longest=64), seen="2026-08", sure="medium",
             answers="next",
             arguments="text",
             bare=True,
-            source="as OpenAI's chat; older deployments say 40: litellm#12941, semantic-kernel#12708"),
+            source="as OpenAI's chat, also in refusing an empty list of calls; older deployments say 40: litellm#12941, "
+                   "semantic-kernel#12708"),
     Profile("gemini-openai", "openai-chat", _ANY, IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"), seen="2026-08", sure="low",
-            needs_ids=False, single=False, echo="signature",
-            source="hands out empty ids: dotnet/extensions#6380; signature in extra_content: GoModel#893; counts as gemini"),
+            needs_ids=False, single=False, echo="signature", distinct=True, takes_names=_DOTTED,
+            source="hands out empty ids: dotnet/extensions#6380; signature in extra_content: GoModel#893; counts as gemini; "
+                   "names twice: smarter#537"),
     Profile("kimi", "openai-chat", _ANY, IdRule(_WORD, 64, first="[a-zA-Z_]"), unique=True, seen="2026-08", answers="next",
             echo="reasoning_content", native=r"(?:functions\.)?[a-zA-Z_][\w.-]*:\d+|[a-zA-Z_][\w-]*_\d+",
             thinkers=r"kimi-k2-thinking|kimi-k2\.[5-9]", lasting=True,
@@ -172,9 +178,11 @@ _ROWS = (
     Profile("openai-responses", "openai-responses", IdRule(longest=64), _NAME, seen="2026-08", answers="after", echo="reasoning",
             arguments="text", items=_ITEMS,
             knows=True,
-            source="call_id 1..64: OpenAPI description, fastllm#45; empty: CodexPlusPlus#315; reasoning: pydantic-ai#3230"),
+            source="a choice that is not on offer: error text in vercel/ai's notes on allowedTools (2026-08); "
+                   "call_id 1..64: OpenAPI description, fastllm#45; empty: CodexPlusPlus#315; reasoning: pydantic-ai#3230"),
     Profile("azure-foundry", "azure-foundry", IdRule(longest=64), _NAME, seen="2026-08", sure="medium", answers="after",
-            echo="reasoning", source="as the wire it extends"),
+            echo="reasoning", arguments="text", items=_ITEMS, knows=True,
+            source="as openai-responses, whose requests it takes; item ids of those prefixes in Microsoft's examples (2026-08)"),
     Profile("deepseek-responses", "openai-responses", IdRule(longest=64), _NAME, takes=_ANY, takes_names=_ANY, seen="2026-08",
             sure="medium", answers="next", single=False, echo="reasoning",
             source="no message between a call and its output: oh-my-pi#12014; reasoning before each call: rikkahub#1690"),
@@ -182,13 +190,14 @@ _ROWS = (
     Profile("anthropic", "anthropic", IdRule(_WORD), IdRule(_WORD, 128), unique=True, seen="2026-08", answers="next", batch=True,
             first=True, hosts=True, merges=True, arguments="object", echo="thinking",
             distinct=True, knows=True, words=True,
-            source="names twice: claude-code#10687; empty texts: claude-code#59812; "
+            source="a choice that is not on offer: \"not found in provided tools\", error text in tests of proxies (2026-08); "
+                   "names twice: claude-code#10687; empty texts: claude-code#59812; "
                    "ids ^[a-zA-Z0-9_-]+$, unique in a request: litellm#21114, claude-code#28515; names: copilot-cli#1879; "
                    "next message: claude-code#1237; first in it: bagofwords#901, zero#843; thinking: opencode#3077"),
     Profile("vertex-anthropic", "anthropic", IdRule(_WORD), IdRule(_WORD, 128), unique=True, seen="2026-08", answers="next",
             batch=True, first=True, hosts=True, merges=True, arguments="object", echo="thinking",
             distinct=True, knows=True, words=True,
-            source="as Anthropic's own: Kilo#5163, Antigravity-Manager#654"),
+            source="as Anthropic's own, in everything: Kilo#5163, Antigravity-Manager#654"),
     Profile("minimax-anthropic", "anthropic", IdRule(_WORD), IdRule(_WORD, 128), takes=_ANY, takes_names=_ANY, seen="2026-08",
             sure="medium", answers="alone", batch=True, single=False, arguments="object",
             source="nothing but results after a call: opencode#32608, opencode#32609"),
@@ -206,15 +215,22 @@ _ROWS = (
     Profile("gemini", "gemini", _ANY, IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"), seen="2026-08", needs_ids=False,
             answers="alone", batch=True, ordered=True, named=True, opens=True, arguments="object", echo="signature",
             thinkers="gemini-3",
-            distinct=True,
-            source="ids optional and opaque; names: CLIProxyAPI#218; counts and turns: gemini-cli#4217, gemini-cli#11814; "
+            distinct=True, takes_names=_DOTTED,
+            source="ids optional and opaque; names: CLIProxyAPI#218, with a colon since 2025-09: gemini-cli#9535, ccs#219; "
+                   "names twice: Open-WebUI-Functions#135; counts and turns: gemini-cli#4217, gemini-cli#11814; "
                    "name of the call: CLIProxyAPI#5098; only responses: opencode#43479; signatures: js-genai#1275"),
     Profile("vertex-gemini", "gemini", _ANY, IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"), seen="2026-08", sure="medium",
+            needs_ids=False, shy=True, answers="alone", batch=True, ordered=True, named=True, opens=True,
+            arguments="object", echo="signature",
+            thinkers="gemini-3",
+            distinct=True, takes_names=_DOTTED,
+            source="takes the field at v1beta1, which SDKs use, and refuses it at v1: pydantic-ai#5493; else as gemini"),
+    Profile("vertex-gemini-v1", "gemini", _ANY, IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"), seen="2026-08", sure="medium",
             needs_ids=False, has_ids=False, answers="alone", batch=True, ordered=True, named=True, opens=True,
             arguments="object", echo="signature",
             thinkers="gemini-3",
-            distinct=True,
-            source="several surfaces refuse the field, others take it: langchainjs#11209, vercel/ai#15891; else as gemini"),
+            distinct=True, takes_names=_DOTTED,
+            source="refuses the field: langchainjs#11209, vercel/ai#15891, fantasy#265, pydantic-ai#5081; else as gemini"),
     # --- others ---
     Profile("mistral", "mistral", IdRule("a-zA-Z0-9", 9, exact=True), _NAME, seen="2026-08", answers="next", ends=True,
             source="error 3280, exactly nine letters or digits: magentic#276, vllm#9019; error 3230, counts and roles: "

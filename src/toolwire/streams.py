@@ -19,6 +19,7 @@ from collections.abc import (
 from typing import Generic, Literal, TypeAlias, TypeVar, overload
 
 from toolwire._json import JSON
+from toolwire.codec import Ids
 from toolwire.errors import LocalError, RemoteError
 from toolwire.events import Chunk, Fault
 from toolwire.hosted import Hosted
@@ -26,7 +27,6 @@ from toolwire.identity import IdMap
 from toolwire.intake import Events, Item, streaming
 from toolwire.model import Loss
 from toolwire.pipe import Pipe
-from toolwire.translate import Ids
 from toolwire.wires._stream import Reader
 
 Source: TypeAlias = "Item | Iterable[Item] | AsyncIterable[Item]"

@@ -1,249 +1,59 @@
-"""Decode, fit, encode, report: a body of one wire as a body of another.
+"""A body of one wire as a body of another, mended for whoever it goes to; and what wires there are.
 
-What a target cannot hold is a loss, never an exception and never silence. Tools that a provider ran itself become something
-the target can hold. Knows wires only through their tables.
+What a target cannot hold is a loss, what it would refuse is repaired and told, both as values. Knows wires and rules only through
+their tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from typing import TypeAlias
-
-from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
-
-from toolwire._json import JSON, Body, dump, load
-from toolwire.errors import LocalError, RemoteError
-from toolwire.hosted import POLICIES, Hosted, settle_hosted
-from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names, follow, is_minted, needed, odd
-from toolwire.model import Choice, Conversation, Kind, Loss
-from toolwire.pairing import pairs
-from toolwire.parts import Call, Message, Pair, Read, Result, Text
-from toolwire.profiles import PROFILES, Profile
+from toolwire._json import Body, load
+from toolwire.codec import Encoded, Ids, decode, encode, resolve
+from toolwire.errors import LocalError
+from toolwire.hosted import Hosted
+from toolwire.lint import repair as mend
+from toolwire.model import Conversation, Kind
+from toolwire.profiles import PROFILES
 from toolwire.wires import names, wire
-from toolwire.wires._page import Page
-from toolwire.wires._wire import Entry, Wire, edited, entries
-
-Ids: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
-
-
-class Encoded:
-    """A body of a wire: as a value, as bytes, with what was lost and the map that leads home."""
-
-    __slots__ = ("_body", "_bytes", "ids", "losses")
-
-    def __init__(self, body: JSON, losses: list[Loss], ids: IdMap, raw: bytes | None = None) -> None:
-        self._body = body
-        self._bytes = raw
-        self.losses = losses
-        self.ids = ids
-
-    @property
-    def body(self) -> JSON:
-        """The body as plain dicts and lists. It may share parts with the body it was made from: copy before changing it."""
-        return self._body
-
-    def json(self) -> bytes:
-        """The body as JSON; the very bytes that came in, if nothing had to change."""
-        if self._bytes is None:
-            self._bytes = dump(self._body)
-        return self._bytes
-
-    def __repr__(self) -> str:
-        return f"Encoded({len(self.json())} bytes, {len(self.losses)} losses)"
-
-
-def resolve(name: str) -> tuple[Wire, Profile]:
-    """The wire and the rules that a name of a wire or profile stands for."""
-    row = PROFILES.get(name) if isinstance(name, str) else None
-    if row is None:
-        return wire(name), Profile(name, name)
-    return wire(row.wire), row
-
-
-def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
-    """The conversation a body holds. Unknown blocks, missing ids and broken arguments are data.
-
-    Raises RemoteError if the body is not JSON, or not of this wire.
-    """
-    spoken, _ = resolve(wire)
-    _known(kind)
-    value, raw = load(body, spoken.name)
-    try:
-        read = spoken.read(value, kind)
-    except RecursionError:
-        raise RemoteError(spoken.name, (), "nested too deeply") from None
-    if kind == "response":
-        read = replace(read, messages=tuple([_stopped(message) for message in read.messages]))
-    return replace(read, raw=raw, was=(read.messages, read.tools, read.settings))
-
-
-def _stopped(message: Message) -> Message:
-    """An answer that asks for tools stopped for them, whatever reason its server gives."""
-    if message.stop != "stop" or not any(part.__class__ is Call and part.executor == "client" for part in message.parts):
-        return message
-    return replace(message, stop="tool")
-
-
-def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids: Ids = None, hosted: Hosted = "text") -> Encoded:
-    """The conversation as a body of a wire: its own gets back what it sent, to the letter.
-
-    Raises LocalError if the wire does not exist or a value is none that JSON can hold.
-    """
-    spoken, rules = resolve(wire)
-    _known(kind)
-    if hosted not in POLICIES:
-        raise LocalError(wire, (), f"hosted is one of {', '.join(POLICIES)}, not {hosted!r}")
-    if spoken.name == conversation.wire and kind == conversation.kind and conversation.pristine and rules.name == spoken.name:
-        return Encoded(conversation.source, [], IdMap(), conversation.raw)
-    home = IdMap.of(ids)
-    conversation, led = _followed(conversation)
-    own = spoken.name == conversation.wire and kind == conversation.kind
-    if own and not home.ids and not home.names:
-        body = _edited(conversation, spoken)
-        if not isinstance(body, UnsetType):
-            return Encoded(body, _torn(led, body, spoken, kind), IdMap())
-    survey = _Survey(conversation, spoken.name)
-    told: list[Loss] = []
-    if survey.hosted and not (spoken.hosts and kind == "response" and hosted != "drop"):
-        conversation, told = settle_hosted(conversation, spoken.name, hosted, whole=kind == "request")
-        survey = _Survey(conversation, spoken.name)
-    if conversation.wire != spoken.name:
-        nameless = [tool for tool in conversation.tools if not tool.name and tool.kind in ("function", "custom")]
-        if nameless:
-            told += [Loss(tool.at, "a tool without a name cannot be offered") for tool in nameless]
-            conversation = replace(conversation, tools=tuple(tool for tool in conversation.tools if tool not in nameless))
-    page = _page(conversation, survey, spoken, rules, kind, home)
-    page.losses += told
-    for read in survey.foreign:
-        page.leftovers(read)
-    try:
-        body = spoken.write(conversation, page)
-    except RecursionError:
-        raise LocalError(spoken.name, (), "nested too deeply") from None
-    if own:
-        page.losses += _torn(led, body, spoken, kind)
-    changed = page.sent or page.names or page.forms
-    ids_home = IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms) if changed else NO_MAP
-    return Encoded(body, list(dict.fromkeys(page.losses)), ids_home)
-
-
-def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
-    """The conversation with the results that lean on an edited call edited along, and their pairs."""
-    before = conversation.was[0] if conversation.was else conversation.messages
-    if before is conversation.messages or not isinstance(before, tuple):
-        return conversation, []
-    messages = follow(conversation.messages, before, ordered=conversation.ordered)
-    if messages is conversation.messages:
-        return conversation, []
-    kept = {id(result) for result in conversation.results()}
-    followed = replace(conversation, messages=messages)
-    return followed, [pair for pair in followed.pairs() if pair.result is not None and id(pair.result) not in kept]
-
-
-def _torn(led: list[Pair], body: JSON, spoken: Wire, kind: Kind) -> list[Loss]:
-    """Results that followed their call and are not found by it in the body all the same: the wire has no place for the tie."""
-    if not led:
-        return []
-    found = {_told(pair) for pair in spoken.read(body, kind).pairs()} - {None}
-    why = "it found its call by what was edited, and this wire cannot tell it otherwise"
-    return [Loss(pair.result.at, why) for pair in led if pair.result is not None and _told(pair) not in found]
-
-
-def _told(pair: Pair) -> tuple[str, str, str] | None:
-    return (pair.call.name, pair.call.arguments, pair.result.text) if pair.call and pair.result else None
-
-
-def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
-    """The body a conversation was read from with the edits of single parts; UNSET if more than that was changed."""
-    if not conversation.was or conversation.was[1] is not conversation.tools or conversation.was[2] is not conversation.settings:
-        return UNSET
-    page = Page(spoken.name, conversation.kind, ids=None, names={}, home=NO_MAP)
-    before = spoken.read(conversation.source, conversation.kind)
-    if [len(message.parts) for message in before.messages] != [len(message.parts) for message in conversation.messages]:
-        return UNSET  # messages were joined or parted
-    return edited(conversation.parts(), before.parts(), conversation.source, (), page)
-
-
-class _Survey:
-    """One look at every part before writing: calls, results, and what another wire left in them."""
-
-    __slots__ = ("calls", "foreign", "hosted", "native", "results")
-
-    def __init__(self, conversation: Conversation, target: str) -> None:
-        calls: list[Call] = []
-        results: list[Result] = []
-        foreign: list[Read] = []
-        native: dict[str, str] = {}
-        hosted = False
-        for message in conversation.messages:
-            raw, parts = message.raw, message.parts
-            if message.wire == target:
-                for part in parts:
-                    if part.__class__ is Call and part.executor == "client":
-                        calls.append(part)
-                        native[part.id] = part.id
-                    elif part.__class__ is Result:
-                        results.append(part)
-                continue
-            if raw.__class__ is dict and message.row is not None:
-                only = parts[0] if len(parts) == 1 else None
-                if len(raw) == 2 and only.__class__ is Text and only.raw.__class__ is str and "role" in raw:
-                    continue  # a role and a plain text: nothing more can be in it
-                if not message.row.keys.issuperset(raw):
-                    foreign.append(message)
-            for part in parts:
-                if part.__class__ is Text:
-                    if part.raw.__class__ is str and part.seal is None:
-                        continue
-                elif part.__class__ is Call:
-                    calls.append(part)
-                    hosted = hosted or part.executor != "client"
-                elif part.__class__ is Result:
-                    results.append(part)
-                    hosted = hosted or part.executor != "client"
-                    if part.output.__class__ is tuple:
-                        foreign += part.output
-                if part.raw is not raw and (part.seal is not None or not (part.row is None or part.row.clean(part.raw))):
-                    foreign.append(part)
-        if conversation.wire != target:
-            foreign += conversation.tools
-        self.calls, self.results, self.foreign, self.hosted, self.native = calls, results, foreign, hosted, native
-
-
-def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Profile, kind: Kind, home: IdMap) -> Page:
-    """The page to write on, with ids and names fitted to the rules of the target."""
-
-    def owners() -> dict[int, Call]:
-        walked = pairs(conversation.messages, ordered=conversation.ordered)
-        return {id(pair.result): pair.call for pair in walked if pair.call is not None and pair.result is not None}
-
-    known = {**survey.native, **home.ids} if survey.native else home.ids
-    sent = fit_calls(survey.calls, survey.results, owners, rules.ids, unique=rules.unique and not survey.native, home=known,
-                     messages=conversation.messages)  # fmt: skip
-    names: dict[str, str] = {}
-    came = PROFILES.get(conversation.wire)
-    if conversation.wire != spoken.name or home.names:
-        choice = conversation.settings.get("choice")
-        used = {call.name for call in survey.calls}.union(tool.name for tool in conversation.tools if tool.name)
-        used |= set(choice.names) if isinstance(choice, Choice) else set()
-        names = fit_names(used, rules.names, home.names)
-        if came is not None:
-            names |= {name: name for name in sorted(odd(used, came.names)) if name not in names}
-    page = Page(spoken.name, kind, ids=sent, names=names, home=home)
-    page.results = survey.results
-    page.needed = partial(needed, conversation.messages, ordered=conversation.ordered)
-    if came is not None and came.wire != spoken.name:
-        page.sent = {one: one for one in odd([call.id for call in survey.calls if not is_minted(call.id)], came.ids)}
-    return page
+from toolwire.wires._wire import Entry, entries
 
 
 def translate(
-    body: Body, source: str, target: str, kind: Kind = "request", *, ids: Ids = None, hosted: Hosted = "text"
+    body: Body,
+    source: str,
+    target: str,
+    kind: Kind = "request",
+    *,
+    ids: Ids = None,
+    hosted: Hosted = "text",
+    repair: bool | None = None,
 ) -> Encoded:
-    """A body of one wire as a body of another, with every loss and the map that leads home."""
-    return encode(decode(body, source, kind), target, kind, ids=ids, hosted=hosted)
+    """A body of one wire as a body of another, with every loss and the map that leads home.
+
+    A history is mended for the target as `repair` does it, safe fixes only; `changes` says what was done, with pointers into the
+    new body. That it is tidy is seen on the way, and costs nothing more. On the way home, with `ids`, what was sent once comes
+    back as it was, unless `repair` is asked for.
+    """
+    mends = ids is None if repair is None else repair
+    return addressed(decode(body, source, kind), target, kind, ids=ids, hosted=hosted, repair=mends)
+
+
+def addressed(
+    conversation: Conversation,
+    target: str,
+    kind: Kind = "request",
+    *,
+    ids: Ids = None,
+    hosted: Hosted = "text",
+    repair: bool = True,
+) -> Encoded:
+    """A conversation as a body for a wire or profile, mended for it if it is a history."""
+    encoded = encode(conversation, target, kind, ids=ids, hosted=hosted)
+    if not repair or encoded.tidy or kind != "request":
+        return encoded
+    mended = mend(encoded.body, resolve(target)[0].name, target=target)
+    if not mended.changes:
+        return encoded
+    return Encoded(mended.body, encoded.losses, mended.ids.before(encoded.ids), changes=mended.changes)
 
 
 def detect(body: Body) -> str:
@@ -275,8 +85,3 @@ def profiles() -> list[str]:
 def catalogue() -> list[Entry]:
     """Every type in which calls and results travel, read off the rows of the wires."""
     return [entry for name in names() for entry in entries(wire(name))]
-
-
-def _known(kind: str) -> None:
-    if kind not in ("request", "response"):
-        raise LocalError("", (), f"kind is request or response, not {kind!r}")

@@ -55,4 +55,4 @@ def test_an_unknown_wire_is_misuse() -> None:
 def test_a_shell_can_complete_the_names_of_wires_and_verbs() -> None:
     shell = ShellComplete(verbs, {}, "toolwire", "_TOOLWIRE_COMPLETE")
     assert [item.value for item in shell.get_completions(["translate", "--to"], "anth")] == ["anthropic"]
-    assert [item.value for item in shell.get_completions([], "t")] == ["tour", "translate"]
+    assert [item.value for item in shell.get_completions([], "t")] == ["tools", "tour", "translate"]

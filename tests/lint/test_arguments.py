@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from toolwire._json import JSON, Object
+from toolwire.codec import decode
 from toolwire.lint import check, repair
 from toolwire.lint._arguments import faults
 from toolwire.lint._view import View
 from toolwire.profiles import PROFILES
-from toolwire.translate import decode
 
 CUT = '{"path": "/et'
 TWICE = '"{\\"a\\":1}"'

@@ -128,6 +128,26 @@ REFUSALS = (
     (f"Invalid 'input[3].id': {LONG} 64, but got a string with length 949 instead.",
      "id-carries-payload id-composite item-id-prefix"),
     ("'NoneType' object is not iterable (wrong_api_format)", "content-shape"),
+    ("Invalid type for 'messages[2].tool_call_id': expected a string, but got an integer instead.", "id-not-string"),
+    ("messages.1.content.0.tool_use.id: Field required", "id-missing"),
+    ("Value '' at 'messages.1.member.content.0.member.toolUse.toolUseId' failed to satisfy constraint: Member must have length "
+     "greater than or equal to 1", "id-missing id-empty id-bad-charset id-too-long id-not-string"),
+    ("Value '' at 'messages.1.member.content.0.member.toolUse.name' failed to satisfy constraint: Member must have length "
+     "greater than or equal to 1", "name-empty name-missing name-bad-charset name-too-long"),
+    ("messages.1: `web_search` tool use with id `srvtoolu_1` was found without a corresponding `web_search_tool_result` block",
+     "server-tool-unpaired"),
+    ("Missing required parameter: 'messages[1].role'.", "wrong-vocabulary"),
+    ("Invalid type for 'messages[2].content': expected one of a string or array of objects, but got an object instead.",
+     "output-not-string content-shape"),
+    ("messages.1.content.0.tool_use.input: Input should be a valid dictionary", ARGUMENTS),
+    ("messages.1.content.0.tool_use.name: String should have at least 1 character", "name-empty name-missing"),
+    ("Tool names must be unique.", "name-collision"),
+    ("Tool choice 'nope' not found in 'tools' parameter.", "name-unknown"),
+    ("'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1.content' : value must be a string)]",
+     "content-shape"),
+    ("messages: text content blocks must be non-empty", "content-shape"),
+    ("Failed to deserialize the JSON body into the target type: messages[2].role: unknown variant `function`, expected one of "
+     "`system`, `user`, `assistant`, `tool`", "legacy-function-call"),
 )  # fmt: skip
 TEXTS = [text for text, _ in REFUSALS]
 

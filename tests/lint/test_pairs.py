@@ -207,7 +207,7 @@ def test_ids_outweigh_order_where_the_target_reads_them_and_only_there() -> None
     calls = asking(called("f", "a"), called("f", "b"))
     swapped = saying(responded("f", 2, "b"), responded("f", 1, "a"))
     assert found(contents(HI, calls, swapped)) == []
-    assert "results-out-of-order" in found(contents(HI, calls, swapped, target="vertex-gemini"))
+    assert "results-out-of-order" in found(contents(HI, calls, swapped, target="vertex-gemini-v1"))
 
 
 def test_words_between_a_call_and_its_output_matter_to_one_target_and_not_to_the_other() -> None:

@@ -10,11 +10,11 @@ from msgspec.structs import fields
 
 import toolwire
 from toolwire._json import JSON, load
+from toolwire.codec import decode, encode, resolve
 from toolwire.errors import LocalError
 from toolwire.identity import IdRule, fit
 from toolwire.lint._view import View
 from toolwire.profiles import PROFILES, Profile, profile
-from toolwire.translate import decode, encode, resolve
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 RECORDED = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "recorded"

@@ -23,6 +23,7 @@ from toolwire import lint
 from toolwire._json import dump, get
 from toolwire.lint import Repaired, check, every, repair
 from toolwire.lint._rule import Example, Finding, Rule
+from toolwire.profiles import profile
 
 FOLDER = Path(lint.__file__).parent / "rules"
 
@@ -127,7 +128,7 @@ def test_a_bad_example_has_the_finding_with_its_place_and_words(rule: Rule, exam
     found = findings(rule, example)
     assert found
     for one in found:
-        assert (one.code, one.severity) == (rule.code, rule.severity)
+        assert (one.code, one.severity) == (rule.code, rule.weighs(profile(example.target)))
         assert get(example.body, one.path) is not UNSET, f"{one.pointer} is not in the body"
         assert len(one.message) >= 10
         assert one.fix is None or rule.mend is not None

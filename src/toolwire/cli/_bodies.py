@@ -16,9 +16,10 @@ from msgspec import Struct
 
 from toolwire._json import load
 from toolwire.cli._misuse import Misuse, said
+from toolwire.codec import decode, resolve
 from toolwire.errors import LocalError, RemoteError, WireError
 from toolwire.model import Kind
-from toolwire.translate import decode, detect, resolve
+from toolwire.translate import detect
 from toolwire.wires import names, wire
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".sse")

@@ -8,7 +8,7 @@ import click
 
 from toolwire._json import JSON, dump
 from toolwire.cli._misuse import printable
-from toolwire.model import Loss
+from toolwire.model import Change, Loss
 
 
 class Piped:
@@ -20,6 +20,10 @@ class Piped:
     def losses(self, losses: Sequence[Loss]) -> None:
         for loss in losses:
             click.echo(f"loss {printable(loss.pointer) or '(the whole body)'}: {printable(loss.reason)}", err=True)
+
+    def repairs(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            click.echo(f"repair {printable(str(change))}", err=True)
 
     def table(self, columns: Sequence[str], cells: Sequence[Sequence[str]], rows: JSON) -> None:
         click.echo(dump(rows))

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Protocol
 
 from toolwire._json import JSON
-from toolwire.model import Loss
+from toolwire.model import Change, Loss
 
 
 class View(Protocol):
@@ -22,6 +22,9 @@ class View(Protocol):
 
     def losses(self, losses: Sequence[Loss]) -> None:
         """What was lost, on stderr."""
+
+    def repairs(self, changes: Sequence[Change]) -> None:
+        """What was mended, on stderr."""
 
     def table(self, columns: Sequence[str], cells: Sequence[Sequence[str]], rows: JSON) -> None:
         """A list, on stdout: `cells` as a table for people, `rows` as JSON for programs."""

@@ -17,11 +17,12 @@ from toolwire._json import JSON, Object, get, text_of
 from toolwire.cli._paper import Paper
 from toolwire.cli._story import BROKEN, HEALTHY
 from toolwire.cli._threads import PLAIN, ROUND, Marks, letter, threads
+from toolwire.codec import Encoded, decode
 from toolwire.errors import pointer
 from toolwire.model import Conversation
 from toolwire.parts import Call, Pair, Read
 from toolwire.profiles import profile
-from toolwire.translate import Encoded, decode, translate
+from toolwire.translate import translate
 from toolwire.wires import wire
 
 HOME = "openai-chat"

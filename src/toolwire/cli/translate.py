@@ -9,10 +9,11 @@ import click
 from toolwire.cli._ids import read_ids, save_ids
 from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input, said
 from toolwire.cli._view import view
+from toolwire.codec import decode
 from toolwire.errors import RemoteError, WireError
 from toolwire.hosted import POLICIES, Hosted
-from toolwire.model import Conversation, Kind
-from toolwire.translate import decode, detect, encode
+from toolwire.model import Kind
+from toolwire.translate import detect, translate
 
 
 @click.command("translate")
@@ -27,15 +28,17 @@ from toolwire.translate import decode, detect, encode
               help="What becomes of tools that a provider ran itself.")  # fmt: skip
 @click.option("--ids", metavar="FILE", help="The id map of an earlier translation, to restore its ids and names.")
 @click.option("--save-ids", "ids_file", metavar="FILE", help="Write the id map of this translation there.")
+@click.option("--no-repair", is_flag=True, help="Leave in place what the target would refuse.")
 @click.option("--strict", is_flag=True, help="Write no body and no id map if anything is lost.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not report losses and repairs. The exit code stays.")
 @click.pass_context
 def verb(ctx: click.Context, file: str | None, source: str | None, target: str, kind: Kind, hosted: Hosted, ids: str | None,
-         ids_file: str | None, strict: bool, quiet: bool) -> None:  # fmt: skip
+         ids_file: str | None, no_repair: bool, strict: bool, quiet: bool) -> None:  # fmt: skip
     """Translate a body of one wire into a body of another.
 
     FILE is a JSON file; - or nothing is stdin. The body goes to stdout: compact when piped, indented on a terminal. What
-    the target cannot hold is reported on stderr, with its JSON pointer in the input.
+    the target cannot hold is reported on stderr, with its JSON pointer in the input. A history that the target would refuse is
+    mended on the way, and what was done is reported too.
 
     Exit codes: 0 nothing was lost, 1 something was lost, 2 misuse.
     """
@@ -44,7 +47,11 @@ def verb(ctx: click.Context, file: str | None, source: str | None, target: str, 
         ctx.exit(2)
     home = read_ids(ids) if ids else None
     body = read_input(file or "-")
-    made = encode(_decoded(body, source or _detected(body), kind), target, kind, ids=home, hosted=hosted)
+    wire = source or _detected(body)
+    try:
+        made = translate(body, wire, target, kind, ids=home, hosted=hosted, repair=not no_repair)
+    except RemoteError as error:
+        raise _advised(error, body, wire, kind) from None
     out = view()
     if not (strict and made.losses):
         need_stdout()
@@ -53,6 +60,7 @@ def verb(ctx: click.Context, file: str | None, source: str | None, target: str, 
         out.body(made.json())
     if not quiet:
         out.losses(made.losses)
+        out.repairs(made.changes)
     ctx.exit(1 if made.losses else 0)
 
 
@@ -65,14 +73,11 @@ def _detected(body: bytes) -> str:
         raise Misuse(f"{said(error)} (--from WIRE decides)") from None
 
 
-def _decoded(body: bytes, wire: str, kind: Kind) -> Conversation:
-    """The conversation; if it can only be read as the other kind, the error says so."""
+def _advised(error: RemoteError, body: bytes, wire: str, kind: Kind) -> Exception:
+    """The error; if the body can only be read as the other kind, one that says so."""
+    other: Kind = "response" if kind == "request" else "request"
     try:
-        return decode(body, wire, kind)
-    except RemoteError as error:
-        other: Kind = "response" if kind == "request" else "request"
-        try:
-            decode(body, wire, other)
-        except WireError:
-            raise error from None
-        raise Misuse(f"{said(error)} (but it can be read with --kind {other})") from None
+        decode(body, wire, other)
+    except WireError:
+        return error
+    return Misuse(f"{said(error)} (but it can be read with --kind {other})")

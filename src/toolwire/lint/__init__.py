@@ -16,13 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire._json import JSON, Body, dump
+from toolwire.codec import decode, resolve
 from toolwire.errors import LocalError
-from toolwire.lint._rule import Change, Finding, Rule
+from toolwire.identity import NO_MAP, IdMap
+from toolwire.lint._rule import Finding, Rule
 from toolwire.lint._stream_view import StreamView, look
+from toolwire.lint._trail import Trail
 from toolwire.lint._view import View
-from toolwire.model import Conversation, Kind
+from toolwire.model import Change, Conversation, Kind
 from toolwire.profiles import Profile
-from toolwire.translate import decode, resolve
 
 Input: TypeAlias = "Body | Iterable[object]"
 """A body, or a recorded stream."""
@@ -52,12 +54,13 @@ def rule(name: str) -> Rule:
 
 
 class Repaired(Struct, frozen=True, eq=False):
-    """A mended body, what was done to it, and what is left."""
+    """A mended body, what was done to it, and what is left; `ids` leads an answer to it home to the ids and names before."""
 
     body: JSON
     changes: list[Change]
     findings: list[Finding]
     raw: bytes | None = None
+    ids: IdMap = NO_MAP
 
     def json(self) -> bytes:
         """The body as JSON; the very bytes that came in if nothing had to change."""
@@ -91,6 +94,7 @@ def repair(body: Input, wire: str, kind: Kind = "request", *, unsafe: bool = Fal
     if not any(finding.fix is not None for finding in findings):
         return Repaired(conversation.source, [], findings, conversation.raw)
     changes: list[Change] = []
+    trail = Trail(conversation)
     for _ in range(MOST):
         names = {finding.name for finding in findings if finding.fix == "safe" or (unsafe and finding.fix)}
         mended = _mended(view, names, unsafe)
@@ -99,8 +103,9 @@ def repair(body: Input, wire: str, kind: Kind = "request", *, unsafe: bool = Fal
         rule_of, new, told = mended
         changes += [Change(rule_of.code, rule_of.name, path, message) for path, message in told]
         view = _view(decode(new, wire, kind), wire, target)
+        trail.follow(view.conversation)
         findings = found(view)
-    return Repaired(view.body, changes, findings, conversation.raw if not changes else None)
+    return Repaired(view.body, changes, findings, conversation.raw if not changes else None, trail.home())
 
 
 def _mended(view: View, names: set[str], unsafe: bool) -> tuple[Rule, JSON, tuple[tuple[tuple[str | int, ...], str], ...]] | None:
@@ -115,7 +120,9 @@ def _mended(view: View, names: set[str], unsafe: bool) -> tuple[Rule, JSON, tupl
 def found(view: View) -> list[Finding]:
     """What the rules find, in the order of their codes."""
     return [
-        Finding(one.code, one.name, one.severity, path, message, fix) for one in every() for path, message, fix in one.check(view)
+        Finding(one.code, one.name, one.weighs(view.profile), path, message, fix)
+        for one in every()
+        for path, message, fix in one.check(view)
     ]
 
 

@@ -11,10 +11,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At
+from toolwire.codec import encode
 from toolwire.lint._view import Block, View
 from toolwire.model import Conversation
 from toolwire.parts import Call, Media, Message, Part, Result, Text
-from toolwire.translate import encode
 
 MARK = "[toolwire]"
 """What everything begins with that was not said by anybody in the conversation."""

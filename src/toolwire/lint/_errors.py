@@ -158,6 +158,41 @@ SIGNS = (
          also=r"input\[\d+\]\.id\b"),
     Sign(r"'NoneType' object is not iterable", ("content-shape",), "a message has null where a text is wanted",
          also="wrong_api_format", proves={"content": "some"}),
+    # --- fields of another type, as servers say it that check types before anything else ---
+    Sign(r"id'?: expected a string, but got an?\b|(?:tool_use\.id|tool_use_id): input should be a valid string",
+         ("id-not-string",), "an id is not a text", proves={"needs_ids": True}),
+    Sign(r"tool_use\.id: field required", ("id-missing",), "a call has no id", proves={"needs_ids": True}),
+    Sign(r"failed to satisfy constraint: member must",
+         ("id-missing", "id-empty", "id-bad-charset", "id-too-long", "id-not-string"),
+         "the id of a call or result is missing, empty, or not of the shape that is taken", also="toolUseId",
+         proves={"needs_ids": True}),
+    Sign(r"failed to satisfy constraint: member must", ("name-empty", "name-missing", "name-bad-charset", "name-too-long"),
+         "the name of a tool is missing, or not of the shape that is taken", also=r"tool(?:Use|Spec)?\.name\b"),
+    Sign(r"tool use with id .{0,100}was found without a corresponding", ("server-tool-unpaired",),
+         "a call that the provider ran stands without its result", proves={"hosts": True}),
+    Sign(r"missing required parameter: '?messages\[\d+\]\.role|unknown parameter: '?input\[\d+\]\.tool_calls",
+         ("wrong-vocabulary",), "an item stands among messages, or a message with calls among items"),
+    Sign(r"expected one of .{0,60}, but got|tool_result\.content: input should be|function_response\.response'"
+         r"|toolresult\.content",
+         ("output-not-string", "content-shape"), "the output of a result is not in the form it has here",
+         also=r"output|tool_result|toolResult|function_response|content"),
+    Sign(r"arguments'?: expected a string|tool_use\.input: input should be a valid dictionary|function_call\.args' \("
+         r"|tooluse\.input is invalid",
+         _ARGUMENTS, "the arguments of a call are not of the type that they have here", proves={"arguments": "object"}),
+    Sign(r"tool_use\.name: string should have at least 1|function_call\.name: name cannot be empty"
+         r"|\.name'?: expected a string, but got|tool_use\.name: field required",
+         ("name-empty", "name-missing"), "a call has no name"),
+    Sign(r"tool names must be unique|duplicate function declaration", ("name-collision",), "two tools on offer have one name",
+         proves={"distinct": True}),
+    Sign(r"tool choice '.{0,200}' not found in|not found in provided tools", ("name-unknown",),
+         "the tool that must be used is not on offer", proves={"knows": True}),
+    Sign(r"the following must be satisfied.{0,100}\.content' : value must be a string", ("content-shape",),
+         "the content beside calls is a list, and plain text is wanted", proves={"content": "text"}),
+    Sign(r"text content blocks must be non-empty|the text field .{0,80}is blank"
+         r"|the content field in the message object .{0,60}is empty",
+         ("content-shape",), "a text has no words", proves={"words": True}),
+    Sign(r"unknown variant .?function", ("legacy-function-call",), "the old role of results is not known here",
+         proves={"legacy": False}),
 )  # fmt: skip
 
 SPEAKERS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -173,7 +208,7 @@ SPEAKERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"the following must be satisfied", ("groq",)),
     (r"wrong_api_format", ("cerebras",)),
     (r"arguments to a tool_call with id", ("xai",)),
-    (r"unknown name \"id\"", ("vertex-gemini",)),
+    (r"unknown name \"id\"", ("vertex-gemini-v1", "vertex-gemini")),
     (r"toolu_vrtx_", ("vertex-anthropic",)),
     (r"messages\.\[\d+\]", ("azure-openai",)),
 )  # fmt: skip

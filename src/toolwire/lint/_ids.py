@@ -87,8 +87,12 @@ def _number_here(part: Side, at: At, view: View) -> bool:
 
 
 def lacking(view: View, kind: Lack) -> list[Side]:
-    """Calls and results whose id is wrong in one way, in order; none where the target needs no ids."""
-    if not view.profile.needs_ids or not view.untold_ids:
+    """Calls and results whose id is wrong in one way, in order; none where the target needs no ids.
+
+    Who wants arguments as objects reads everything by its type: a number is no id there, also where none is needed.
+    """
+    typed = kind == "odd" and view.profile.arguments == "object" and view.profile.has_ids
+    if not (view.profile.needs_ids or typed) or not view.untold_ids:
         return []
     return [part for part in view.untold_ids if lack(part, view) == kind]
 

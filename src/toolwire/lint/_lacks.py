@@ -78,7 +78,9 @@ def _adopted(view: View) -> dict[int, str]:
     turns, more = turn_of(view), surplus(view)
     found: dict[int, str] = {}
     for call in view.open:
-        turn = turns[id(call)]
+        turn = turns.get(id(call))
+        if turn is None:  # somebody else than the assistant makes it
+            continue
         opens = [other for other in turn.calls if id(other) not in view.answer]
         here = [result for result in view.stray if turns.get(id(result)) is turn and id(result) not in more]
         if call.origin == "minted" and len(opens) == len(here) == 1 and _fits(view, call, here[0]):

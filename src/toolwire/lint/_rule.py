@@ -11,6 +11,7 @@ from toolwire._json import JSON, At
 from toolwire.errors import pointer
 from toolwire.lint._view import View
 from toolwire.model import Kind
+from toolwire.profiles import Profile
 
 Severity: TypeAlias = Literal["error", "info"]
 Fix: TypeAlias = Literal["safe", "unsafe"]
@@ -30,23 +31,6 @@ class Finding(Struct, frozen=True):
     @property
     def pointer(self) -> str:
         """Where in the body, as a JSON pointer."""
-        return pointer(self.path)
-
-    def __str__(self) -> str:
-        return f"{self.pointer}: {self.code} {self.name}: {self.message}"
-
-
-class Change(Struct, frozen=True):
-    """Something that repair did: for which rule, where, and what."""
-
-    code: str
-    name: str
-    path: At
-    message: str
-
-    @property
-    def pointer(self) -> str:
-        """Where in the body as it was, as a JSON pointer."""
         return pointer(self.path)
 
     def __str__(self) -> str:
@@ -84,9 +68,15 @@ class Rule(Struct, frozen=True, eq=False):
     mend: Callable[[View, bool], Fixed | None] | None = None
     """Asked with whether unsafe fixes are allowed."""
     severity: Severity = "error"
+    eased: Callable[[Profile], bool] | None = None
+    """For whom it is only worth knowing, because some of its servers refuse it and others do not."""
     order: int = 50
     """When it is mended: shapes (10) before ids (20), ids before pairs (30), pairs before places (40), the rest after (50)."""
     bad: tuple[Example, ...] = ()
     """Bodies that have it."""
     good: tuple[Example, ...] = ()
     """Bodies that are like these, and fine."""
+
+    def weighs(self, profile: Profile) -> Severity:
+        """How bad it is for a target."""
+        return "info" if self.eased is not None and self.eased(profile) else self.severity

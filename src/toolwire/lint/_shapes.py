@@ -80,7 +80,7 @@ _PAYLOAD = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (r"(?P<id>.+?)__thought__(?P<load>.+)", r"(?P<id>.+?)_ts_(?P<load>[A-Za-z0-9+/=_-]{16,})")
 )
-_TWICE = re.compile(r"([A-Za-z]+[_.-].{1,200}?)\1+", re.DOTALL)
+_TWICE = re.compile(r"([A-Za-z]+[_.-].{1,200}?|.{6,200}?)\1+", re.DOTALL)
 
 
 def halves(text: str) -> tuple[str, str] | None:
@@ -98,7 +98,7 @@ def loaded(text: str) -> tuple[str, str] | None:
 def unit(text: str) -> str | None:
     """The id that was written several times in a row."""
     found = _TWICE.fullmatch(text) if len(text) < 4096 else None
-    return str(found[1]) if found is not None else None
+    return str(found[1]) if found is not None and len(set(found[1])) > 1 else None  # a row of one letter is no repeated id
 
 
 def half(text: str) -> str | None:

@@ -12,6 +12,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from toolwire._json import JSON, At
+from toolwire.codec import decode
 from toolwire.errors import LocalError, RemoteError
 from toolwire.events import Chunk, Delta, End, Event, Fault, Finish, Start, Whole
 from toolwire.intake import BYTES, Events, Item, streaming
@@ -19,7 +20,6 @@ from toolwire.lint._view import View
 from toolwire.model import Conversation
 from toolwire.parts import Call
 from toolwire.profiles import Profile
-from toolwire.translate import decode
 from toolwire.wires._wire import call_id
 
 

@@ -52,7 +52,8 @@ def strays(view: View) -> list[tuple[Result, list[Call], int]]:
     turns, more = turn_of(view), surplus(view)
     open_by: dict[int, list[Call]] = {}
     for call in view.open:
-        open_by.setdefault(id(turns[id(call)]), []).append(call)
+        if (turn := turns.get(id(call))) is not None:  # a call that somebody else than the assistant makes is in no turn
+            open_by.setdefault(id(turn), []).append(call)
     alone = [one for one in view.stray if id(one) not in more and id(turns.get(id(one))) in open_by]
     by_turn: dict[int, list[Result]] = {}
     for result in alone:

@@ -12,6 +12,7 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import Body, get, text_of
+from toolwire.codec import decode, resolve
 from toolwire.errors import LocalError, pointer
 from toolwire.identity import IdRule
 from toolwire.lint import every, found
@@ -19,7 +20,7 @@ from toolwire.lint._errors import Sign, Told, plain, signs, speakers, told
 from toolwire.lint._rule import Finding, Fix
 from toolwire.lint._view import View
 from toolwire.profiles import PROFILES, Profile
-from toolwire.translate import decode, detect, resolve
+from toolwire.translate import detect
 
 
 class Explanation(Struct, frozen=True):

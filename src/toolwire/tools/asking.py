@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from toolwire._json import Object
 from toolwire.tools.ledger import Outcome
@@ -19,14 +19,14 @@ class Ask(Struct, frozen=True, kw_only=True):
     """One call of one tool."""
 
     tool: Runnable
-    input: Object = field(default_factory=dict)
+    input: Object = {}
     call_id: str | None = None
     """None if the caller gave none: one is made, and nothing is promised about repeats."""
     principal: str = ""
     """Who was authenticated; part of the key of the record, together with the user."""
     user_id: str | None = None
-    tokens: Mapping[str, str] = field(default_factory=dict[str, str])
-    secrets: Mapping[str, str] = field(default_factory=dict[str, str])
+    tokens: Mapping[str, str] = {}
+    secrets: Mapping[str, str] = {}
     trace_id: str | None = None
     wait: float | None = None
     """Seconds to wait for a call that is already under way; None is the default of the server."""
@@ -76,3 +76,12 @@ def missing(ask: Ask) -> Missing:
         tuple(one for one in needs.secrets if not ask.secrets.get(one)),
         needs.user_id and not ask.user_id,
     )
+
+
+class MissingRequirements(Exception):
+    """A call that was not even looked up: its tool needs what was not given."""
+
+    def __init__(self, missing: Missing) -> None:
+        lacks = [*(one.id for one in missing.authorization), *missing.secrets, *(["user_id"] if missing.user_id else [])]
+        super().__init__(f"the tool needs {', '.join(lacks)}")
+        self.missing = missing

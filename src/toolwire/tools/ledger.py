@@ -70,6 +70,8 @@ class Record(Struct, frozen=True):
     started_at: int
     ended_at: int | None = None
     outcome: Outcome | None = None
+    recorded: bool = True
+    """False while the outcome is only known to the process that ran it: it could not be written yet."""
 
 
 class Claim(Struct, frozen=True):
@@ -160,4 +162,5 @@ class TransactionScope(Protocol):
 class Runner(Protocol):
     """Where the body of a tool runs: in this process, or on an engine."""
 
-    async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome: ...
+    async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+        """What the body came to. Raises NoEffect if the tool promises that nothing happened: the claim is released then."""

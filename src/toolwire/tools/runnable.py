@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from toolwire._json import JSON, Object
 from toolwire.model import Tool
@@ -18,7 +18,7 @@ OnCrash: TypeAlias = Literal["report", "retry", "transactional", "probe"]
 ON_CRASH: tuple[OnCrash, ...] = ("report", "retry", "transactional", "probe")
 TIMEOUT = 55.0
 """Seconds a tool may take if it says nothing: a little less than the minute that clients wait for an answer."""
-_ID = re.compile(r"([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)(?:@([0-9]+)(?:\.([0-9]+)\.([0-9]+))?)?")
+_ID = re.compile(r"([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)(?:@([0-9]{1,9})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?)?")
 
 
 class Version(Struct, frozen=True, order=True):
@@ -93,8 +93,8 @@ class Context(Struct, frozen=True):
     tool_id: str
     attempt: int = 1
     user_id: str | None = None
-    tokens: Mapping[str, str] = field(default_factory=dict[str, str])
-    secrets: Mapping[str, str] = field(default_factory=dict[str, str])
+    tokens: Mapping[str, str] = {}
+    secrets: Mapping[str, str] = {}
     trace_id: str | None = None
     transaction: Transaction | None = None
 

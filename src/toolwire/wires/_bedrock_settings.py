@@ -74,7 +74,7 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
 
 def write_config(body: Object, conversation: Conversation, page: Page) -> None:
     """Put `toolConfig` into a body: the tools, beside a choice that is there already."""
-    if conversation.wire == NAME and conversation.was and conversation.tools is conversation.was[1]:
+    if conversation.wire == NAME and conversation.same_tools:
         return
     config = body.pop("toolConfig", None)
     kept = config if isinstance(config, dict) else {}

@@ -13,7 +13,7 @@ from toolwire._json import JSON, At
 from toolwire.model import Conversation
 from toolwire.parts import Call, Media, Message, Part, Result, Role, Text, label
 from toolwire.wires._page import Page
-from toolwire.wires._wire import own
+from toolwire.wires._wire import native, own
 
 
 class Written(Struct):
@@ -60,7 +60,8 @@ class Blocks(Struct, frozen=True, eq=False):
                 kept = own(message, page, self.read)
                 if not isinstance(kept, UnsetType):
                     self._close(turn, out)
-                    self._note(message, page)
+                    for part in parts:
+                        self._note(part, page)
                     if len(message.at) == 1:
                         written.whole = kept
                     else:
@@ -105,8 +106,13 @@ class Blocks(Struct, frozen=True, eq=False):
         return blocks
 
     def _block(self, part: Part, message: Message, page: Page) -> JSON:
-        if message.wire == self.name and part.was is None and not isinstance(part.raw, UnsetType):
-            return part.raw
+        if message.wire == self.name and not isinstance(part.raw, UnsetType):
+            before = page.ordinal
+            kept = native(part, page, part.raw)
+            if not isinstance(kept, UnsetType):
+                page.ordinal = before
+                self._note(part, page)
+                return kept
         if isinstance(part, Media) and message.role == "assistant" and not self.pictures:
             page.lose(part, f"an assistant's message cannot hold this {part.kind}; it is named in text")
             part = Text(label(part), at=part.at)
@@ -130,12 +136,11 @@ class Blocks(Struct, frozen=True, eq=False):
         turn.results = []
         turn.answered = []
 
-    def _note(self, message: Message, page: Page) -> None:
-        """Keep in mind the calls of a message that goes out as it came."""
-        for part in message.parts:
-            if isinstance(part, Call):
-                page.called[part.id] = part.name
-                page.ordinal += 1
+    def _note(self, part: Part, page: Page) -> None:
+        """Keep in mind a call that goes out as it came."""
+        if isinstance(part, Call):
+            page.called[part.id] = part.name
+            page.ordinal += 1
 
 
 class _Turn:

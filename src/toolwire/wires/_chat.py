@@ -113,7 +113,7 @@ class Chat(Struct, frozen=True, eq=False):
                 else:
                     parts.append(read_block(self.name, self.calls, call, where))
         legacy = None if bare else message.get("function_call")
-        if self.legacy is not None and isinstance(legacy, dict):
+        if self.legacy is not None and isinstance(legacy, dict) and not _filler(legacy):
             parts.append(_parsed(self.legacy, legacy, at + ("function_call",)))
         return parts
 
@@ -266,8 +266,9 @@ class Chat(Struct, frozen=True, eq=False):
             out["tool_calls"] = calls
         else:
             out.pop("tool_calls", None)
-        if self.legacy is not None and self.legacy.name in out and not any(p.row is self.legacy for p in message.parts):
-            del out[self.legacy.name]
+        old = self.legacy
+        if old is not None and not _filler(out.get(old.name)) and not any(part.row is old for part in message.parts):
+            out.pop(old.name, None)
         if content != (raw.get("content") if isinstance(raw.get("content"), list) else [raw.get("content") or ""]):
             out["content"] = _said(content, bool(calls))
         return out
@@ -281,6 +282,11 @@ class Chat(Struct, frozen=True, eq=False):
             out[key] = f"{out.get(key, '')}{part.text}"
         else:
             page.lose(part, "this wire has no place for reasoning in a history")
+
+
+def _filler(legacy: JSON) -> bool:
+    """Whether the field of the single call is only filled in: recorded of servers whose every answer has it, beside its words."""
+    return isinstance(legacy, dict) and legacy.get("name") == "" and legacy.get("arguments") == ""
 
 
 def _parsed(row: Row, block: Object, at: At) -> Part:

@@ -80,7 +80,7 @@ def _message(role: Role, parts: list[Part], wire: str) -> Message:
 
 def unchanged(conversation: Conversation, page: Page, before: Conversation) -> JSON | UnsetType:
     """The body that was read, with the edits of single parts; UNSET if more than that was changed."""
-    if conversation.tools is not conversation.was[1] or conversation.settings != conversation.was[2]:
+    if not conversation.same_tools or conversation.settings != conversation.was[2]:
         return UNSET
     return edited(conversation.parts(), before.parts(), conversation.source, (), page)
 

@@ -157,7 +157,7 @@ def write_request(conversation: Conversation, page: Page) -> JSON:
     elif isinstance(params := get(body, ("params",)), dict) and "systemPrompt" in params:
         body = put(body, ("params",), {key: value for key, value in params.items() if key != "systemPrompt"})
     body = put(body, ("params", "messages"), HISTORY.write(replace(conversation, messages=rest), page).messages)
-    if conversation.tools is not conversation.was[1]:
+    if not conversation.same_tools:
         body = put(body, ("params", "tools"), write_tools(conversation.tools, page))
     return body
 

@@ -230,7 +230,7 @@ class Items(Struct, frozen=True, eq=False):
             body["input"] = only["content"] if isinstance(only, dict) else only
         elif items or not home or isinstance(body.get("input"), list):
             body["input"] = items
-        if not home or not conversation.was or conversation.tools is not conversation.was[1]:
+        if not home or not conversation.same_tools:
             tools = write_tools(conversation.tools, page, own=home)
             if tools:
                 body["tools"] = tools

@@ -186,7 +186,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
             del body[key]
     messages = tuple(message for message in conversation.messages if not any(message is one for one in apart))
     listed = _listed(conversation, page, messages)
-    if conversation.tools and (conversation.wire != NAME or conversation.tools is not conversation.was[1]):
+    if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
         body["tools"] = write_tools(conversation, page)
     if isinstance(conversation.source, list) and conversation.wire == NAME and not body:
         return listed

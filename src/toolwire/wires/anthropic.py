@@ -361,7 +361,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     elif written.system:
         body["system"] = written.system
     body["messages"] = written.messages
-    if conversation.tools and (conversation.wire != NAME or conversation.tools is not conversation.was[1]):
+    if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
         body["tools"] = write_tools(conversation.tools, page)
     return body
 

@@ -414,7 +414,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(REQUEST, conversation, page)
     _cut_short(conversation, page)
     body["messages"] = CHAT.write_messages(conversation.messages, page)
-    if conversation.wire != NAME or not conversation.was or conversation.tools is not conversation.was[1]:
+    if conversation.wire != NAME or not conversation.same_tools:
         body.pop("strict_tools", None)
         body.pop("tools", None)
         if conversation.tools:

@@ -126,7 +126,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     elif written.system:
         body[key] = {"parts": written.system}
     body["contents"] = written.messages
-    if conversation.tools and (conversation.wire != NAME or conversation.tools is not conversation.was[1]):
+    if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
         body["tools"] = write_tools(conversation.tools, page)
     return body
 

@@ -404,7 +404,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     if mine and isinstance(conversation.source, list) and not body and not conversation.tools:
         return messages
     body["messages"] = messages
-    if conversation.tools is not conversation.was[1] if mine else conversation.tools:
+    if not conversation.same_tools if mine else conversation.tools:
         body["tools"] = _write_tools(conversation.tools, page)
     return body
 

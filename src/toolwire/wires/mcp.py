@@ -291,7 +291,7 @@ def _write_part(part: Part, own: bool, page: Page) -> JSON:
 def _write_exchange(conversation: Conversation, page: Page, source: list[JSON]) -> list[JSON]:
     before = read(list(source), page.kind) if source else None
     front: list[JSON] = []
-    if not source or conversation.tools is not conversation.was[1]:
+    if not source or not conversation.same_tools:
         front, source = _write_offers(conversation, page, source)
     return front + rewrite(conversation, page, source, before, lambda part, own: _write_part(part, own, page))
 

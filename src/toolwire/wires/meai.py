@@ -457,7 +457,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     elif above:
         body = obj(put(body, _INSTRUCTIONS, "\n".join(above)))
     messages = HISTORY.write(below, page)
-    if conversation.tools is not conversation.was[1] if mine else conversation.tools:
+    if not conversation.same_tools if mine else conversation.tools:
         body = obj(put(body, (OPTIONS, "tools"), write_tools(conversation.tools, page)))
     return messages if mine and isinstance(conversation.source, list) and not body else {**body, "messages": messages}
 

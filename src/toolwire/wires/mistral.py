@@ -367,7 +367,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         return _write_response(conversation, page)
     body = write_fields(REQUEST, conversation, page)
     body["messages"] = CHAT.write_messages(conversation.messages, page)
-    if conversation.tools and not (native and conversation.was and conversation.tools is conversation.was[1]):
+    if conversation.tools and not (native and conversation.same_tools):
         body["tools"] = _write_tools(conversation, page)
     return body
 

@@ -413,7 +413,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     if conversation.wire != NAME:
         body.setdefault("stream", False)
     body["messages"] = CHAT.write_messages(conversation.messages, page)
-    if conversation.wire != NAME or not conversation.was or conversation.tools is not conversation.was[1]:
+    if conversation.wire != NAME or not conversation.same_tools:
         body.pop("tools", None)
         if conversation.tools:
             body["tools"] = _write_tools(conversation.tools, page)

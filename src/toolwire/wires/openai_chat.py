@@ -378,7 +378,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         return _write_response(conversation, page)
     body = write_fields(REQUEST, conversation, page)
     body["messages"] = CHAT.write_messages(conversation.messages, page)
-    if conversation.tools and (conversation.wire != NAME or conversation.tools is not conversation.was[1]):
+    if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
         body["tools"] = _write_tools(conversation.tools, page)
     return body
 

@@ -344,7 +344,7 @@ def _kept(conversation: Conversation, page: Page) -> JSON | UnsetType:
     before = read(conversation.source, page.kind)
     old = [part for message in conversation.messages if message.wire == NAME for part in message.parts]
     new = [part for message in conversation.messages if message.wire != NAME for part in message.parts]
-    if conversation.tools is not conversation.was[1] or any(isinstance(part, _SPOKEN[page.kind]) for part in new):
+    if not conversation.same_tools or any(isinstance(part, _SPOKEN[page.kind]) for part in new):
         return UNSET
     body = edited(old, before.parts(), conversation.source, (), page)
     if not isinstance(body, UnsetType):
@@ -387,7 +387,7 @@ def _write_part(part: Part, own: bool, conversation: Conversation, page: Page) -
 def _write_log(conversation: Conversation, page: Page, source: list[JSON]) -> JSON:
     before = read(list(source), page.kind)
     _fit_names((part.name for part in conversation.parts() if isinstance(part, Call) and part.raw is UNSET), page)
-    if conversation.tools is not conversation.was[1]:
+    if not conversation.same_tools:
         for tool in conversation.tools:
             page.lose(tool, "tools of a log cannot be changed")
     return rewrite(conversation, page, source, before, lambda part, own: _write_part(part, own, conversation, page))

@@ -378,7 +378,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         return _write_response(conversation, page)
     body = write_fields(REQUEST, conversation, page)
     messages = _messages(conversation, page)
-    if conversation.wire != NAME or not conversation.was or conversation.tools is not conversation.was[1]:
+    if conversation.wire != NAME or not conversation.same_tools:
         messages = _offer(conversation.tools, messages, page)
     body["messages"] = messages
     return body

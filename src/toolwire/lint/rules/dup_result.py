@@ -5,21 +5,22 @@ contain duplicate Ids". It happens when a call was cancelled and its result came
 part of a history was stored twice.
 
 Results that say the same: the fix leaves one, and nothing is lost. Results that differ: one that says that the call was aborted
-or was made up here goes first, else the last one stays. What is taken out is lost, so that is not safe.
+or was made up here goes first; then those that stand in another turn than the call, where ids that start anew may have lost
+their own; of what is left the last one stays. What is taken out is lost, so that is not safe.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from toolwire._json import At
 from toolwire.lint._edits import MARK, without, written
 from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._ids import surplus
+from toolwire.lint._ids import surplus, turn_of
 from toolwire.lint._rule import Example, Fix, Fixed, Rule
 from toolwire.lint._shapes import short
-from toolwire.lint._view import View
+from toolwire.lint._view import Turn, View
 from toolwire.parts import Call, Result
 
 _ABORTED = re.compile(
@@ -49,11 +50,19 @@ def _groups(view: View) -> list[tuple[Call, Result, list[Result], Fix]]:
             calls[id(one)] = one
             all_of.setdefault(id(one), [view.answer[id(one)]]).append(result)
     found: list[tuple[Call, Result, list[Result], Fix]] = []
+    turns = turn_of(view) if all_of else {}
     for key, results in all_of.items():
         same = len({(result.text, result.error) for result in results}) == 1
-        stays = results[0] if same else ([result for result in results if not _aborted(result)] or results)[-1]
+        stays = results[0] if same else _best(calls[key], results, turns)
         found.append((calls[key], stays, [result for result in results if result is not stays], "safe" if same else "unsafe"))
     return found
+
+
+def _best(call: Call, results: list[Result], turns: Mapping[int, Turn]) -> Result:
+    """The last one that says something, from the call's own turn if there is one."""
+    real = [result for result in results if not _aborted(result)] or results
+    own = [result for result in real if turns.get(id(result)) is turns.get(id(call))]
+    return (own or real)[-1]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
@@ -90,6 +99,7 @@ RULE = Rule(
         chat(USER, asks(call("c1")), told("c1", "ok"), told("c1", "[toolwire] interrupted: no result of this call was recorded")),
         chat(USER, asks(call("c1")), told("c1", "old"), told("c1", "new"), USER),
         chat(USER, asks(call("c1")), told("c1", "ok"), told("c1", "ok")),
+        chat(USER, asks(call("c1")), told("c1", "mine"), USER, asks(call("c2")), told("c2"), told("c1", "strange")),
         _uses("ok", "ok"),
         _uses("1", "2", "1"),
         Example("bedrock", "bedrock", {"messages": [

@@ -1,7 +1,9 @@
 """Calls and results have ids, and the target has no such field.
 
-Several surfaces of Vertex AI know calls and results by name and order only, and refuse the field that their sister takes:
+Version v1 of Vertex AI knows calls and results by name and order only, and refuses the field that its sister v1beta1 takes:
 "Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find field". Older servers of other makers do the same.
+Where it is not known which of the two gets the request (`vertex-gemini`), it is worth knowing and no fault, and the fix is made
+only on request; `vertex-gemini-v1` is the target to name where the field is refused.
 
 The fix takes the ids off, last of all, when everything is paired and stands in the order of its calls: without ids order is all
 that is left. Where results would then go to other calls than before, nothing is done. The ids are gone for good: whoever needs
@@ -13,15 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from toolwire._json import JSON, At, get, put
+from toolwire.codec import decode
 from toolwire.lint._edits import laid, written
 from toolwire.lint._ids import Side, one_of, place
 from toolwire.lint._rule import Example, Fix, Fixed, Rule
 from toolwire.lint._shapes import like, short
 from toolwire.lint._view import View
 from toolwire.model import Conversation
-from toolwire.translate import decode
 
 
 def _with_ids(conversation: Conversation) -> list[tuple[Side, At]]:
@@ -34,7 +37,8 @@ def _with_ids(conversation: Conversation) -> list[tuple[Side, At]]:
 
 def _bare(view: View) -> JSON | UnsetType:
     """The body without the ids; UNSET if results would go elsewhere."""
-    body = written(laid(view, view.faults.get("results-out-of-order", ())))
+    strict = View(view.conversation, replace(view.profile, has_ids=False)) if view.profile.has_ids else view
+    body = written(laid(strict, strict.faults.get("results-out-of-order", ())))
     before = decode(body, view.conversation.wire, view.conversation.kind)
     for _, at in _with_ids(before):
         block = get(body, at[:-1])
@@ -49,17 +53,23 @@ def _joined(conversation: Conversation) -> list[tuple[At, At]]:
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
-    if view.profile.has_ids:
+    if view.profile.has_ids and not view.profile.shy:
         return
     parts = _with_ids(view.conversation)
     clear = bool(parts) and not isinstance(_bare(view), UnsetType)
+    lacks = "some servers of {} have" if view.profile.has_ids else "{} has"
+    fix: Fix = "unsafe" if view.profile.has_ids else "safe"
     for part, _ in parts:
         what = f"the {'call' if part in view.calls else 'result'} of {part.name or 'a tool'}"
-        said = f"{what} has an id, {short(one_of(part))}{like(one_of(part))}, and {view.profile.name} has no field for it"
-        yield part.at, said if clear else f"{said}; without it results would go to other calls", "safe" if clear else None
+        said = (
+            f"{what} has an id, {short(one_of(part))}{like(one_of(part))}, and {lacks.format(view.profile.name)} no field for it"
+        )
+        yield part.at, said if clear else f"{said}; without it results would go to other calls", fix if clear else None
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
+    if view.profile.has_ids and not unsafe:
+        return None
     body = _bare(view)
     if isinstance(body, UnsetType):
         return None
@@ -67,7 +77,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     return Fixed(body, tuple((part.at, f"the id {short(one_of(part))} was taken off") for part, _ in gone))
 
 
-def _contents(asked: tuple[str, ...], answered: tuple[str, ...], target: str = "vertex-gemini") -> Example:
+def _contents(asked: tuple[str, ...], answered: tuple[str, ...], target: str = "vertex-gemini-v1") -> Example:
     return Example("gemini", target, {"contents": [
         {"role": "user", "parts": [{"text": "hi"}]},
         {"role": "model", "parts": [{"functionCall": {"id": one, "name": "f", "args": {"a": one}}} for one in asked]},
@@ -79,11 +89,14 @@ def _contents(asked: tuple[str, ...], answered: tuple[str, ...], target: str = "
 
 RULE = Rule(
     "TW014", "id-field-unsupported", "calls and results have ids, and the target has no such field", "neutral", _check, _mend,
-    order=60,
-    bad=(_contents(("x",), ("x",)), _contents(("x", "y"), ("y", "x")), _contents(("x", "y"), ("y",))),
+    order=60, eased=lambda profile: profile.has_ids,
+    bad=(
+        _contents(("x",), ("x",)), _contents(("x", "y"), ("y", "x")), _contents(("x", "y"), ("y",)),
+        _contents(("x",), ("x",), "vertex-gemini"),
+    ),
     good=(
         _contents(("x",), ("x",), "gemini"),
-        Example("gemini", "vertex-gemini", {"contents": [
+        Example("gemini", "vertex-gemini-v1", {"contents": [
             {"role": "user", "parts": [{"text": "hi"}]},
             {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
             {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]},

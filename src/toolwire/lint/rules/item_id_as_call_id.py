@@ -25,7 +25,7 @@ _LONG = re.compile(r"_[0-9a-f]{16,}")
 
 def _named(view: View) -> list[tuple[Result, Call, str]]:
     """Results that name the item of their call, and what they name."""
-    if not view.profile.items:
+    if not view.profile.owned or not any(call.item for call in view.calls):
         return []
     found: list[tuple[Result, Call, str]] = []
     known = {call.id for call in view.calls}

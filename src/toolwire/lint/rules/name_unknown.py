@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
+from toolwire._json import JSON, At, Object
 from toolwire.lint._examples import USER, asks, blocks, call, chat, told
 from toolwire.lint._names import chosen
 from toolwire.lint._patch import removed
-from toolwire.lint._rule import Fix, Fixed, Rule
+from toolwire.lint._rule import Example, Fix, Fixed, Rule
 from toolwire.lint._view import View
 
 
@@ -45,18 +45,20 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     return Fixed(removed(view.body, [at]), ((at, f"the choice of {', '.join(_unknown(view))} is taken out"),))
 
 
-_F: JSON = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+_F: JSON = {"type": "function", "function": {"name": "f"}}
 _G: JSON = {"type": "function", "function": {"name": "g"}}
+_R: Object = {"type": "function", "name": "f"}
 _B: JSON = {"name": "f", "input_schema": {"type": "object"}}
 RULE = Rule(
     "TW061", "name-unknown", "the tool that the model must use is not on offer", "lossy", _check, _mend, order=60,
     bad=(
-        chat(USER, tools=[_F], tool_choice=_G),
+        Example("openai-responses", "openai-responses", {"input": "hi", "tools": [_R], "tool_choice": {**_R, "name": "g"}}),
         blocks(USER, tools=[_B], tool_choice={"type": "tool", "name": "g"}),
     ),
     good=(
-        chat(USER, tools=[_F], tool_choice={"type": "function", "function": {"name": "f"}}),
+        Example("openai-responses", "openai-responses", {"input": "hi", "tools": [_R], "tool_choice": _R}),
+        blocks(USER, tools=[_B], tool_choice={"type": "tool", "name": "f"}),
         chat(USER, asks(call("c1", "g")), told("c1"), USER, tools=[_F]),
-        chat(USER, tools=[_F], tool_choice=_G, target="xai"),
+        chat(USER, tools=[_F], tool_choice=_G),
     ),
 )  # fmt: skip

@@ -1,0 +1,91 @@
+"""What a question may tell the offline model to do, word for word: directives in double brackets.
+
+`[[call weather {"city": "Oslo"}]] [[then]] [[text done]]`. The table is the documentation: one row for each directive. A question
+with directives is a script, and nothing else in it is read; what is no directive of the table is words. Knows no wire.
+"""
+
+from __future__ import annotations
+
+import re
+from json import JSONDecodeError, JSONDecoder
+
+from msgspec import Struct
+
+from toolwire._json import JSON
+
+
+class Directive(Struct, frozen=True):
+    """One row: the word, what may follow it, and what it does."""
+
+    word: str
+    takes: str
+    does: str
+    says: bool = False
+    """Whether it is a part of the answer, and not a way of giving it: only then nothing else in the question is read."""
+
+
+_ROWS = (
+    Directive("call", "NAME {JSON}", "calls a tool, offered or not; several before the next `[[then]]` are called at once", True),
+    Directive("then", "", "what follows is for the next answer, after the results; `\"$1\"` in JSON is the first result", True),
+    Directive("text", "WORDS", "says these words", True),
+    Directive("think", "WORDS", "thinks these words, on wires that can show it", True),
+    Directive("unknown-tool", "", "calls `no_such_tool`, which nobody offers", True),
+    Directive("broken-json", "", "the arguments stop in the middle; where a wire wants an object, only in a stream"),
+    Directive("repeat-id", "", "all calls have one id, and the next turn's the same again"),
+    Directive("never-stop", "", "after every result the same tools are called again"),
+    Directive("say-as-text", "", "the calls are written into the text, in tags, as models without tools of their own do"),
+    Directive("cut", "", "the answer breaks off in the middle of the last call, or of the text, and the connection is closed"),
+    Directive("error", "STATUS TIMES", "the request fails with this status, this often; without a number, always"),
+    Directive("slow", "SECONDS", "so long is waited before the answer, and before every event of a stream"),
+    Directive("size", "CHARACTERS", "the text of the answer is filled up to this many characters"),
+)  # fmt: skip
+DIRECTIVES: dict[str, Directive] = {row.word: row for row in _ROWS}
+
+_OPENING = re.compile(rf"\[\[\s*({'|'.join(re.escape(word) for word in sorted(DIRECTIVES, key=len, reverse=True))})(?=[\s\]])")
+_JSON = JSONDecoder()
+MOST = 1000
+"""So many directives are read of one question."""
+
+
+class Told(Struct, frozen=True):
+    """One directive of a question: its word, the words after it, and the JSON after those."""
+
+    word: str
+    rest: str = ""
+    value: JSON = None
+
+    @property
+    def numbers(self) -> list[float]:
+        """The numbers after it."""
+        return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", self.rest)]
+
+
+def directives(text: str) -> list[Told]:
+    """The directives of a question, in order."""
+    found: list[Told] = []
+    at = 0
+    for _ in range(MOST):
+        opened = _OPENING.search(text, at)
+        if opened is None:
+            break
+        told, end = _told(text, opened[1], opened.end())
+        at = opened.end() if told is None else end
+        if told is not None:
+            found.append(told)
+    return found
+
+
+def _told(text: str, word: str, at: int) -> tuple[Told | None, int]:
+    """The directive whose word ends here, and where it ends; JSON in it may hold brackets."""
+    value: JSON = None
+    rest, close = "", text.find("]]", at)
+    brace = text.find("{", at)
+    if word == "call" and 0 <= brace < close:
+        try:
+            value, stop = _JSON.raw_decode(text, brace)
+        except (JSONDecodeError, RecursionError):
+            return None, at
+        rest, close = text[at:brace], text.find("]]", stop)
+    elif close >= 0:
+        rest = text[at:close]
+    return (None, at) if close < 0 else (Told(word, rest.strip(), value), close + 2)

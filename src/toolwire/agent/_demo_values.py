@@ -1,0 +1,300 @@
+"""The arguments of one call, taken from the words of a question by the schema of the tool.
+
+Said outright (`city=Oslo`, `limit: 3`) comes first; then values of an enum, numbers in their order, what is quoted, and names
+after a preposition. Several values for the one thing that a tool takes are several calls. Knows no tools, only schemas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from json import JSONDecoder
+
+from msgspec import Struct
+
+from toolwire._json import JSON, Object, parse
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+_JSON = JSONDecoder(parse_constant=_no_constant)
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w])")
+_RESULT = re.compile(
+    r"\b(?:the\s+)?(?:(?:previous|last|first|second|both)\s+)?(?:results?|answers?|outputs?|sums?|products?|it|them|that)\b", re.I
+)
+_QUOTED = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|`([^`]*)`")
+_LED = re.compile(r"\b(in|for|of|at|to|from|about|on|named|called|with|into|than)\s+", re.IGNORECASE)
+_PROPER = r"[A-ZÀ-ÞА-Я][\w'’.-]*(?:\s+[A-ZÀ-ÞА-Я][\w'’-]*)*|[぀-鿿]+"
+_LIST = re.compile(rf"({_PROPER})((?:\s*(?:,\s*and|,|and|&|or)\s+(?:in\s+|for\s+)?(?:{_PROPER}))*)")
+_SEPARATE = re.compile(r"\s*(?:,\s*and|,|\band\b|&|\bor\b)\s+(?:in\s+|for\s+)?")
+_HINTS = {
+    "from": ("from", "origin", "source", "start", "sender"), "to": ("to", "destination", "dest", "target", "end", "recipient"),
+    "about": ("subject", "topic", "query", "about"), "on": ("date", "day", "on"), "at": ("time", "at"),
+    "in": ("in", "city", "location", "place", "country", "unit", "units"), "into": ("to", "target", "language", "unit"),
+}  # fmt: skip
+"""Prepositions, and the words of parameters' names that they lead to."""
+
+
+class Clause(Struct, frozen=True):
+    """A piece of a question that asks for one tool: its words, those that name the tool, and the results so far."""
+
+    text: str
+    naming: frozenset[str]
+    results: tuple[JSON, ...] = ()
+
+
+def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...]]]:
+    """The arguments of each call that a clause asks for, and the required ones that are nowhere in it."""
+    shape = schema if isinstance(schema, dict) else {}
+    held = shape.get("properties")
+    fields: dict[str, Object] = (
+        {key: one if isinstance(one, dict) else {} for key, one in held.items()} if isinstance(held, dict) else {}
+    )
+    wanted = shape.get("required")
+    required = [key for key in wanted if isinstance(key, str)] if isinstance(wanted, list) else []
+    found = _Found(clause, fields, required)
+    several = found.several()
+    return [(one, tuple(key for key in required if key not in one)) for one in several]
+
+
+def kind_of(field: Object) -> str:
+    """The type of a parameter; a union counts as the first type in it that is not null."""
+    said = field.get("type")
+    options = said if isinstance(said, list) else [said]
+    for name in ("anyOf", "oneOf"):
+        union = field.get(name)
+        if said is None and isinstance(union, list):
+            options = [one.get("type") for one in union if isinstance(one, dict)]
+    known = [one.lower() for one in options if isinstance(one, str) and one.lower() != "null"]
+    return known[0] if known else ("object" if "properties" in field else "string")
+
+
+class _Found:
+    """What a clause gives for the fields of a schema. What was taken for one is not taken for another."""
+
+    def __init__(self, clause: Clause, fields: dict[str, Object], required: Sequence[str]) -> None:
+        self.clause = clause
+        self.text = clause.text
+        self.fields = fields
+        self.required = required
+        self.given: Object = {}
+        self.more: tuple[str, list[JSON]] | None = None
+        """The one field that has several values, and those."""
+
+    def several(self) -> list[Object]:
+        """The arguments, once for each value of the field that has several."""
+        self._outright()
+        self._listed()
+        self._quoted()
+        self._numbers()
+        self._led()
+        self._switches()
+        self._rest()
+        ordered = [key for key in self.fields if key in self.given]
+        one: Object = {key: self.given[key] for key in ordered}
+        if self.more is None:
+            return [one]
+        key, values = self.more
+        return [{name: value if name == key else one[name] for name in self.fields if name in one} for value in values]
+
+    # --- in the order of how sure they are ---
+
+    def _outright(self) -> None:
+        """`key=value`, `key: value`, `key is value`."""
+        for key, field in self.fields.items():
+            words = r"[\s_-]*".join(re.escape(word) for word in re.split(r"[\s_-]+", key))
+            match = re.search(rf"(?<!\w){words}\s*(?:=|:|\bis\b)\s*", self.text, re.IGNORECASE)
+            if match is None:
+                continue
+            value, end = self._value(match.end(), kind_of(field))
+            if value is not None:
+                self.given[key] = value
+                self._blank(match.start(), end)
+
+    def _value(self, at: int, kind: str) -> tuple[JSON, int]:
+        rest = self.text[at:]
+        if rest[:1] in ("{", "["):
+            try:
+                held, end = _JSON.raw_decode(rest)
+                return held, at + end
+            except (ValueError, RecursionError):
+                pass
+        match = _QUOTED.match(rest)
+        if match is not None:
+            return next(one for one in match.groups() if one is not None), at + match.end()
+        word = re.match(r"[^\s,;]+", rest)
+        if word is None:
+            return None, at
+        said = word[0].rstrip(".?!)")
+        if kind in ("integer", "number") and _NUMBER.fullmatch(said):
+            return _number(said, kind), at + len(said)
+        if kind == "boolean":
+            return said.lower() in ("true", "yes", "on", "1"), at + len(said)
+        return said, at + len(said)
+
+    def _listed(self) -> None:
+        """Values of an enum."""
+        for key, field in self._open():
+            options = field.get("enum")
+            for option in options if isinstance(options, list) else []:
+                match = re.search(rf"(?<!\w){re.escape(str(option))}(?!\w)", self.text, re.IGNORECASE)
+                if match is not None and str(option).lower() not in self.clause.naming:
+                    self.given[key] = option
+                    self._blank(*match.span())
+                    break
+
+    def _numbers(self) -> None:
+        """Numbers in their order, and results that are spoken of among them."""
+        fields = [(key, kind_of(field), field) for key, field in self._open()]
+        scalars = [(key, kind) for key, kind, _ in fields if kind in ("integer", "number")]
+        lists = [key for key, kind, field in fields if kind == "array" and _of(field) in ("integer", "number", "")]
+        if not scalars and not lists:
+            return
+        found: list[tuple[int, JSON]] = [(match.start(), _number(match[0], "number")) for match in _NUMBER.finditer(self.text)]
+        counted = [number for one in self.clause.results for number in _numbers_in(one)]
+        spoken = _RESULT.search(self.text) if counted else None
+        if spoken is not None:
+            plural = re.search(r"\b(?:results|answers|outputs|sums|products|them|both)\b", spoken[0], re.IGNORECASE)
+            found += [(spoken.start(), number) for number in (counted if plural else counted[-1:])]
+        values = [value for _, value in sorted(found, key=lambda one: one[0])]
+        if not scalars:
+            if values:
+                self.given[lists[0]] = values
+            return
+        self._taken(scalars, values)
+
+    def _taken(self, fields: Sequence[tuple[str, str]], values: Sequence[JSON]) -> None:
+        if len(values) > 1 and self._only([key for key, _ in fields]):
+            key, kind = fields[0]
+            self.given[key] = _typed(values[0], kind)
+            self.more = (key, [_typed(value, kind) for value in values])
+            return
+        for (key, kind), value in zip(fields, values, strict=False):
+            self.given[key] = _typed(value, kind)
+
+    def _quoted(self) -> None:
+        """What stands in quotes, in order; a JSON list or object for what takes one."""
+        for key, field in self._open():
+            kind = kind_of(field)
+            if kind not in ("array", "object"):
+                continue
+            at = self.text.find("[" if kind == "array" else "{")
+            value, end = self._value(at, kind) if at >= 0 else (None, 0)
+            if isinstance(value, list | dict):
+                self.given[key] = value
+                self._blank(at, end)
+        quoted = [(match.span(), next(one for one in match.groups() if one is not None)) for match in _QUOTED.finditer(self.text)]
+        texts = [key for key, field in self._open() if kind_of(field) == "string"]
+        if len(quoted) > 1 and self._only(texts):
+            self.given[texts[0]] = quoted[0][1]
+            self.more = (texts[0], [value for _, value in quoted])
+        for key, ((start, end), value) in zip(texts, quoted, strict=False):
+            self.given.setdefault(key, value)
+            self._blank(start, end)
+
+    def _led(self) -> None:
+        """Names after a preposition, or names at all."""
+        texts = self._texts()
+        for match in list(_LED.finditer(self.text)):
+            if not texts:
+                return
+            names = _LIST.match(self.text, match.end())
+            if names is None:
+                continue
+            values = [one for one in _SEPARATE.split(names[0].rstrip(".?!,")) if one]
+            hinted = [key for key in texts if set(re.split(r"[\s_-]+", key.lower())) & set(_HINTS.get(match[1].lower(), ()))]
+            self._named((hinted or texts)[0], values)
+            texts = self._texts()
+        for names in list(_LIST.finditer(self.text)):
+            if not texts:
+                return
+            first = not self.text[: names.start()].strip("\0 \t\n")
+            if first or "\0" in names[0]:
+                continue  # a sentence begins with a capital letter
+            self._named(texts[0], [one for one in _SEPARATE.split(names[0].rstrip(".?!,")) if one])
+            texts = self._texts()
+
+    def _texts(self) -> list[str]:
+        return [key for key, field in self._open() if kind_of(field) == "string" and (key in self.required or not self.required)]
+
+    def _named(self, key: str, values: list[str]) -> None:
+        self.given[key] = values[0]
+        if len(values) > 1 and self.more is None:
+            self.more = (key, [*values])
+        for value in values:
+            at = self.text.find(value)
+            self._blank(at, at + len(value))
+
+    def _switches(self) -> None:
+        for key, field in self._open():
+            if kind_of(field) == "boolean" and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", self.text, re.IGNORECASE):
+                self.given[key] = not re.search(rf"\b(?:no|not|without)\s+{re.escape(key)}\b", self.text, re.IGNORECASE)
+
+    def _rest(self) -> None:
+        """For a required text that nothing was found for: a result that is spoken of, or the words that are left."""
+        for key, field in self._open():
+            if key not in self.required or kind_of(field) != "string":
+                continue
+            if self.clause.results and _RESULT.search(self.text):
+                last = self.clause.results[-1]
+                self.given[key] = last if isinstance(last, str) else str(last)
+                continue
+            words = re.findall(r"[^\s\0]+", self.text)
+            left = " ".join(word for word in words if not _naming(word, self.clause.naming)).strip(" ,;.?!:")
+            led = list(_LED.finditer(left))
+            text = left[led[-1].end() :] if led and left[led[-1].end() :].strip() else left
+            if text:
+                self.given[key] = text
+                return
+
+    # --- small things ---
+
+    def _open(self) -> list[tuple[str, Object]]:
+        return [(key, field) for key, field in self.fields.items() if key not in self.given]
+
+    def _only(self, keys: Sequence[str]) -> bool:
+        """Whether a field is the only one of its type, so that several values mean several calls."""
+        return len(keys) == 1 and self.more is None
+
+    def _blank(self, start: int, end: int) -> None:
+        if 0 <= start < end:
+            self.text = self.text[:start] + "\0" * (end - start) + self.text[end:]
+
+
+def _naming(word: str, naming: Iterable[str]) -> bool:
+    plain = re.sub(r"\W", "", word.lower())
+    return any(plain == one or (len(one) > 2 and plain.startswith(one) and len(plain) - len(one) < 4) for one in naming)
+
+
+def _of(field: Object) -> str:
+    items = field.get("items")
+    return kind_of(items) if isinstance(items, dict) else ""
+
+
+def _number(text: str, kind: str) -> JSON:
+    value = (
+        parse(text.replace("_", ""))
+        if re.fullmatch(r"-?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?", text)
+        else int(float(text))
+    )
+    return _typed(value, kind)
+
+
+def _typed(value: JSON, kind: str) -> JSON:
+    """An integer where one is wanted and nothing is lost by it."""
+    return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
+
+
+def _numbers_in(result: JSON) -> list[JSON]:
+    """The number that a result is or holds: the first one in it."""
+    if isinstance(result, bool) or result is None:
+        return []
+    if isinstance(result, int | float):
+        return [result]
+    if isinstance(result, str):
+        match = _NUMBER.search(result)
+        return [_number(match[0], "number")] if match else []
+    inside = result if isinstance(result, list) else list(result.values())
+    return next((found for one in inside if (found := _numbers_in(one))), [])

@@ -1,0 +1,33 @@
+"""The tools of an agent under names that every model takes.
+
+One name for all wires, so that a conversation can go from one model to another and a call in its past still names a tool that
+is on offer. Runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from toolwire.identity import IdRule, fit_names
+from toolwire.model import Tool
+from toolwire.tools.export import names
+from toolwire.tools.registry import Given, Tools
+from toolwire.tools.runnable import Runnable
+
+_ANYWHERE = IdRule("a-zA-Z0-9_-", 64, first="[a-zA-Z_]")
+
+
+class Offering:
+    """Tools by the names under which models see them."""
+
+    def __init__(self, tools: Iterable[Given] = ()) -> None:
+        named = names(Tools(*tools))
+        fitted = fit_names(set(named), _ANYWHERE, {})
+        self.names: dict[str, Runnable] = {fitted.get(name, name): one for name, one in named.items()}
+        self.tools: tuple[Tool, ...] = tuple(replace(one.offered(), name=name) for name, one in self.names.items())
+
+    def find(self, name: str) -> Runnable | None:
+        """The tool that a model means."""
+        return self.names.get(name)

@@ -1,0 +1,154 @@
+"""A loop as people read it while it happens: what the model says, its calls, their results, and the threads between them.
+
+A letter stands for a call; its result bears the same. Knows no verb.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from toolwire import events
+from toolwire._json import JSON, text_of
+from toolwire.agent.machine import Phase
+from toolwire.agent.talk import Again, Asking, Done, Over, Running
+from toolwire.cli._misuse import printable
+from toolwire.parts import Reasoning, Text
+
+if TYPE_CHECKING:
+    from toolwire.agent.talk import Seen
+
+LONGEST = 400
+"""Of arguments and results, so many characters are shown."""
+
+
+class Watcher(Protocol):
+    """Shows what happens."""
+
+    def take(self, seen: Seen) -> None: ...
+
+
+class Transcript:
+    """Readable lines on stdout; remarks on stderr."""
+
+    def __init__(self, *, colour: bool) -> None:
+        self._colour = colour
+        self._calls = 0
+        self._letters: dict[int, str] = {}
+        self._turn = 0
+        self._texts: dict[int, bool] = {}
+        self._fresh = True
+        """Whether the cursor is at the start of a line."""
+
+    def take(self, seen: Seen) -> None:
+        match seen:
+            case Asking(turn=turn, changes=changes):
+                self._turn = turn
+                self._letters = {}
+                for change in changes:
+                    self._remark(f"repaired {change}")
+            case Again(why=why, wait=wait):
+                self._remark(f"again in {wait:.1f} s: {why}" if wait else f"again: {why}")
+            case events.Start(slot=slot, part=Text()):
+                self._texts[slot] = True
+                self._line()
+            case events.Start(slot=slot, part=Reasoning()):
+                self._texts[slot] = False
+                self._line()
+            case events.Delta(slot=slot, text=text) if slot in self._texts:
+                self._write(text, dim=not self._texts[slot])
+            case events.End(slot=slot) if self._texts.pop(slot, None) is not None:
+                self._line()
+            case Running(n=n, call=call):
+                self._line()
+                self._say(f"{self._letter(n)} → {printable(call.name)} {_short(call.arguments)}", "cyan")
+            case Done(n=n, result=result, seconds=seconds, state=state, replayed=replayed):
+                self._line()
+                told = result.output if isinstance(result.output, str) else result.text or text_of(_plain(result.output))
+                how = [state] if state not in ("done", "failed") else []
+                noted = [f"{seconds:.2f} s", *how, *(["recorded"] if replayed else [])]
+                self._say(f"{self._letter(n)} ← {_short(told)}  ({', '.join(noted)})", "red" if result.error else "green")
+            case Over(phase=phase, why=why, usage=usage):
+                self._line()
+                if phase is not Phase.DONE:
+                    self._remark(f"{phase}: {why or ''}")
+                if usage.input is not None or usage.output is not None:
+                    self._remark(f"{usage.input or 0} tokens in, {usage.output or 0} out, {self._turn} turns")
+
+    def _letter(self, n: int) -> str:
+        if n not in self._letters:
+            self._letters[n] = _name(self._calls)
+            self._calls += 1
+        return self._letters[n]
+
+    def _write(self, text: str, *, dim: bool) -> None:
+        if text:
+            shown = "".join(one if one in "\n\t" or one.isprintable() else ascii(one)[1:-1] for one in text)
+            click.echo(click.style(shown, dim=True) if dim and self._colour else shown, nl=False)
+            self._fresh = shown.endswith("\n")
+
+    def _line(self) -> None:
+        if not self._fresh:
+            click.echo()
+            self._fresh = True
+
+    def _say(self, text: str, colour: str) -> None:
+        click.echo(click.style(text, fg=colour) if self._colour else text)
+
+    def _remark(self, text: str) -> None:
+        self._line()
+        click.echo(click.style(printable(text), dim=True) if self._colour else printable(text), err=True)
+
+
+class Lines:
+    """Everything as JSON, one line each, for programs."""
+
+    def take(self, seen: Seen) -> None:
+        row = _row(seen)
+        if row is not None:
+            click.echo(text_of(row))
+
+
+def _row(seen: Seen) -> JSON:
+    match seen:
+        case Asking(turn=turn, model=model, changes=changes, losses=losses):
+            return {"type": "asking", "turn": turn, "model": model, "changes": list(map(str, changes)),
+                    "losses": list(map(str, losses))}  # fmt: skip
+        case Again(why=why, wait=wait):
+            return {"type": "again", "why": why, "wait": wait}
+        case events.Delta(slot=slot, text=text):
+            return {"type": "delta", "slot": slot, "text": text}
+        case events.Start(slot=slot, part=part):
+            return {"type": "start", "slot": slot, "part": type(part).__name__.lower()}
+        case Running(n=n, call=call):
+            return {"type": "call", "n": n, "id": call.id, "name": call.name, "arguments": call.arguments}
+        case Done(n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed):
+            return {"type": "result", "n": n, "call_id": call.id, "output": _plain(result.output), "error": result.error,
+                    "seconds": round(seconds, 6), "state": state, "replayed": replayed}  # fmt: skip
+        case Over(phase=phase, why=why, usage=usage, text=text):
+            return {"type": "over", "phase": str(phase), "why": why, "text": text,
+                    "usage": {"input": usage.input, "output": usage.output}}  # fmt: skip
+    return None
+
+
+def _plain(output: object) -> JSON:
+    """A result as JSON; of parts, their texts."""
+    if isinstance(output, tuple):
+        return [str(getattr(part, "text", "") or type(part).__name__.lower()) for part in output]
+    return output  # type: ignore[return-value]  # it is JSON if it is not parts
+
+
+def _short(text: str) -> str:
+    line = printable(text)
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}… ({len(text):,} characters)"
+
+
+def _name(n: int) -> str:
+    """A, B, … Z, AA, AB, …"""
+    out = ""
+    while True:
+        out = chr(65 + n % 26) + out
+        n = n // 26 - 1
+        if n < 0:
+            return out

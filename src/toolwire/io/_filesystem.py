@@ -1,0 +1,31 @@
+"""Whether a file lies on a network file system, where locks and fsync promise less than they say.
+
+Asks the kernel's list of mounts (Linux); where there is none, nothing is known and nothing is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+NETWORKED = frozenset(
+    "nfs nfs4 cifs smb3 smbfs ncpfs afs ceph lustre gpfs beegfs glusterfs ocfs2 gfs2 fuse.sshfs fuse.glusterfs fuse.ceph"
+    " fuse.s3fs fuse.rclone fuse.gcsfuse fuse.davfs2 fuse.juicefs".split()
+)
+
+
+def networked(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """The kind of network file system a folder lies on; None if it is local or not known."""
+    device = folder.stat().st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        lines = mounts.read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        # 36 35 98:0 /root /mount options optional... - type source options: proc(5)
+        left, _, right = line.partition(" - ")
+        fields = left.split()
+        if len(fields) > 2 and fields[2] == wanted and right.split(" ", 1)[0] in NETWORKED:
+            return right.split(" ", 1)[0]
+    return None

@@ -1,0 +1,424 @@
+"""Questions to the PostgreSQL ledger, answered many at a time: what waits goes as one statement, then the losers are read.
+
+Every question may be asked twice, so a broken connection is answered by asking again. A batch is sorted, so that two replicas
+take their locks in the same order. Knows the database and the questions; not what a call is for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from operator import attrgetter
+from typing import TypeAlias
+from uuid import UUID
+
+from psycopg.rows import TupleRow
+
+from toolwire.io._horizon import TOLERANCE
+from toolwire.io._pg_link import BROKEN, Link, contended, passing, told
+from toolwire.io._pg_ops import Claiming, Ending, Found, Reading, Settling, answer, found
+from toolwire.io._pg_pack import Bytes, Ints, Longs, Texts, word
+from toolwire.io._pg_sql import Sql
+from toolwire.tools.ledger import CallIdTooOld, Claim, LedgerUnavailable
+
+Question: TypeAlias = Claiming | Ending | Reading | Settling
+Look: TypeAlias = Claiming | Ending | Reading
+Place: TypeAlias = tuple[bytes, bytes]
+MOST = 512
+MOST_BYTES = 8_000_000
+_SLOWEST = 1.0
+_AGAIN = 0.05
+_place = attrgetter("place")
+_ENDED = ("done", "failed")
+_REPEATS = {"done": _ENDED, "failed": _ENDED, "free": ("free",)}
+"""What a call is by then if its end was recorded before and only the answer was lost."""
+
+
+class Terms:
+    """What every statement is told: who asks, and how long things are kept."""
+
+    def __init__(self, me: UUID, *, lease: float, result_ttl: float, tombstone_ttl: float) -> None:
+        self.me = me
+        self.lease = lease
+        self.horizon = round(tombstone_ttl * 1000) + TOLERANCE
+        self.params: dict[str, object] = {
+            "me": me,
+            "lease": timedelta(seconds=lease),
+            "kept": timedelta(seconds=result_ttl),
+            "tombstone": timedelta(seconds=tombstone_ttl),
+            "horizon": self.horizon,
+            "tolerance": TOLERANCE,
+        }
+
+
+class Lanes:
+    """A queue, and a few connections that empty it.
+
+    `ended` is told which call may have ended, `lapsed` that the lease of this replica ran out; `held` says whether a claim of
+    which nobody took the answer is in use all the same.
+    """
+
+    def __init__(
+        self, links: Sequence[Link], sql: Sql, terms: Terms, *,
+        ended: Callable[[Place], None], lapsed: Callable[[], None], held: Callable[[Claiming], bool],
+    ) -> None:  # fmt: skip
+        self._sql = sql
+        self._terms = terms
+        self._ended = ended
+        self._lapsed = lapsed
+        self._held = held
+        self._links = links
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[Question] = deque()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._busy = 0
+        self.debts: dict[bytes, Settling] = {}
+        """By token: claims that are to be undone, in case they were made."""
+        self.down_since: float | None = None
+        self.why = ""
+        self.statements = 0
+        self._tasks = [asyncio.create_task(self._lane(link)) for link in links]
+        self._tasks.append(asyncio.create_task(self._expire()))
+
+    def put(self, op: Question) -> None:
+        """In the queue; its future is answered."""
+        self._queue.append(op)
+        if len(self._queue) == 1:
+            self._call()
+
+    def back(self) -> None:
+        """The database answers again, whoever asked it."""
+        self.down_since = None
+
+    def _call(self) -> None:
+        while self._idle:
+            waiting = self._idle.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                return
+
+    async def stop(self, patience: float) -> None:
+        """What is in the queue is still done, if the database is there; then no more."""
+        end = self._loop.time() + patience
+        while (self._queue or self._busy) and self.down_since is None and self._loop.time() < end:
+            await asyncio.sleep(0.005)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for link in self._links:
+            await link.drop()
+        for op in self._queue:
+            op.fail(LedgerUnavailable("the ledger was closed"))
+        self._queue.clear()
+
+    async def _lane(self, link: Link) -> None:
+        pause = 0.0
+        while True:
+            while not self._queue:
+                waiting = self._loop.create_future()
+                self._idle.append(waiting)
+                await waiting
+            batch: list[Question] = []
+            self._busy += 1
+            try:
+                if not link.up:
+                    self._call()  # another one may be faster than a new connection
+                await link.ready()
+                batch = self._taken()
+                await self._answer(link, batch)
+                pause, self.down_since = 0.0, None
+            except BROKEN as error:
+                self._back(batch, error)
+                pause = 0.0 if contended(error) else min(_SLOWEST, pause * 2 or 0.02)
+            except asyncio.CancelledError:
+                for op in batch:
+                    op.fail(LedgerUnavailable("the ledger was closed"))
+                raise
+            except Exception as error:  # a lane that died would leave everybody waiting
+                for op in batch:
+                    op.fail(LedgerUnavailable(f"could not be asked: {error!r}"))
+            finally:
+                self._busy -= 1
+            if pause:
+                await asyncio.sleep(pause)
+
+    def _taken(self) -> list[Question]:
+        """The next batch, without what nobody asks any more."""
+        batch: list[Question] = []
+        size = 0
+        while self._queue and len(batch) < MOST and size < MOST_BYTES:
+            op = self._queue.popleft()
+            if op.future.done() and isinstance(op, Claiming | Reading):
+                self._left(op)
+                continue
+            if isinstance(op, Ending) and op.outcome is not None:
+                size += len(op.outcome)
+            batch.append(op)
+        if self._queue:
+            self._call()
+        batch.sort(key=_place)
+        return batch
+
+    # --- what goes wrong -----------------------------------------------------------------------------------------
+
+    def _back(self, batch: list[Question], error: Exception) -> None:
+        """What a broken connection left unanswered is asked again, until its time is over."""
+        now = self._loop.time()
+        if passing(error) and not contended(error):
+            self.down_since = self.down_since or now
+            self.why = told(error)
+        for op in batch:
+            if op.over:
+                continue
+            if op.future.done() and isinstance(op, Claiming | Reading):
+                self._left(op)
+            elif op.deadline <= now or not passing(error):
+                self._refuse(op, f"the database failed: {told(error)}")
+            else:
+                self.put(op)
+
+    def _left(self, op: Claiming | Reading) -> None:
+        """Whoever asked has gone."""
+        op.over = True
+        if isinstance(op, Claiming) and op.sent:
+            self.undo(op)
+
+    def _refuse(self, op: Question, why: str) -> None:
+        """Told to whoever asked. What must be known in the end is asked for as long as it takes."""
+        error = LedgerUnavailable(why)
+        if isinstance(op, Settling):
+            self._loop.call_later(_SLOWEST, self.put, op)
+        elif isinstance(op, Ending):
+            before, op.future = op.future, self._loop.create_future()
+            op.deadline = float("inf")
+            if not before.done():
+                before.set_exception(error)
+            self._loop.call_later(_SLOWEST, self.put, op)
+        else:
+            if isinstance(op, Claiming) and op.sent:
+                self.undo(op)
+            op.fail(error)
+
+    def undo(self, op: Claiming) -> None:
+        """In case this claim was made, it was not."""
+        if op.token not in self.debts and not self._held(op):
+            self.debts[op.token] = debt = Settling(op, self._loop.create_future())
+            self.put(debt)
+            self._loop.call_later(self._terms.lease, self._undo_again, debt)
+
+    def _undo_again(self, debt: Settling) -> None:
+        """A statement on a connection that was given up may come late. Not later than this."""
+        if self.debts.get(debt.claiming.token) is debt:
+            if not debt.over:
+                self._loop.call_later(self._terms.lease, self._undo_again, debt)
+                return
+            del self.debts[debt.claiming.token]
+            self.put(Settling(debt.claiming, self._loop.create_future()))
+
+    async def _expire(self) -> None:
+        """Nobody waits longer than they said, even while no connection can be made."""
+        while True:
+            await asyncio.sleep(0.1)
+            now = self._loop.time()
+            if any(op.deadline <= now for op in self._queue):
+                late = [op for op in self._queue if op.deadline <= now]
+                self._queue = deque(op for op in self._queue if op.deadline > now)
+                for op in late:
+                    self._refuse(op, f"the database failed: {self.why or 'no answer in time'}")
+
+    # --- one batch -----------------------------------------------------------------------------------------------
+
+    async def _answer(self, link: Link, batch: list[Question]) -> None:
+        try:
+            await self._ask(link, batch)
+        except BROKEN as error:
+            if passing(error):
+                raise
+            left = [op for op in batch if not op.over]
+            if len(left) < 2:
+                self._back(left, error)
+                return
+            for op in left:  # one of them is what the database does not take
+                await self._answer(link, [op])
+
+    async def _ask(self, link: Link, batch: list[Question]) -> None:
+        claims: list[Claiming] = []
+        endings: list[Ending] = []
+        look: list[Look] = []
+        flags: list[Look] = []
+        afar: list[Place] = []
+        for op in batch:
+            if isinstance(op, Claiming):
+                op.sent = True
+                claims.append(op)
+            elif isinstance(op, Ending):
+                op.sent = True
+                endings.append(op)
+            elif isinstance(op, Reading):
+                look.append(op)
+                if op.flag:
+                    flags.append(op)
+            else:
+                await self._settle(link, op, afar)
+        if claims or endings:
+            look += await self._write(link, claims, endings, afar)
+        if flags:
+            await self._run(link, self._sql.flag, _keys(flags))
+        if look:
+            await self._look(link, look, afar)
+        if afar:
+            await self._run(link, self._sql.notify, {"words": Texts([word(*place).encode() for place in afar])})
+
+    async def _run(self, link: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
+        self.statements += 1
+        return await link.run(query, {**self._terms.params, **params})
+
+    async def _write(self, link: Link, claims: list[Claiming], endings: list[Ending], afar: list[Place]) -> list[Look]:
+        """Claims and endings in one statement; those that changed nothing come back."""
+        sql = self._sql
+        made: dict[Place, tuple[bytes, int]] = {}
+        over: dict[int, bool] = {}
+        if not endings:
+            query, params = (sql.claim, _one_claim(claims[0])) if len(claims) == 1 else (sql.claims, _claims(claims))
+            made = {(tenant, call_id): (token, ms) for tenant, call_id, token, ms in await self._run(link, query, params)}
+        elif not claims:
+            query, params = (sql.end, one_end(endings[0])) if len(endings) == 1 else (sql.ends, _ends(endings))
+            over = dict(await self._run(link, query, params))
+        else:
+            for tenant, call_id, token, ms, i, waiters in await self._run(link, sql.both, _claims(claims) | _ends(endings)):
+                if i is None:
+                    made[tenant, call_id] = (token, ms)
+                else:
+                    over[i] = waiters
+        lost: list[Look] = []
+        for op in claims:
+            token, ms = made.get(op.place, (b"", 0))
+            if token == op.token:
+                self._won(op, 1, ms)
+            else:
+                lost.append(op)
+        for i, end in enumerate(endings, 1):
+            if i in over:
+                end.give("recorded")
+                self._tell(end.place, over[i], afar)
+            else:
+                lost.append(end)
+        return lost
+
+    def _tell(self, place: Place, waiters: bool, afar: list[Place]) -> None:
+        self._ended(place)
+        if waiters:
+            afar.append(place)
+
+    def _won(self, op: Claiming, attempt: int, started: int) -> None:
+        op.started = started
+        if op.future.done():
+            self._left(op)
+        else:
+            op.give(Claim("new", op.key, op.token, attempt))
+
+    async def _settle(self, link: Link, op: Settling, afar: list[Place]) -> None:
+        claim = op.claiming
+        if not self._held(claim):
+            for (waiters,) in await self._run(link, self._sql.settle, _whole(claim)):
+                self._tell(op.place, waiters, afar)
+        op.give(None)
+
+    async def _look(self, link: Link, look: list[Look], afar: list[Place]) -> None:
+        for line in await self._run(link, self._sql.read, _keys(look)):
+            op = look[line[0] - 1]
+            seen = found(line)
+            if seen.row is not None and seen.row.dead and not seen.row.rerunnable:
+                seen = await self._bury(link, op, afar)
+            row = seen.row
+            if isinstance(op, Reading):
+                op.give(row)
+            elif isinstance(op, Claiming):
+                await self._decide(link, op, seen)
+            elif row is not None and (row.token, row.attempt) == (op.token, op.attempt) and row.state in _REPEATS[op.state]:
+                op.give("recorded")  # for the second time
+            else:
+                op.give("fenced")
+
+    async def _bury(self, link: Link, op: Look, afar: list[Place]) -> Found:
+        """Its owner is dead and it must not run again: nobody will ever know. Looked at again, it may have ended after all."""
+        for (waiters,) in await self._run(link, self._sql.bury, {"tenant": op.tenant, "call_id": op.call_id}):
+            self._tell(op.place, waiters, afar)
+        return found((await self._run(link, self._sql.read, _keys([op])))[0])
+
+    async def _decide(self, link: Link, op: Claiming, seen: Found) -> None:
+        row = seen.row
+        if row is None:
+            if op.born is not None and op.born < seen.now - self._terms.horizon:
+                op.fail(CallIdTooOld(f"{op.key.call_id} is older than what this ledger remembers"))
+            else:
+                self._later(op, seen)
+            return
+        claim = answer(op, row)
+        if claim is not None and claim.state == "new":
+            self._won(op, row.attempt, row.started)
+        elif claim is not None:
+            op.give(claim)
+        elif rows := await self._run(link, self._sql.take, _whole(op) | {"attempt": row.attempt}):
+            self._won(op, *rows[0])
+        else:
+            self._later(op, seen)
+
+    def _later(self, op: Claiming, seen: Found) -> None:
+        """The row changed under the eyes, or the lease ran out: asked again in a moment."""
+        if not seen.alive:
+            self._lapsed()
+        if op.deadline <= self._loop.time():
+            self._refuse(op, "this replica could not renew its lease")
+        else:
+            self._loop.call_later(_AGAIN, self.put, op)
+
+
+def _keys(ops: Sequence[Look]) -> dict[str, object]:
+    return {"tenant": Bytes([op.tenant for op in ops]), "call_id": Bytes([op.call_id for op in ops])}
+
+
+def _claims(ops: list[Claiming]) -> dict[str, object]:
+    return {
+        "c_tenant": Bytes([op.tenant for op in ops]),
+        "c_call_id": Bytes([op.call_id for op in ops]),
+        "c_tool": Bytes([op.tool for op in ops]),
+        "c_fp": Bytes([op.fp for op in ops]),
+        "c_token": Bytes([op.token for op in ops]),
+        "c_on_crash": Texts([op.on_crash.encode() for op in ops]),
+        "c_born": Longs([op.born for op in ops]),
+    }
+
+
+def _one_claim(op: Claiming) -> dict[str, object]:
+    return {
+        "c_tenant": op.tenant, "c_call_id": op.call_id, "c_tool": op.tool, "c_fp": op.fp, "c_token": op.token,
+        "c_on_crash": op.on_crash, "c_born": op.born,
+    }  # fmt: skip
+
+
+def _whole(op: Claiming) -> dict[str, object]:
+    return {
+        "tenant": op.tenant, "call_id": op.call_id, "tool": op.tool, "fp": op.fp, "token": op.token, "on_crash": op.on_crash,
+    }  # fmt: skip
+
+
+def _ends(ops: list[Ending]) -> dict[str, object]:
+    return {
+        "e_tenant": Bytes([op.tenant for op in ops]),
+        "e_call_id": Bytes([op.call_id for op in ops]),
+        "e_token": Bytes([op.token for op in ops]),
+        "e_state": Texts([op.state.encode() for op in ops]),
+        "e_outcome": Bytes([op.outcome for op in ops]),
+        "e_attempt": Ints([op.attempt for op in ops]),
+        "e_probed": Ints([op.probed for op in ops]),
+    }
+
+
+def one_end(op: Ending) -> dict[str, object]:
+    return {
+        "e_tenant": op.tenant, "e_call_id": op.call_id, "e_token": op.token, "e_state": op.state, "e_outcome": op.outcome,
+        "e_attempt": op.attempt, "e_probed": int(op.probed),
+    }  # fmt: skip

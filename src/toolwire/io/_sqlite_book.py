@@ -1,0 +1,436 @@
+"""What happens to the rows of a SQLite ledger: claim, finish, release, look, sweep. Everything here runs in the writer's thread.
+
+Which calls are under way stands in memory (`flights`): this process holds the file alone, so a row that is `running` and not in
+there belongs to somebody dead. What could not be written is kept (`unwritten`) and tried again; until then whoever asks is told
+from memory, and nothing new is claimed. Whatever changes in memory during a batch is undone with the batch.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Final, Literal, NamedTuple
+
+from toolwire.io._horizon import TOLERANCE, forgettable, too_old
+from toolwire.io._outcomes import unpack
+from toolwire.io._sqlite_file import LARGE
+from toolwire.io._writer import Pending
+from toolwire.tools.ledger import CallIdTooOld, CallKey, Claim, LedgerUnavailable, Outcome, Record, State, Sweep
+from toolwire.tools.runnable import OnCrash
+
+Stored = Literal["running", "done", "failed", "lost", "gone", "free"]
+FINAL: Final = ("done", "failed")
+RERUNNABLE: Final = ("retry", "transactional")
+STEP = 500
+"""Rows of a sweep in one batch."""
+FATAL = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""After these nothing that the disk says can be trusted: a second fsync may succeed although the data is lost."""
+AGAIN, AGAIN_MOST = 0.05, 2.0
+"""Seconds until a failed write is tried again: at first, and at most."""
+
+INSERT = (
+    "INSERT INTO call(tenant, call_id, tool, fp, state, attempt, owner, token, on_crash, created_at)"
+    " VALUES(?, ?, ?, ?, 'running', 1, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+SELECT = (
+    "SELECT id, tool, fp, state, attempt, token, on_crash, created_at, ended_at, expires_at, outcome"
+    " FROM call WHERE tenant=? AND call_id=?"
+)
+TAKE_OVER = (
+    "UPDATE call SET tool=?, fp=?, state='running', attempt=attempt+1, owner=?, token=?, on_crash=?, created_at=?, ended_at=NULL,"
+    " expires_at=NULL, outcome=NULL WHERE id=?"
+)
+FINISH = (
+    "UPDATE call SET state=?, ended_at=?, expires_at=?, outcome=? WHERE id=? AND attempt=? AND token=?"
+    " AND state IN('running', 'lost')"
+)
+FREE = "UPDATE call SET state='free', fp=?, expires_at=?, outcome=NULL WHERE id=?"
+LOSE = "UPDATE call SET state='lost', ended_at=?, expires_at=? WHERE id=?"
+
+
+class Row(NamedTuple):
+    """A call as it is stored."""
+
+    id: int
+    tool: str
+    fp: bytes
+    state: Stored
+    attempt: int
+    token: bytes
+    on_crash: OnCrash
+    created_at: int
+    ended_at: int | None
+    expires_at: int | None
+    outcome: bytes | None
+
+
+class Flight:
+    """A call under way in this process."""
+
+    __slots__ = ("fp", "holders", "id", "record", "token", "waiters")
+
+    def __init__(self, id: int, fp: bytes, token: bytes, record: Record) -> None:
+        self.id = id
+        self.fp = fp
+        self.token = token
+        self.record = record
+        self.holders = 1
+        """How often it was handed out as `new`: a repeated claim has the same token."""
+        self.waiters: list[Pending] = []
+
+    def await_with(self, waiter: Pending) -> None:
+        if len(self.waiters) % 64 == 63:  # those who gave up waiting
+            self.waiters = [one for one in self.waiters if one.future and not one.future.done()]
+        self.waiters.append(waiter)
+
+
+class Unwritten(NamedTuple):
+    """The end of a call that could not be written: its outcome, or None if it is to be released."""
+
+    claim: Claim
+    packed: bytes | None
+    record: Record | None
+
+
+class Book:
+    """The rows, and what is known beside them."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        *,
+        owner: bytes,
+        key: bytes,
+        clock: Callable[[], int],
+        result_ms: int,
+        tombstone_ms: int,
+        sweep_every: float,
+    ) -> None:
+        self.db = db
+        self.key = key
+        self.flights: dict[CallKey, Flight] = {}
+        self.unwritten: dict[CallKey, Unwritten] = {}
+        self.broken: str | None = None
+        self.commits = 0
+        self._execute = db.cursor().execute
+        self._owner = owner
+        self._clock = clock
+        self._result_ms = result_ms
+        self._tombstone_ms = tombstone_ms
+        self._writing = False
+        self._undo: list[tuple[CallKey, Flight | None]] = []
+        self._woken: list[Pending] = []
+        self._again_after = AGAIN
+        self._again_at = 0.0
+        self._sweep_every = sweep_every
+        self._sweep_at = monotonic()
+
+    # --- as the writer sees it ---------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        now = monotonic()
+        if self.unwritten and now >= self._again_at:
+            self.write_again()
+        if now >= self._sweep_at and not self.broken and not self.unwritten:
+            try:
+                more = self.sweep().more
+                self.commit()
+            except Exception as error:
+                self.undo(error)
+                more = False
+            self._sweep_at = now if more else now + self._sweep_every
+
+    def patience(self) -> float | None:
+        if self.broken:
+            return None
+        return min(max(0.0, (self._again_at if self.unwritten else self._sweep_at) - monotonic()), 3600.0)
+
+    def commit(self) -> None:
+        if self._writing:
+            self._execute("COMMIT")
+            self._writing = False
+            self.commits += 1
+        self._undo.clear()
+
+    def undo(self, error: BaseException) -> None:
+        self._writing = False
+        try:
+            if self.db.in_transaction:
+                self._execute("ROLLBACK")
+        except sqlite3.Error as second:
+            self.broken = str(second)
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code in FATAL or code & 0xFF in FATAL:
+            self.broken = str(error)
+        self._woken.clear()
+        for key, before in reversed(self._undo):
+            if before is None:
+                del self.flights[key]
+            else:
+                self.flights[key] = before
+        self._undo.clear()
+
+    def woken(self) -> Sequence[Pending]:
+        woken, self._woken = self._woken, []
+        return woken
+
+    def close(self) -> Exception | None:
+        if self.unwritten:
+            self.write_again()
+        for flight in self.flights.values():
+            self._wake(flight, None)
+        left = len(self.unwritten)
+        try:
+            self.db.close()
+        except sqlite3.Error as error:
+            return LedgerUnavailable(f"the ledger could not be closed: {error}")
+        return LedgerUnavailable(f"{left} results could not be written and are lost") if left else None
+
+    # --- jobs ----------------------------------------------------------------------------------------------------------
+
+    def claim(self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+        flight = self.flights.get(key)
+        if flight is not None:
+            return self._joined(flight, key, fp, token)
+        if self.broken or self.unwritten:
+            return self.known(key, fp, token, self.broken or "earlier results are not written yet")
+        now = self._clock()
+        if too_old(key.call_id, now, self._tombstone_ms) and self._row(key) is None:
+            raise CallIdTooOld(f"{key.call_id} is older than what this ledger remembers")
+        written = self._write(INSERT, (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now))
+        if written.rowcount == 1 and (id := written.lastrowid) is not None:
+            return self._takes_off(key, Flight(id, fp, token, Record(key, tool, "running", 1, now)))
+        row = self._row(key)
+        assert row is not None, "what is in conflict is there"
+        if row.fp and row.fp != fp:
+            return Claim("mismatch", key, token)
+        if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
+            self._write(TAKE_OVER, (tool, fp, self._owner, token, on_crash, now, row.id))
+            return self._takes_off(key, Flight(row.id, fp, token, Record(key, tool, "running", row.attempt + 1, now)))
+        if row.state == "running":
+            self._write(LOSE, (now, now + self._result_ms, row.id))
+        return self._told(key, row, token)
+
+    def known(self, key: CallKey, fp: bytes, token: bytes, why: str) -> Claim:
+        """The answer to a claim when nothing can be written: what is certain without it."""
+        flight = self.flights.get(key)
+        if flight is not None:
+            return self._joined(flight, key, fp, token)
+        row = self._row(key)
+        if row is not None and row.fp and row.fp != fp:
+            return Claim("mismatch", key, token)
+        if row is None or row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
+            raise LedgerUnavailable(f"the ledger takes no new calls: {why}")
+        return self._told(key, row, token)
+
+    def finish(self, claim: Claim, packed: bytes, outcome: Outcome) -> Literal["recorded", "fenced"]:
+        state = _end(outcome)
+        now = self._clock()
+        flight = self._own(claim)
+        if flight is None:
+            row = self._row(claim.key)
+            if row is None or not _holds(claim, row):
+                return "fenced"
+            if row.state in FINAL:
+                return "recorded"  # for the second time
+            return self._record(row.id, row.attempt, row.token, state, packed, now)
+        if claim.key in self.unwritten:
+            raise LedgerUnavailable("this result is still to be written")
+        done = self._record(flight.id, claim.attempt, claim.token, state, packed, now)
+        self._lands(claim.key, flight, _ended(flight.record, state, now, outcome) if done == "recorded" else None)
+        return done
+
+    def release(self, claim: Claim) -> None:
+        flight = self._own(claim)
+        if flight is None:
+            row = self._row(claim.key)
+            if row is not None and _holds(claim, row) and row.state in ("running", "lost"):
+                self._free(row.id, b"")
+        elif claim.key not in self.unwritten:
+            self._free(flight.id, b"")
+            self._lands(claim.key, flight, None)
+
+    def abandon(self, claim: Claim) -> None:
+        """Whoever claimed it had gone before the answer came. If nobody else has the same token, nothing will happen."""
+        flight = self._own(claim)
+        if flight is not None:
+            flight.holders -= 1
+            if flight.holders == 0:
+                self.release(claim)
+
+    def keep(self, claim: Claim, packed: bytes | None, outcome: Outcome | None) -> None:
+        """What could not be written is remembered and tried again; whoever waits is told now."""
+        flight = self._own(claim)
+        if flight is None or claim.key in self.unwritten:
+            return
+        record = None if outcome is None else _ended(flight.record, _end(outcome), self._clock(), outcome, recorded=False)
+        self.unwritten[claim.key] = Unwritten(claim, packed, record)
+        self._again_at = monotonic() + self._again_after
+        self._wake(flight, record)
+        flight.waiters = []
+
+    def write_again(self) -> None:
+        """One more try for everything that could not be written."""
+        if self.broken:
+            return
+        waiting, self.unwritten = self.unwritten, {}
+        try:
+            for one in waiting.values():
+                if one.record is None or one.packed is None or one.record.outcome is None:
+                    self.release(one.claim)
+                else:
+                    self.finish(one.claim, one.packed, one.record.outcome)
+            self.commit()
+            self._again_after = AGAIN
+        except Exception as error:
+            self.undo(error)
+            self.unwritten = waiting
+            self._again_after = min(AGAIN_MOST, self._again_after * 2)
+            self._again_at = monotonic() + self._again_after
+
+    def get(self, key: CallKey) -> Record | None:
+        flight = self.flights.get(key)
+        if flight is None:
+            row = self._row(key)
+            return None if row is None else self._seen(key, row)
+        kept = self.unwritten.get(key)
+        return flight.record if kept is None else kept.record
+
+    def wait(self, key: CallKey, waiter: Pending) -> Record | None:
+        """What is known of a call; if it is under way, `waiter` is told how it ends."""
+        flight = self.flights.get(key)
+        if flight is not None and key not in self.unwritten:
+            flight.await_with(waiter)
+        return self.get(key)
+
+    def sweep(self) -> Swept:
+        """One step of a sweep."""
+        now = self._clock()
+        lost = 0
+        running = "SELECT id, tenant, call_id, on_crash, fp FROM call WHERE state='running'"
+        for id, tenant, call_id, on_crash, fp in self._execute(running).fetchall():
+            if CallKey(tenant, call_id) not in self.flights:
+                lost += 1
+                if on_crash in RERUNNABLE:
+                    self._free(id, fp)
+                else:
+                    self._write(LOSE, (now, now + self._result_ms, id))
+        due = "SELECT id, call_id, state, ended_at FROM call WHERE expires_at<=? ORDER BY expires_at LIMIT ?"
+        rows = self._execute(due, (now, STEP)).fetchall()
+        forgotten = 0
+        for id, call_id, state, ended_at in rows:
+            forget_at = forgettable(call_id, ended_at or 0, self._tombstone_ms)
+            self._write("DELETE FROM large WHERE call=?", (id,))
+            if state == "free" or forget_at <= now:
+                self._write("DELETE FROM call WHERE id=?", (id,))
+                forgotten += 1
+            else:
+                self._write("UPDATE call SET state='gone', outcome=NULL, expires_at=? WHERE id=?", (forget_at, id))
+        return Swept(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == STEP)
+
+    # --- inside ----------------------------------------------------------------------------------------------------------
+
+    def _write(self, sql: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+        if self.broken:
+            raise sqlite3.OperationalError(self.broken)
+        if not self._writing:
+            self._execute("BEGIN IMMEDIATE")
+            self._writing = True
+        return self._execute(sql, values)
+
+    def _row(self, key: CallKey) -> Row | None:
+        found = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
+        return None if found is None else Row._make(found)
+
+    def _own(self, claim: Claim) -> Flight | None:
+        flight = self.flights.get(claim.key)
+        if flight is None or flight.token != claim.token or flight.record.attempt != claim.attempt:
+            return None
+        return flight
+
+    def _takes_off(self, key: CallKey, flight: Flight) -> Claim:
+        self.flights[key] = flight
+        self._undo.append((key, None))
+        return Claim("new", key, flight.token, flight.record.attempt)
+
+    def _lands(self, key: CallKey, flight: Flight, record: Record | None) -> None:
+        del self.flights[key]
+        self._undo.append((key, flight))
+        self._wake(flight, record)
+
+    def _wake(self, flight: Flight, record: Record | None) -> None:
+        for waiter in flight.waiters:
+            waiter.answer = record
+        self._woken += flight.waiters
+
+    def _record(
+        self, id: int, attempt: int, token: bytes, state: State, packed: bytes, now: int
+    ) -> Literal["recorded", "fenced"]:
+        large = len(packed) > LARGE
+        values = (state, now, now + self._result_ms, None if large else packed, id, attempt, token)
+        if self._write(FINISH, values).rowcount != 1:
+            return "fenced"
+        if large:
+            self._write("INSERT OR REPLACE INTO large VALUES(?, ?)", (id, packed))
+        return "recorded"
+
+    def _free(self, id: int, fp: bytes) -> None:
+        self._write(FREE, (fp, self._clock() + self._tombstone_ms + 2 * TOLERANCE, id))
+
+    def _joined(self, flight: Flight, key: CallKey, fp: bytes, token: bytes) -> Claim:
+        """The answer to a claim of a call that is under way here."""
+        if flight.fp != fp:
+            return Claim("mismatch", key, token)
+        kept = self.unwritten.get(key)
+        if kept is not None:
+            if kept.record is None:
+                raise LedgerUnavailable("this call is about to be released")
+            return Claim(_end(kept.record.outcome), key, token, flight.record.attempt, kept.record)
+        if flight.token == token:
+            flight.holders += 1
+            return Claim("new", key, token, flight.record.attempt)
+        return Claim("running", key, token, flight.record.attempt, flight.record)
+
+    def _told(self, key: CallKey, row: Row, token: bytes) -> Claim:
+        """The answer to a claim of a call that has ended, or whose owner has."""
+        record = self._seen(key, row)
+        assert record is not None and record.state != "running", "what may run again was taken over"
+        return Claim(record.state, key, token, row.attempt, record)
+
+    def _seen(self, key: CallKey, row: Row) -> Record | None:
+        """A row that is not under way, as a sweep would leave it."""
+        if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
+            return None
+        state: State = "lost" if row.state == "running" else row.state
+        if state != "gone" and row.expires_at is not None and row.expires_at <= self._clock():
+            state = "gone"
+        outcome = None
+        if state in FINAL:
+            packed = row.outcome
+            if packed is None:
+                (packed,) = self._execute("SELECT outcome FROM large WHERE call=?", (row.id,)).fetchone()
+            outcome = unpack(packed)
+        return Record(key, row.tool, state, row.attempt, row.created_at, row.ended_at, outcome)
+
+
+class Swept(NamedTuple):
+    """What a step of a sweep found, and whether there is more."""
+
+    found: Sweep
+    more: bool
+
+
+def _holds(claim: Claim, row: Row) -> bool:
+    """Whether a claim still speaks for a row that is not under way here: its own, or a lost one that it was told of."""
+    if row.attempt != claim.attempt or row.state in ("gone", "free"):
+        return False
+    return row.token == claim.token or (claim.state == "lost" and row.state in ("lost", "running"))
+
+
+def _end(outcome: Outcome | None) -> Literal["done", "failed"]:
+    return "failed" if outcome is not None and outcome.failure is not None else "done"
+
+
+def _ended(record: Record, state: State, now: int, outcome: Outcome, *, recorded: bool = True) -> Record:
+    return Record(record.key, record.tool, state, record.attempt, record.started_at, now, outcome, recorded)

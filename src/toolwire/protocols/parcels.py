@@ -1,0 +1,177 @@
+"""What a client's wire cannot carry, and a model wants back: packed, handed to the client, and unpacked a turn later.
+
+A parcel is the part of a conversation that happened behind the gateway, in the model's own wire: reasoning with its signature,
+calls that the gateway ran with their results. It travels in a field that clients return unread, so that no replica has to
+remember anything, and never inside an id. It is used only if the client's message still says what it said; otherwise it is left
+out. A parcel proves nothing: it is the client's own history, as all of the request is. Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+import binascii
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire._json import JSON, dump, parse
+from toolwire.codec import decode, encode
+from toolwire.errors import WireError
+from toolwire.identity import digest
+from toolwire.model import Conversation
+from toolwire.parts import Call, Message, Part, Reasoning, Result, Text
+
+PREFIX = "tw1."
+LARGEST = 16 * 1024 * 1024
+"""Bytes of all parcels of a request, unpacked. A few bytes can be packed that unfold to any number."""
+
+
+class Parcel(Struct, frozen=True, eq=False):
+    """Messages of a turn in the wire of their model, and how the client saw them."""
+
+    wire: str
+    messages: tuple[Message, ...]
+    shown: str
+    """A digest of what the client was given."""
+    size: int = 0
+    """Bytes that it took, unpacked."""
+
+
+def wanted(messages: Sequence[Message]) -> bool:
+    """Whether there is something in a turn that another wire cannot carry and its model wants back."""
+    return len(messages) > 1 or any(_sealed(part) for message in messages for part in message.parts)
+
+
+def _sealed(part: Part) -> bool:
+    return part.seal is not None or isinstance(part, Reasoning)
+
+
+def packed(wire: str, messages: Sequence[Message], shown: str) -> str:
+    """A turn as a text of letters, digits, `-`, `_` and `.`."""
+    body = encode(Conversation(tuple(messages)), wire).body
+    held = dump({"wire": wire, "body": body, "shown": shown})
+    return PREFIX + urlsafe_b64encode(zlib.compress(held, 6)).decode().rstrip("=")
+
+
+def unpacked(text: str, *, largest: int = LARGEST) -> Parcel | None:
+    """The parcel in a text; None if there is none, or none that can be read, or one that is too large."""
+    if not text.startswith(PREFIX) or largest <= 0:
+        return None
+    raw = text[len(PREFIX) :]
+    try:
+        opened = zlib.decompressobj()
+        held = opened.decompress(urlsafe_b64decode(raw + "=" * (-len(raw) % 4)), largest)
+        value = parse(held) if opened.eof else None
+        if not isinstance(value, dict) or not isinstance(wire := value.get("wire"), str):
+            return None
+        read = decode(value.get("body"), wire).messages
+        return Parcel(wire, read, str(value.get("shown")), len(held)) if read else None
+    except (zlib.error, binascii.Error, ValueError, WireError):
+        return None
+
+
+def seen(messages: Sequence[Message]) -> str:
+    """A digest of what the messages of an assistant say: their words, and what they call."""
+    parts = [part for message in messages for part in message.parts]
+    words = "".join("".join(part.text.split()) for part in parts if isinstance(part, Text))
+    calls = [f"{part.name}\x1e{dump(_plain(part.input)).decode()}" for part in parts if isinstance(part, Call) and _asks(part)]
+    return digest(words, *calls)
+
+
+def _plain(value: JSON) -> JSON:
+    """A value under the same letters, however its keys stood and its numbers were written."""
+    if isinstance(value, dict):
+        return {key: _plain(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _asks(call: Call) -> bool:
+    return call.executor == "client"
+
+
+class _Turns:
+    """A history that is being put together again."""
+
+    def __init__(self) -> None:
+        self.out: list[Message] = []
+        self.used = 0
+        self._names: dict[str, str] = {}
+        """Ids of the client's calls that are open under another one with the model."""
+        self._waiting: list[Result] = []
+        """The gateway's own results that go along with those of the client."""
+
+    def restore(self, shown: Sequence[Message], turn: tuple[Message, ...]) -> None:
+        """Put a turn in place of how the client saw it."""
+        self.used += 1
+        told = {part.call_id for one in turn for part in one.parts if isinstance(part, Result)}
+        asked = [part for one in turn for part in one.parts if isinstance(part, Call) and _asks(part) and part.id not in told]
+        given = [part for one in shown for part in one.parts if isinstance(part, Call) and _asks(part)]
+        self._names |= {front.id: own.id for front, own in zip(given, asked, strict=False)}
+        if asked and turn[-1].role != "assistant":  # the gateway's own results wait for those of the client
+            self._waiting = [part for part in turn[-1].parts if isinstance(part, Result)]
+            turn = turn[:-1]
+        self.out += turn
+
+    def keep(self, message: Message) -> None:
+        """Take a message as it is, but for results that belong to a call whose turn was put back."""
+        if message.role == "assistant":
+            for part in message.parts:
+                if isinstance(part, Call):
+                    self._names.pop(part.id, None)  # ids may restart each turn
+            self.out.append(message)
+            return
+        names, more, self._waiting = self._names, self._waiting, []
+        if more or any(isinstance(part, Result) and part.call_id in names for part in message.parts):
+            parts = [
+                replace(part, call_id=names[part.call_id], was=part.was or part)
+                if isinstance(part, Result) and part.call_id in names
+                else part
+                for part in message.parts
+            ]
+            message = replace(message, parts=(*more, *parts))
+        self.out.append(message)
+
+
+def restored(messages: Sequence[Message], parcels: Mapping[int, str], wire: str) -> tuple[tuple[Message, ...], int]:
+    """A client's messages with the turns that its parcels hold, where the model speaks their wire; and how many were used.
+
+    `parcels` are by the place of the assistant's message; clients that stream may have made several messages of the turn that it
+    ends. Results of the client find their calls again under the ids that the model gave.
+    """
+    fits = _fitting(messages, parcels, wire)
+    turns = _Turns()
+    n = 0
+    while n < len(messages):
+        found = fits.get(n)
+        if found is None:
+            turns.keep(messages[n])
+            n += 1
+            continue
+        end, turn = found
+        turns.restore(messages[n:end], turn)
+        n = end
+    return tuple(turns.out), turns.used
+
+
+def _fitting(messages: Sequence[Message], parcels: Mapping[int, str], wire: str) -> dict[int, tuple[int, tuple[Message, ...]]]:
+    """Where a parcel says what the client's messages say: the first, the end and the turn. The newest count first."""
+    fits: dict[int, tuple[int, tuple[Message, ...]]] = {}
+    room = LARGEST
+    for n in sorted(parcels, reverse=True):
+        held = unpacked(parcels[n], largest=room)
+        if held is None:
+            continue
+        room -= held.size
+        if held.wire != wire:
+            continue
+        first = n
+        while first > 0 and messages[first - 1].role == "assistant" and first - 1 not in parcels:
+            first -= 1
+        start = next((one for one in (n, first) if seen(messages[one : n + 1]) == held.shown), None)
+        if start is not None:
+            fits[start] = n + 1, held.messages
+    return fits

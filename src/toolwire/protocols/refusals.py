@@ -1,0 +1,69 @@
+"""What a gateway says when there is no answer: the body of an error as the clients of each front wire read it.
+
+The tables are those of the providers' own servers. Knows no rule and no upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from toolwire._json import JSON, dump
+
+
+class Refusal(Struct, frozen=True):
+    """Why a request gets no answer."""
+
+    message: str
+    status: int = 400
+    code: str | None = None
+    """What providers call this fault, where they have a word for it beside the text."""
+
+
+def _by(table: dict[int, str], status: int) -> str:
+    return table.get(status) or table[500 if status >= 500 else 400]
+
+
+_OPENAI = {400: "invalid_request_error", 403: "permission_error", 429: "rate_limit_error", 500: "server_error"}
+_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
+_ANTHROPIC = {
+    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
+    413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",
+}  # fmt: skip
+_GOOGLE = {
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+    529: "UNAVAILABLE",
+}  # fmt: skip
+
+
+def _openai(no: Refusal) -> JSON:
+    code: JSON = no.code or _CODES.get(no.status)
+    return {"error": {"message": no.message, "type": _by(_OPENAI, no.status), "param": None, "code": code}}
+
+
+def _anthropic(no: Refusal) -> JSON:
+    return {"type": "error", "error": {"type": _by(_ANTHROPIC, no.status), "message": no.message}}
+
+
+def _gemini(no: Refusal) -> JSON:
+    return {"error": {"code": no.status, "message": no.message, "status": _by(_GOOGLE, no.status)}}
+
+
+SHAPES: dict[str, Callable[[Refusal], JSON]] = {
+    "openai-chat": _openai,
+    "openai-responses": _openai,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "ollama": lambda no: {"error": no.message},
+}
+"""A wire and the body of its errors; clients of the others show the text of the answer as it is."""
+
+
+def shaped(wire: str, no: Refusal) -> tuple[bytes, str]:
+    """The body of an error for the clients of a wire, and its media type."""
+    shape = SHAPES.get(wire)
+    if shape is None:
+        return no.message.encode("utf-8", "replace"), "text/plain; charset=utf-8"
+    return dump(shape(no)), "application/json"

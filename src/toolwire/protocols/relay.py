@@ -1,0 +1,335 @@
+"""One exchange through the gateway: a client's request for a model of another wire, and the model's answer for the client.
+
+On the same wire bytes pass untouched, unless the history would be refused. Otherwise the history is translated and mended for the
+model, and the answer comes back under the client's ids and names; what the client's wire cannot hold goes along in a parcel. The
+same request gives the same bytes in every process. Opens no connection; knows wires only through their tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Raw, Struct
+from msgspec.json import Decoder
+from msgspec.structs import replace
+
+from toolwire._json import JSON, Json, Object, dump, load, parse
+from toolwire.codec import decode, encode, resolve
+from toolwire.errors import LocalError, RemoteError
+from toolwire.events import Chunk, Delta, End, Event, Fault, Start, Whole
+from toolwire.fold import Gather, unfold
+from toolwire.identity import NO_MAP, IdMap
+from toolwire.lint import repair
+from toolwire.model import Change, Conversation, Loss, Setting, Tool, Usage
+from toolwire.parts import Call, Message, Part
+from toolwire.pipe import Pipe
+from toolwire.profiles import Profile
+from toolwire.protocols.fronts import Front, may_hold, taken
+from toolwire.protocols.parcels import packed, restored, seen, wanted
+from toolwire.translate import addressed
+
+_MODEL = re.compile(rb'("model"\s*:\s*)"((?:[^"\\]|\\.)*)"')
+_CARRIED = "that only its own provider can read"
+"""How a loss is told that a parcel makes good."""
+_ASKS = ("stream", "stream_options")
+"""Fields of a body that say how it is to be answered."""
+
+
+class _Head(Struct):
+    model: Raw = Raw(b"null")
+    stream: Raw = Raw(b"null")
+
+
+_head = Decoder(_Head).decode
+
+
+def parsed(raw: bytes, wire: str) -> Object:
+    """What of a request says where it goes: `model` and `stream`. The rest is not looked at.
+
+    Raises RemoteError if it is no JSON object.
+    """
+    try:
+        head = _head(raw)
+        return {"model": parse(bytes(head.model)), "stream": parse(bytes(head.stream))}
+    except (ValueError, RecursionError):
+        value, _ = load(raw, wire)  # it says why, and takes what is only oddly spelled
+    if not isinstance(value, dict):
+        raise RemoteError(wire, (), "a request is a JSON object")
+    return value
+
+
+class Sent(Struct, frozen=True, eq=False):
+    """A request as the model gets it, and what was done to it."""
+
+    body: Object
+    raw: bytes | None = None
+    """The bytes to send, if they are the client's own."""
+    ids: IdMap = NO_MAP
+    same: bool = False
+    """Whether client and model speak one wire, so that the answer passes untouched."""
+    changes: tuple[Change, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    parcels: int = 0
+    """How many turns were put back as their model had said them."""
+    asked: Object = {}
+    """The request as it came."""
+    customs: frozenset[str] = frozenset()
+    """The client's tools that take a free text."""
+
+    def data(self, dress: Callable[[Object], Object]) -> bytes:
+        """The bytes to send; `dress` adds what a server wants to be asked for a stream, unless the client asked it itself."""
+        if self.raw is not None:
+            return self.raw
+        if self.same:
+            return dump({**self.body, **{key: self.asked[key] for key in _ASKS if key in self.asked}})
+        return dump(dress(self.body))
+
+
+class Relay:
+    """The way from one front to one model and back. Has no state of its own: any number of exchanges may use it."""
+
+    __slots__ = ("front", "model", "rules", "same", "settings", "target", "wire")
+
+    def __init__(self, front: Front, target: str, *, model: str, settings: dict[str, Setting] | None = None) -> None:
+        spoken, rules = resolve(target)
+        self.front = front
+        self.target = target
+        self.wire = spoken.name
+        self.model = model
+        self.rules: Profile = rules
+        self.settings = settings or {}
+        self.same = front.wire == spoken.name
+
+    # --- there ---
+
+    def request(self, raw: bytes, *, tools: Sequence[Tool] = ()) -> Sent:
+        """What the model is asked. `tools` are offered beside those of the client.
+
+        Raises RemoteError if the body is not one of the client's wire, LocalError if only its provider could answer it.
+        """
+        if self.same and not tools and not self.settings and not may_hold(raw):
+            return self._untouched(raw)
+        read, used = self.opened(raw)
+        return self.sent(replace(read, tools=(*read.tools, *tools)) if tools else read, read, used, plain=not tools)
+
+    def opened(self, raw: bytes) -> tuple[Conversation, int]:
+        """A request as it is read, with the turns that its parcels hold; and how many they are. Raises as `request` does."""
+        read = decode(raw, self.front.wire)
+        asked = read.source
+        if not isinstance(asked, dict):
+            raise RemoteError(self.front.wire, (), "a request is a JSON object")
+        why = None if self.same else self.front.needs(asked)
+        if why is not None:
+            raise LocalError(self.front.wire, (), f"this model is not served by that provider: {why}")
+        messages, used = self._restored(read) if may_hold(raw) else (read.messages, 0)
+        settings = {**read.settings, **self.settings}
+        if "model" in settings or not self.same:
+            settings["model"] = self.model
+        return replace(read, messages=messages, settings=settings), used
+
+    def sent(self, asks: Conversation, read: Conversation, used: int = 0, *, plain: bool = False) -> Sent:
+        """What the model is asked with a conversation that goes on from one that was opened. `plain`: it is just that one."""
+        made = addressed(asks, self.target)
+        asked = read.source
+        if not isinstance(made.body, dict) or not isinstance(asked, dict):
+            raise RemoteError(self.front.wire, (), "a request is a JSON object")
+        customs = frozenset() if self.same else frozenset(tool.name for tool in read.tools if tool.kind == "custom")
+        same = self.same and plain and not made.ids.names
+        return Sent(made.body, None, made.ids, same, tuple(made.changes), tuple(made.losses), used, asked, customs)
+
+    def _untouched(self, raw: bytes) -> Sent:
+        mended = repair(raw, self.wire, target=self.target)
+        body = mended.body
+        assert isinstance(body, dict)
+        if mended.changes:
+            named = {**body, "model": self.model} if "model" in body else body
+            return Sent(named, None, mended.ids, not mended.ids.names, tuple(mended.changes), asked=body)
+        if "model" not in body:
+            return Sent(body, raw, same=True, asked=body)
+        named = body if body["model"] == self.model else {**body, "model": self.model}
+        spelled = _MODEL.findall(raw)
+        if len(spelled) != 1:  # it may be said twice, and servers differ in which of the two they take
+            return Sent(named, None, same=True, asked=body)
+        if named is body:
+            return Sent(body, raw, same=True, asked=body)
+        changed = _MODEL.sub(lambda found: found[1] + dump(self.model), raw)
+        if parsed(changed, self.wire).get("model") != self.model:  # that was another field of this name, further in
+            return Sent(named, None, same=True, asked=body)
+        return Sent(named, changed, same=True, asked=body)
+
+    def _restored(self, read: Conversation) -> tuple[tuple[Message, ...], int]:
+        """The messages without parcels, and with what was in them where this model wants it."""
+        messages: list[Message] = []
+        parcels: dict[int, str] = {}
+        for n, message in enumerate(read.messages):
+            plain, parcel = taken(message) if message.role == "assistant" else (message, None)
+            messages.append(plain)
+            if parcel is not None:
+                parcels[n] = parcel
+        if not parcels:
+            return read.messages, 0
+        return restored(messages, parcels, self.wire)
+
+    # --- and back ---
+
+    def answer(self, data: bytes, sent: Sent, *, before: Sequence[Message] = ()) -> tuple[bytes, tuple[Loss, ...], Usage | None]:
+        """The model's answer for the client, what was lost, and what it used up. `before`: what the gateway did first.
+
+        Raises RemoteError if it is none of the model's wire.
+        """
+        if sent.same and not before:
+            return data, (), None
+        read = decode(data, self.wire, "response")
+        if not read.messages:
+            raise RemoteError(self.wire, (), "an answer without a message")
+        usage = read.settings.get("usage")
+        shown = self.shown(read, sent, before)
+        made = encode(shown, self.front.wire, "response", ids=sent.ids)
+        body, losses = made.body, tuple(made.losses)
+        turn = (*before, read.messages[0])
+        if isinstance(body, dict) and self.keeps(turn):
+            copied = parse(dump(body))
+            assert isinstance(copied, dict)
+            self.front.put(copied, packed(self.wire, turn, self._seen(body)))
+            body, losses = copied, unsealed(losses)
+        return dump(body), losses, usage if isinstance(usage, Usage) else None
+
+    def shown(self, read: Conversation, sent: Sent, before: Sequence[Message] = ()) -> Conversation:
+        """An answer as the client's own tools have it: a call of one that takes a text is one with a text."""
+        messages = read.messages
+        if sent.customs:
+            messages = tuple([
+                replace(one, parts=tuple([customised(part, sent) for part in one.parts])) for one in messages
+            ])  # fmt: skip
+        return read if messages is read.messages and not before else replace(read, messages=(*before, *messages))
+
+    def keeps(self, turn: Sequence[Message]) -> bool:
+        """Whether a turn has to come back as it was, and the client's wire could not."""
+        return not self.same and (len(turn) > 1 or (bool(self.rules.echo) and wanted(turn)))
+
+    def parcel(self, turn: Sequence[Message], sent: Sent) -> str:
+        """The parcel of a turn that was streamed: what the client has put together is what it would have got as a whole."""
+        read = self.shown(Conversation(tuple(turn), (), {}, self.wire, "response"), sent)
+        return packed(self.wire, turn, self._seen(encode(read, self.front.wire, "response", ids=sent.ids).body))
+
+    def _seen(self, body: JSON) -> str:
+        return seen([one for one in decode(body, self.front.wire, "response").messages if one.role == "assistant"])
+
+    @property
+    def media(self) -> str:
+        """What the model's server calls its streams."""
+        spoken = resolve(self.target)[0].stream
+        return spoken.media if spoken is not None else ""
+
+    def stream(self, sent: Sent, *, array: bool = False, before: Sequence[Message] = ()) -> RelayPipe:
+        """The model's stream on its way to the client; as one JSON array if that is how it is read."""
+        return RelayPipe(self, sent, array=array, before=before)
+
+
+def customised(part: Part, sent: Sent) -> Part:
+    """A call as its tool takes it: with the text alone, if it is offered as a function with one."""
+    if not isinstance(part, Call) or part.family != "function" or sent.ids.names.get(part.name, part.name) not in sent.customs:
+        return part
+    given = part.input
+    text = given.get("input") if isinstance(given, dict) and len(given) == 1 else None
+    return replace(part, args=Json(text), family="custom") if isinstance(text, str) else part
+
+
+def unsealed(losses: Sequence[Loss]) -> tuple[Loss, ...]:
+    """Losses without those that a parcel makes good."""
+    return tuple(loss for loss in losses if not loss.reason.endswith(_CARRIED))
+
+
+class RelayPipe(Pipe[bytes]):
+    """A stream through the gateway, with the parcel of its turn at its end."""
+
+    def __init__(self, relay: Relay, sent: Sent, *, array: bool = False, before: Sequence[Message] = ()) -> None:
+        super().__init__(relay.wire, relay.front.wire, ids=sent.ids)
+        self.same = sent.same
+        self.before = tuple(before)
+        self.parceled = False
+        self._relay = relay
+        self._sent = sent
+        self._array = array
+        self._opened = False
+        self._keeps = not relay.same and (bool(relay.rules.echo) or bool(before))
+        if self._keeps:
+            self._reader = self._from.reader(keep=True)
+        self._blocks = 0
+        self._calls = Gather()
+        """Open calls of tools that take a text: what the text is, is known when they are whole."""
+        self._whole_turn: Message | None = None
+        self._frame: Callable[[Chunk], bytes] = self._shape
+        if array:
+            self._shape = self._listed
+        elif relay.front.opens:
+            self._shape = self._counted
+        self._framed = self._framed and not array and not sent.same
+
+    def _counted(self, chunk: Chunk) -> bytes:
+        self._blocks += chunk.get("type") == self._relay.front.opens
+        return self._frame(chunk)
+
+    def _listed(self, chunk: Chunk) -> bytes:
+        opens, self._opened = not self._opened, True
+        return (b"[" if opens else b",\r\n") + dump(chunk)
+
+    @property
+    def tail(self) -> bytes:
+        """What the stream ends with."""
+        return (b"]" if self._opened else b"[]") if self._array else super().tail
+
+    def told_whole(self, data: bytes) -> list[bytes]:
+        """All of a stream whose server gave the answer at once. Raises RemoteError if it is none."""
+        read = decode(data, self._relay.wire, "response")
+        if not read.messages:
+            raise RemoteError(self._relay.wire, (), "an answer without a message")
+        self._whole_turn = read.messages[0]
+        return list(map(self._shape, [*self._say(list(unfold(read))), *self._unanswered(), *self._last()]))
+
+    def _say(self, events: list[Event]) -> list[Chunk]:
+        return super()._say(self._texts(events) if self._sent.customs else events)
+
+    def _texts(self, events: list[Event]) -> list[Event]:
+        """Events in which a call of a tool that takes a text has that text."""
+        out: list[Event] = []
+        sent, names = self._sent, self._sent.ids.names
+        for event in events:
+            match event:
+                case Start(part=Call(family="function", name=name)) if names.get(name, name) in sent.customs:
+                    self._calls.start(event)
+                case Delta(slot=slot) if slot in self._calls:
+                    self._calls.delta(event)
+                case End(slot=slot) if slot in self._calls:
+                    out.append(Whole(customised(self._calls.end(event), sent)))
+                case _:
+                    out.append(event)
+        return out
+
+    def _last(self) -> list[Chunk]:
+        last = self._relay.front.closing(super()._last(), self._sent.asked)
+        said = self.turn() if self._keeps else None
+        if said is None or not self._relay.keeps((*self.before, said)):
+            return last
+        self.parceled = True
+        return self._relay.front.chunks(last, self._relay.parcel((*self.before, said), self._sent), self._blocks)
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What could not be carried so far, but for what a parcel carries."""
+        return list(unsealed(super().losses)) if self.parceled else super().losses
+
+    def turn(self) -> Message | None:
+        """What the model said, in its own wire."""
+        if self._whole_turn is not None:
+            return self._whole_turn
+        try:
+            read = decode(self._reader.body(), self._relay.wire, "response").messages
+        except (RemoteError, LocalError):
+            return None
+        return read[0] if read else None
+
+    def failed(self, why: str) -> list[bytes]:
+        """What the client is told when the stream cannot go on."""
+        return [] if self.fault is not None else list(map(self._shape, self._through(Fault(why))))

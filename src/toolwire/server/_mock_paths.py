@@ -1,0 +1,115 @@
+"""The paths under which each provider's server listens, and its lists of models. Rows of data; knows no body of a request."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from toolwire._json import JSON
+
+Does: TypeAlias = Literal["answer", "stream", "models", "model", "count", "stored"]
+
+
+class Route(Struct, frozen=True):
+    """A method and a path, and what is done there. `model` and `id` in the path are groups."""
+
+    method: str
+    path: str
+    does: Does
+
+
+_BASE = r"(?:/[\w.~-]+)*?"
+_MODELS = (Route("GET", rf"{_BASE}/models", "models"), Route("GET", rf"{_BASE}/models/(?P<model>[^:]+)", "model"))
+_RESPONSES = (
+    Route("POST", rf"{_BASE}/responses", "answer"),
+    Route("GET", rf"{_BASE}/responses/(?P<id>[\w-]+)", "stored"),
+    *_MODELS,
+)
+_CHAT = (
+    Route("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "answer"),
+    Route("POST", rf"{_BASE}/chat/completions", "answer"),
+    *_MODELS,
+)
+_MODEL = (
+    r"(?:/v1\w*)?(?:/projects/[^/]+/locations/[^/]+)?(?:/publishers/\w+)?/(?:models|tunedModels)/(?P<model>[^/:]+(?:/[^/:]+)?)"
+)
+ROUTES: dict[str, tuple[Route, ...]] = {
+    "openai-chat": _CHAT,
+    "text": _CHAT,
+    "openai-responses": _RESPONSES,
+    "azure-foundry": _RESPONSES,
+    "anthropic": (
+        Route("POST", rf"{_BASE}/messages", "answer"),
+        Route("POST", rf"{_BASE}/messages/count_tokens", "count"),
+        *_MODELS,
+    ),
+    "gemini": (
+        Route("POST", rf"{_MODEL}:generateContent", "answer"),
+        Route("POST", rf"{_MODEL}:streamGenerateContent", "stream"),
+        Route("POST", rf"{_MODEL}:countTokens", "count"),
+        *_MODELS,
+    ),
+    "bedrock": (
+        Route("POST", r"/model/(?P<model>.+)/converse", "answer"),
+        Route("POST", r"/model/(?P<model>.+)/converse-stream", "stream"),
+        Route("GET", r"/foundation-models", "models"),
+    ),
+    "mistral": _CHAT,
+    "cohere": (Route("POST", rf"{_BASE}/v2/chat", "answer"), *_MODELS),
+    "ollama": (Route("POST", r"/api/chat", "answer"), Route("GET", r"/api/tags", "models")),
+}
+"""A wire and its paths. What stands before the part that every server has is not looked at: base URLs differ."""
+
+HOUSES = {
+    "openai-chat": ("openai-chat", "openai-responses"), "openai-responses": ("openai-responses", "openai-chat"),
+    "azure-openai": ("azure-openai", "azure-foundry"), "azure-foundry": ("azure-foundry", "azure-openai"),
+    "gemini": ("gemini", "gemini-openai"), "deepseek": ("deepseek", "deepseek-responses"),
+    "deepseek-responses": ("deepseek-responses", "deepseek"), "minimax": ("minimax", "minimax-anthropic"),
+    "minimax-anthropic": ("minimax-anthropic", "minimax"),
+}  # fmt: skip
+"""Profiles that one server speaks, the one that was asked for first."""
+
+MODEL = "toolwire-demo"
+
+
+def found(wire: str, method: str, path: str) -> tuple[Route, dict[str, str]] | bool:
+    """The route of a request and what its path names; True if the path is known under another method, False if it is not."""
+    known = False
+    for route in ROUTES.get(wire, ()):
+        match = re.fullmatch(route.path, path.rstrip("/"))
+        if match is None:
+            continue
+        if route.method == method:
+            return route, {key: value for key, value in match.groupdict().items() if value}
+        known = True
+    return known
+
+
+def listed(wire: str, created: int) -> JSON:
+    """The list of models as a wire writes it."""
+    if wire == "anthropic":
+        return {"data": [model(wire, MODEL, created)], "has_more": False, "first_id": MODEL, "last_id": MODEL}
+    if wire == "bedrock":
+        return {"modelSummaries": [model(wire, MODEL, created)]}
+    if wire in ("gemini", "ollama", "cohere"):
+        return {"models": [model(wire, MODEL, created)]}
+    return {"object": "list", "data": [model(wire, MODEL, created)]}
+
+
+def model(wire: str, name: str, created: int) -> JSON:
+    """One model as a wire writes it."""
+    if wire == "anthropic":
+        return {"type": "model", "id": name, "display_name": "The offline model", "created_at": "2025-10-09T08:53:20Z"}
+    if wire == "gemini":
+        return {"name": f"models/{name}", "displayName": "The offline model", "version": "1", "inputTokenLimit": 1048576,
+                "outputTokenLimit": 65536, "supportedGenerationMethods": ["generateContent", "countTokens"]}  # fmt: skip
+    if wire == "bedrock":
+        arn = f"arn:aws:bedrock:us-east-1::foundation-model/{name}"
+        return {"modelArn": arn, "modelId": name, "modelName": "The offline model", "providerName": "toolwire"}
+    if wire == "ollama":
+        return {"name": name, "model": name, "modified_at": "2025-10-09T08:53:20Z", "size": 0, "digest": "0" * 64, "details": {}}
+    if wire == "cohere":
+        return {"name": name, "endpoints": ["chat"], "finetuned": False, "context_length": 1048576}
+    return {"id": name, "object": "model", "created": created, "owned_by": "toolwire"}

@@ -1,0 +1,144 @@
+"""How each provider's server wraps a refusal: the body, the status and the header fields of an error. Knows no rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from toolwire._json import JSON
+
+
+class Refusal(Struct, frozen=True):
+    """Why a request is not answered, in the words of its provider."""
+
+    message: str
+    status: int = 400
+    param: str | None = None
+    code: str | None = None
+    """What the provider calls this fault, where it has a word for it beside the text."""
+    rule: str = ""
+    """The rule that found it, if one did."""
+
+
+def _by(table: dict[int, str], status: int) -> str:
+    return table.get(status) or table[500 if status >= 500 else 400]
+
+
+_OPENAI = {
+    400: "invalid_request_error", 401: "invalid_request_error", 403: "permission_error", 404: "invalid_request_error",
+    413: "invalid_request_error", 429: "requests", 500: "server_error", 503: "server_error",
+}  # fmt: skip
+_ANTHROPIC = {
+    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
+    413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 529: "overloaded_error",
+}  # fmt: skip
+_GOOGLE = {
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+}  # fmt: skip
+_AWS = {
+    400: "ValidationException", 403: "AccessDeniedException", 404: "ResourceNotFoundException", 408: "ModelTimeoutException",
+    424: "ModelErrorException", 429: "ThrottlingException", 500: "InternalServerException", 503: "ServiceUnavailableException",
+}  # fmt: skip
+_MISTRAL = {
+    400: "invalid_request_message_order", 401: "unauthorized", 404: "invalid_model", 422: "invalid_request_error",
+    429: "rate_limited", 500: "internal_server_error",
+}  # fmt: skip
+AWS_NAMES = frozenset(_AWS.values())
+
+
+def _chat(no: Refusal) -> JSON:
+    code: JSON = no.code or ("rate_limit_exceeded" if no.status == 429 else "server_error" if no.status >= 500 else None)
+    return {"error": {"message": no.message, "type": _by(_OPENAI, no.status), "param": no.param, "code": code}}
+
+
+def _azure(no: Refusal) -> JSON:
+    code = no.code or str(no.status)
+    return {"error": {"message": no.message, "type": _by(_OPENAI, no.status), "param": no.param, "code": code}}
+
+
+def _anthropic(no: Refusal) -> JSON:
+    return {"type": "error", "error": {"type": _by(_ANTHROPIC, no.status), "message": no.message}, "request_id": "req_mock"}
+
+
+def _gemini(no: Refusal) -> JSON:
+    return {"error": {"code": no.status, "message": no.message, "status": _by(_GOOGLE, no.status)}}
+
+
+def _mistral(no: Refusal) -> JSON:
+    if no.status == 422:
+        return {"detail": [{"type": "missing", "loc": ["body", no.param or ""], "msg": no.message, "input": {}}]}
+    return {"object": "error", "message": no.message, "type": _by(_MISTRAL, no.status), "param": no.param, "code": no.code}
+
+
+def _cerebras(no: Refusal) -> JSON:
+    kind = "wrong_api_format" if no.status == 400 else _by(_OPENAI, no.status)
+    return {"message": no.message, "type": _by(_OPENAI, no.status), "param": no.param, "code": kind}
+
+
+def _minimax(no: Refusal) -> JSON:
+    return {"type": "error", "error": {"type": "bad_request_error", "message": no.message, "http_code": str(no.status)}}
+
+
+SHAPES: dict[str, Callable[[Refusal], JSON]] = {
+    "openai-chat": _chat,
+    "openai-responses": _chat,
+    "text": _chat,
+    "azure-openai": _azure,
+    "azure-foundry": _azure,
+    "cerebras": _cerebras,
+    "minimax": _minimax,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "bedrock": lambda no: {"message": no.message},
+    "mistral": _mistral,
+    "cohere": lambda no: {"id": "mock", "message": no.message},
+    "ollama": lambda no: {"error": no.message},
+}
+"""A profile, or the wire it speaks, and the body of its errors."""
+
+
+def wrapped(house: tuple[str, ...], no: Refusal) -> tuple[JSON, dict[str, str]]:
+    """The body of a refusal in the shape of the first of these names that has one, and the header fields that go with it."""
+    shape = next(SHAPES[one] for one in house if one in SHAPES)
+    headers: dict[str, str] = {}
+    if "bedrock" in house:
+        name = no.code if no.code in AWS_NAMES or (no.code or "").endswith("Exception") else _by(_AWS, no.status)
+        headers["x-amzn-errortype"] = str(name)
+    if no.status in (429, 503, 529):
+        headers["retry-after"] = "0"
+    return shape(no), headers
+
+
+_BUSY = {
+    "openai-chat": "Rate limit reached for {model} on requests per min (RPM). Please try again later.",
+    "openai-responses": "Rate limit reached for {model} on requests per min (RPM). Please try again later.",
+    "anthropic": "This request would exceed your organization's rate limit. Please try again later.",
+    "gemini": "Resource has been exhausted (e.g. check quota).",
+    "bedrock": "Too many requests, please wait before trying again.",
+    "mistral": "Rate limit exceeded",
+    "cohere": "You are past the rate limit of this key. Please wait and try again later.",
+    "ollama": "server busy, please try again. maximum pending requests exceeded",
+}
+_BROKEN = {
+    "openai-chat": "The server had an error while processing your request. Sorry about that!",
+    "openai-responses": "The server had an error while processing your request. Sorry about that!",
+    "anthropic": "Internal server error",
+    "gemini": "An internal error has occurred. Please retry or report the problem.",
+    "bedrock": "The system encountered an unexpected error during processing. Try your request again.",
+    "mistral": "Service unavailable.",
+    "cohere": "internal server error",
+    "ollama": "internal server error",
+}
+
+
+def asked_for(wire: str, status: int, model: str) -> Refusal:
+    """The refusal that a question asked for by its status."""
+    if status == 529:
+        return Refusal("Overloaded", 529)
+    if status == 429 or (status == 503 and wire == "ollama"):
+        return Refusal(_BUSY.get(wire, _BUSY["openai-chat"]).format(model=model), status)
+    if status >= 500:
+        return Refusal(_BROKEN.get(wire, _BROKEN["openai-chat"]), status)
+    return Refusal(f"The request was refused, as it asked to be ({status}).", status)

@@ -1,0 +1,381 @@
+"""One request on its way to a model and back: other models are tried only before the first byte.
+
+What the client's wire looks like is known to the relay, who may ask to the app. Here are time, failure and order: a client that
+leaves, a server that refuses, hangs, breaks off or never ends. Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from time import perf_counter
+from urllib.parse import quote
+
+import aiohttp
+
+from toolwire._json import Object, dump, load
+from toolwire.errors import WireError
+from toolwire.io.scrub import Scrubber
+from toolwire.io.upstream import LARGEST, LOST, Upstream, whole
+from toolwire.lint.explain import explain
+from toolwire.pipe import Pipe
+from toolwire.protocols.fronts import Routed
+from toolwire.protocols.relay import Relay, RelayPipe, Sent
+from toolwire.server.asgi import Request, Send, answer
+from toolwire.server.gateway.config import Target
+from toolwire.server.gateway.counting import COUNTS
+from toolwire.server.gateway.own import Own, Work
+from toolwire.server.gateway.watch import Exchange
+from toolwire.server.gateway.words import Failed, Refused, done, header, pairs, said
+
+BUSY = frozenset({408, 409, 425, 429})
+"""What a server says, beside 500 and above, when another try, or another model, may help."""
+_WRONG = frozenset({400, 413, 422})
+"""What a server says when it understood the request and will not have it."""
+_KEPT = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
+"""What an upstream says about another try, and how it calls the request."""
+_LAST = 0.25
+"""Seconds for a server to close a stream that is over, so that the connection can be used again."""
+_LONG = 1024 * 1024
+"""Bytes of a line that is passed on before its end."""
+_FAULTS = (("overloaded", 529), ("rate_limit", 429), ("throttl", 429), ("unavailable", 503), ("timeout", 504))
+"""What a server says in a stream that it ends before it began, and the status for that."""
+
+
+class Asked:
+    """A request of a client, and the way to whoever sent it."""
+
+    __slots__ = ("array", "own", "raw", "request", "routed", "seen", "send", "strict")
+
+    def __init__(
+        self,
+        request: Request,
+        routed: Routed,
+        raw: bytes,
+        send: Send,
+        seen: Exchange,
+        *,
+        strict: bool,
+        own: Own | None = None,
+    ) -> None:
+        self.request = request
+        self.routed = routed
+        self.raw = raw
+        self.send = send
+        self.seen = seen
+        self.strict = strict
+        self.own = own
+        """Tools that are run here."""
+        query = request.scope.get("query_string", b"")
+        self.array = routed.does == "stream" and isinstance(query, bytes) and b"alt=sse" not in query
+        """Whether a stream is read as one JSON array."""
+
+
+async def exchanged(asked: Asked, target: Target, upstream: Upstream) -> None:
+    """Ask one model and answer. Raises Failed if it gave no answer, Refused if none would."""
+    relay = Relay(asked.routed.front, target.address.row.profile, model=target.address.model, settings=target.settings)
+    seen = asked.seen
+    seen.wire, seen.asked = relay.wire, target.address.model
+    if asked.routed.does == "count":
+        await _counted(asked, relay, target, upstream)
+        return
+    if asked.own is not None:
+        await _tooled(asked, asked.own, relay, target, upstream)
+        return
+    sent = relayed(asked, relay)
+    data = sent.data(lambda body: target.address.body(body, stream=seen.stream))
+    response = await _posted(asked, target, upstream, data)
+    try:
+        if response.status >= 300:
+            raise await _refusal(response, relay, sent, target)
+        if not seen.stream:
+            await _whole(asked, relay, sent, response)
+        elif sent.same and not asked.array:
+            await _untouched(asked, relay, sent, response)
+        else:
+            await _streamed(asked, relay, sent, response)
+    finally:
+        response.release()  # it is closed if anything is still to come
+
+
+def relayed(asked: Asked, relay: Relay) -> Sent:
+    """The request as the model gets it. Raises Refused."""
+    try:
+        sent = relay.request(asked.raw)
+    except WireError as error:
+        raise Refused(f"{error.pointer}: {error.why}" if error.pointer else error.why) from None
+    _noted(asked, sent)
+    return sent
+
+
+def _noted(asked: Asked, sent: Sent) -> None:
+    """What was done to a request, told. Raises Refused if nothing may be."""
+    seen = asked.seen
+    seen.changes = tuple(dict.fromkeys(change.name for change in sent.changes)) if sent.changes else ()
+    seen.losses = tuple(map(str, sent.losses)) if sent.losses else ()
+    if asked.strict and sent.changes:
+        told = "; ".join(map(str, sent.changes[:5]))
+        raise Refused(f"This history would have to be repaired: {told}", headers=done(sent))
+
+
+async def _posted(
+    asked: Asked, target: Target, upstream: Upstream, data: bytes, url: str | None = None
+) -> aiohttp.ClientResponse:
+    seen, headers = asked.seen, asked.request.headers
+    more = dict(seen.carrier)
+    for name in target.row.headers:
+        value = headers.get(name.lower().encode())
+        if value is not None:
+            more[name.lower()] = value.decode("latin-1")
+    seen.sent(data)
+    try:
+        return await upstream.post(target.address, data, stream=seen.stream, more=more, url=url, waits=target.waits)
+    except LOST as error:
+        raise lost(error, f"{target.address.row.name} could not be reached") from None
+
+
+def lost(error: BaseException, what: str) -> Failed:
+    """What a lost connection is for the client: by its kind only, for its words may hold secrets."""
+    return Failed(f"{what}: {type(error).__name__}", 504 if isinstance(error, TimeoutError) else 502, again=True)
+
+
+async def _whole(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.ClientResponse) -> None:
+    try:
+        data = await whole(response)
+        asked.seen.heard(data)
+        body, losses, usage = relay.answer(data, sent)
+    except LOST as error:
+        raise lost(error, "the answer broke off") from None
+    except WireError as error:
+        raise Failed(f"the answer cannot be read: {error}", 502, again=True) from None
+    except ValueError as error:
+        raise Failed(str(error), 502, again=True) from None
+    seen = asked.seen
+    seen.status, seen.first = 200, perf_counter()
+    if losses:
+        seen.losses += tuple(map(str, losses))
+    seen.usage = usage or seen.usage
+    seen.said(body)
+    head = {"content-type": "application/json", **_kept(response), **done(sent, losses)}
+    await answer(asked.send, 200, body, pairs(head))
+
+
+def _kept(response: aiohttp.ClientResponse) -> dict[str, str]:
+    headers = response.headers
+    return {name: headers[name] for name in _KEPT if name in headers}
+
+
+class _Out:
+    """An answer that is sent in pieces; nothing is sent before the first."""
+
+    __slots__ = ("_asked", "_head", "begun")
+
+    def __init__(self, asked: Asked, head: Mapping[str, str]) -> None:
+        self._asked = asked
+        self._head = head
+        self.begun = False
+
+    async def piece(self, data: bytes, *, last: bool = False) -> None:
+        seen, send = self._asked.seen, self._asked.send
+        if not self.begun:
+            self.begun = True
+            seen.status, seen.first = 200, perf_counter()
+            await send({"type": "http.response.start", "status": 200, "headers": pairs(self._head)})
+        seen.said(data)
+        await send({"type": "http.response.body", "body": data, "more_body": not last})
+
+
+async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.ClientResponse) -> None:
+    pipe = relay.stream(sent, array=asked.array)
+    media = "application/json" if asked.array else pipe.to.media
+    out = _Out(asked, {"content-type": media, "cache-control": "no-cache", **pipe.to.headers, **_kept(response), **done(sent)})
+    rest: list[bytes] = []
+    broken: Failed | None = None
+    at_once = _at_once(relay, response)
+    try:
+        rest = pipe.told_whole(await whole(response)) if at_once else await _fed(asked, pipe, response, out)
+        if not at_once:
+            rest += pipe.end()
+    except LOST as error:
+        broken = lost(error, "the answer broke off")
+    except WireError as error:
+        broken = Failed(f"the answer cannot be read: {error}", 502, again=True)
+    except ValueError as error:
+        broken = Failed(str(error), 502, again=True)
+    if broken is None and pipe.fault is not None:
+        broken = Failed(pipe.fault.message, _status(f"{pipe.fault.code or ''} {pipe.fault.message}"), again=True)
+    if broken is not None:
+        if not out.begun:
+            raise broken
+        rest += pipe.failed(broken.message)
+        asked.seen.error = broken.message
+    await out.piece(b"".join(rest) + pipe.tail, last=True)
+    losses = pipe.losses
+    if losses:
+        asked.seen.losses += tuple(map(str, losses))
+    if broken is None and not at_once:
+        await _drained(response)
+
+
+async def _fed(asked: Asked, pipe: RelayPipe, response: aiohttp.ClientResponse, out: _Out) -> list[bytes]:
+    """Pass on what comes, and give what is still to be sent. Raises ValueError if something never ends."""
+    held = 0
+    heard, feed = asked.seen.heard, pipe.feed
+    async for item in response.content.iter_any():
+        heard(item)
+        said = feed(item)
+        if pipe.over:
+            return said
+        if said:
+            held = 0
+            await out.piece(said[0] if len(said) == 1 else b"".join(said))
+        else:
+            held += len(item)
+            if held > LARGEST:
+                raise ValueError(f"an event of more than {LARGEST} bytes")
+    return []
+
+
+async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream: Upstream) -> None:
+    """Ask a model that may call tools of this gateway, as often as it does, and answer."""
+    seen = asked.seen
+    mark = asked.request.headers.get(b"idempotency-key", b"").decode("latin-1")
+    try:
+        work = Work(own, relay, asked.raw, seen, stream=seen.stream, array=asked.array, mark=mark)
+    except WireError as error:
+        raise Refused(f"{error.pointer}: {error.why}" if error.pointer else error.why) from None
+    _noted(asked, work.first)
+    head = {"content-type": work.media, **work.headers, **done(work.first)}
+
+    @asynccontextmanager
+    async def ask(sent: Sent) -> AsyncIterator[aiohttp.ClientResponse]:
+        data = dump(target.address.body(sent.body, stream=seen.stream))
+        response = await _posted(asked, target, upstream, data)
+        try:
+            if response.status >= 300:
+                raise await _refusal(response, relay, sent, target)
+            yield response
+        finally:
+            response.release()
+
+    out = _Out(asked, {**head, "cache-control": "no-cache"})
+    try:
+        async for piece in work.run(ask):
+            if seen.stream:
+                await out.piece(piece)
+            else:
+                seen.status, seen.first = 200, perf_counter()
+                seen.said(piece)
+                await answer(asked.send, 200, piece, pairs(head))
+    except LOST as error:
+        raise lost(error, "the answer broke off") from None
+    except WireError as error:
+        raise Failed(f"the answer cannot be read: {error}", 502, again=True) from None
+    except ValueError as error:
+        raise Failed(str(error), 502, again=True) from None
+    if seen.stream:
+        await out.piece(b"", last=True)
+
+
+async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.ClientResponse) -> None:
+    """Pass on what comes line by line, to the byte: what breaks off in a line is not passed on, so that an error can follow."""
+    head = {"content-type": response.headers.get("content-type", "text/event-stream"), "cache-control": "no-cache"}
+    out = _Out(asked, {**head, **_kept(response), **done(sent)})
+    held = b""
+    heard = asked.seen.heard
+    try:
+        async for item in response.content.iter_any():
+            heard(item)
+            end = item.rfind(b"\n") + 1
+            if end == len(item) or len(held) + len(item) > _LONG:
+                await out.piece(held + item if held else item)
+                held = b""
+            elif end:
+                await out.piece(held + item[:end] if held else item[:end])
+                held = item[end:]
+            else:
+                held += item
+    except LOST as error:
+        broken = lost(error, "the answer broke off")
+        if not out.begun:
+            raise broken from None
+        asked.seen.error = broken.message
+        told: Pipe[bytes] = Pipe(relay.wire, relay.wire)
+        held = b"\n" + b"".join(told.broke(error))
+    if not out.begun and not held:
+        raise Failed("the answer is empty", 502, again=True)
+    await out.piece(held, last=True)
+
+
+async def _drained(response: aiohttp.ClientResponse) -> None:
+    """Let a stream that is over come to its end: its connection can be used again then."""
+    if response.content.at_eof():
+        return
+    with suppress(*LOST):
+        async with asyncio.timeout(_LAST):
+            while await response.content.readany():
+                pass
+
+
+def _at_once(relay: Relay, response: aiohttp.ClientResponse) -> bool:
+    """Whether a server gave the whole answer although it was asked for a stream."""
+    return response.headers.get("content-type", "").startswith("application/json") and relay.media != "application/json"
+
+
+def _status(text: str) -> int:
+    low = text.lower().replace(" ", "_")
+    return next((status for word, status in _FAULTS if word in low), 502)
+
+
+async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstream) -> None:
+    """How many tokens a request has, where the model's server can tell."""
+    address = target.address
+    count = COUNTS.get(relay.wire)
+    if count is None:
+        raise Refused(f"{address.row.name} does not count tokens.", 404)
+    url = address.base.rstrip("/") + count.path(address.row.path).replace("{model}", quote(address.model, safe=""))
+    sent = relayed(asked, relay)
+    response = await _posted(asked, target, upstream, dump(count.asks(sent.body, address.model)), url)
+    try:
+        if response.status >= 300:
+            raise await _refusal(response, relay, sent, target)
+        told, _ = load(await whole(response), "")
+    except LOST as error:
+        raise lost(error, "the answer broke off") from None
+    except (WireError, ValueError):
+        raise Failed("the answer cannot be read", 502, again=True) from None
+    finally:
+        response.release()
+    many = told.get(count.field) if isinstance(told, dict) else None
+    if not isinstance(many, int):
+        raise Failed("the answer has no number of tokens", 502, again=True)
+    asked.seen.status = 200
+    head = {"content-type": "application/json", **done(sent)}
+    await answer(asked.send, 200, dump(asked.routed.front.counted(many)), pairs(head))
+
+
+async def _refusal(response: aiohttp.ClientResponse, relay: Relay, sent: Sent, target: Target) -> Failed:
+    """What an upstream's refusal is for the client."""
+    status, name = response.status, target.address.row.name
+    try:
+        data = await whole(response)
+    except (*LOST, ValueError):
+        data = b""
+    hide = Scrubber(target.address.secrets())
+    text = hide(said(data)) or f"{name} said {status}"
+    kept = _kept(response) | done(sent)
+    if status < 400:
+        return Failed(f"{name} said {status}: it is elsewhere, and nobody is followed there", 502, again=False, headers=kept)
+    if status in (401, 403):
+        return Failed(f"{name} does not take this gateway's key ({status})", 502, again=True, headers=kept)
+    meaning = explain(text, _body(sent), relay.target) if status in _WRONG else []
+    if meaning:
+        kept["x-toolwire-explain"] = header("; ".join(map(str, meaning)))
+        text = f"{text} ({meaning[0].message})"
+    raw = data if sent.same and data and hide(data.decode("utf-8", "replace")) == data.decode("utf-8", "replace") else None
+    return Failed(text, status, again=status in BUSY or status >= 500, headers=kept, raw=raw)
+
+
+def _body(sent: Sent) -> Object:
+    return sent.body

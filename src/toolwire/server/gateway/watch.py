@@ -1,0 +1,438 @@
+"""What is known of the requests through a gateway: for logs, metrics, traces and those who look on.
+
+Labels are bounded: names of fronts, upstreams, rules and tools come from tables and configuration, and beyond some number they
+are counted together; nothing that a client chooses is a label. What was said is only kept where somebody asked for it. Knows no
+wire by name.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+from time import perf_counter, time
+
+from msgspec import Struct, convert, field
+from opentelemetry import propagate, trace
+from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
+
+from toolwire._json import JSON, Object, dump, parse
+from toolwire.io.metrics import BOUNDS, OTHER
+from toolwire.io.scrub import Scrubber
+from toolwire.io.telemetry import Telemetry
+from toolwire.model import Usage
+
+LABELS = 200
+"""So many values of a label, and one for all others."""
+KEPT = 200
+"""So many exchanges are remembered for those who look on."""
+_ENDS = 16 * 1024
+"""Bytes at both ends of an answer in which its counts are looked for."""
+_SHOWN = 20_000
+"""Characters of a body in a log."""
+_IN = re.compile(rb'"(?:prompt_tokens|input_tokens|promptTokenCount|prompt_eval_count|inputTokens)"\s*:\s*(\d+)')
+_OUT = re.compile(rb'"(?:completion_tokens|output_tokens|candidatesTokenCount|eval_count|outputTokens)"\s*:\s*(\d+)')
+_STOP = re.compile(rb'"(?:finish_reason|stop_reason|finishReason|done_reason|stopReason|finish_type)"\s*:\s*"([A-Za-z_-]{1,40})"')
+_VARIES = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\d+")
+_TRACE = ((b"traceparent", "traceparent"), (b"tracestate", "tracestate"))
+_log = logging.getLogger("toolwire.gateway")
+
+
+class Tape(Struct):
+    """What was said in one exchange, to the byte."""
+
+    request: bytes = b""
+    """As the client sent it."""
+    sent: list[bytes] = field(default_factory=list)
+    """As the model got it, each time it was asked."""
+    heard: list[bytes] = field(default_factory=list)
+    """What the model's server said."""
+    told: list[bytes] = field(default_factory=list)
+    """What the client got."""
+
+
+class Exchange(Struct):
+    """What is known of one request."""
+
+    front: str
+    model: str = ""
+    upstream: str = ""
+    stream: bool = False
+    status: int = 0
+    changes: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+    tries: int = 0
+    first: float | None = None
+    """When the first byte went out, by the clock of `perf_counter`."""
+    seconds: float = 0.0
+    gone: bool = False
+    error: str | None = None
+    key: str = ""
+    """Whose key it was."""
+    wire: str = ""
+    """What the model speaks."""
+    asked: str = ""
+    """What its server calls it."""
+    usage: Usage | None = None
+    stop: str = ""
+    tools: list[tuple[str, str, bool]] = field(default_factory=list)
+    """Calls that the gateway ran: the tool, how it ended, and whether it had run before."""
+    carrier: dict[str, str] = field(default_factory=dict)
+    """Header fields by which the model's server joins the trace."""
+    tape: Tape | None = None
+    start: float = 0.0
+    id: str = ""
+    span: Span | None = None
+    head: bytes = b""
+    last: tuple[bytes, bytes] = (b"", b"")
+
+    def took(self, raw: bytes) -> None:
+        """The client's request came."""
+        if self.tape is not None:
+            self.tape.request = raw
+
+    def sent(self, data: bytes) -> None:
+        """The model is asked; what another one said before does not count any more."""
+        self.head, self.last = b"", (b"", b"")
+        if self.tape is not None:
+            self.tape.sent.append(data)
+
+    def heard(self, data: bytes) -> None:
+        """A piece of the model's answer came."""
+        if not self.head:
+            self.head = data
+        self.last = (self.last[1], data)
+        if self.tape is not None:
+            self.tape.heard.append(data)
+
+    def said(self, data: bytes) -> None:
+        """A piece of the answer goes to the client."""
+        if self.tape is not None:
+            self.tape.told.append(data)
+
+    def counted(self) -> None:
+        """Find in the answer what it used up and why it ended, unless somebody knows."""
+        if not self.head:
+            return
+        ends = b"".join(self.last)[-_ENDS:]
+        if not self.stop and (stops := _STOP.findall(ends)):
+            self.stop = stops[-1].decode()
+        if self.usage is None:
+            spent = _number(_IN, ends, self.head[:_ENDS]), _number(_OUT, ends, self.head[:_ENDS])
+            self.usage = Usage(*spent) if spent != (None, None) else None
+
+    def summary(self) -> Object:
+        """Everything that may be told of it, as JSON."""
+        used = self.usage or Usage()
+        first = None if self.first is None else round(self.first - self.start, 4)
+        out: Object = {
+            "id": self.id, "front": self.front, "model": self.model, "upstream": self.upstream, "wire": self.wire,
+            "status": self.status, "stream": self.stream, "seconds": round(self.seconds, 4), "first": first, "tries": self.tries,
+            "input_tokens": used.input, "output_tokens": used.output, "stop": self.stop or None,
+            "repairs": list(self.changes), "losses": list(self.losses), "key": self.key or None, "error": self.error,
+            "gone": self.gone or None, "tools": [f"{name} {state}{' (replayed)' * again}" for name, state, again in self.tools],
+        }  # fmt: skip
+        return {key: value for key, value in out.items() if value not in (None, [], "")}
+
+
+def _number(pattern: re.Pattern[bytes], *places: bytes) -> int | None:
+    """The last number in the first place that has one."""
+    for place in places:
+        if found := pattern.findall(place):
+            return int(found[-1])
+    return None
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------------
+
+_G = "toolwire_gateway_"
+_KINDS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "requests_total": ("counter", ("front", "upstream", "status"), "Requests."),
+    "in_flight": ("gauge", (), "Requests under way."),
+    "tokens_total": ("counter", ("upstream", "direction"), "Tokens that models read and wrote."),
+    "seconds": ("histogram", ("front", "upstream"), "From the request to the last byte."),
+    "first_byte_seconds": ("histogram", ("front", "upstream"), "From the request to the first byte of the answer."),
+    "repairs_total": ("counter", ("rule", "upstream"), "Requests that were repaired, by rule."),
+    "losses_total": ("counter", ("reason", "upstream"), "What a wire could not carry, by reason."),
+    "tool_calls_total": ("counter", ("tool", "state"), "Calls that the gateway ran."),
+    "refused_total": ("counter", ("status",), "Requests that were refused before any model was asked."),
+    "gone_total": ("counter", ("front",), "Clients that left before the end."),
+    "reloads_total": ("counter", ("taken",), "Configurations that were taken up, or refused."),
+}
+"""All numbers: their kind, their labels, and what they say."""
+
+
+class Counts:
+    """Numbers by name and labels, in Prometheus' text format. Several processes can be counted together."""
+
+    def __init__(self, *, most: int = LABELS) -> None:
+        self._most = most
+        self._values: dict[tuple[str, ...], list[float]] = {}
+        """One number; of times, how many fell into each bucket and then their sum."""
+        self._known: dict[tuple[str, int], set[str]] = {}
+
+    def add(self, name: str, *labels: str, by: float = 1.0) -> None:
+        """Count on."""
+        self._at(name, labels)[0] += by
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        """One more time."""
+        held = self._at(name, labels)
+        held[bisect_left(BOUNDS, seconds)] += 1
+        held[-1] += seconds
+
+    def _at(self, name: str, labels: tuple[str, ...]) -> list[float]:
+        held = self._values.get((name, *labels))
+        if held is None:
+            bounded = tuple(self._bounded(name, n, label) for n, label in enumerate(labels))
+            size = len(BOUNDS) + 2 if _KINDS[name][0] == "histogram" else 1
+            held = self._values.setdefault((name, *bounded), [0.0] * size)
+        return held
+
+    def _bounded(self, name: str, n: int, value: str) -> str:
+        known = self._known.setdefault((name, n), set())
+        if value in known or len(known) < self._most:
+            known.add(value)
+            return value
+        return OTHER
+
+    def kept(self) -> bytes:
+        """All numbers, for another process."""
+        return dump([[list(at), list(values)] for at, values in self._values.items()])
+
+    def render(self, others: Mapping[bool, list[bytes]] | None = None) -> str:
+        """All numbers, together with what other processes have kept; of those that are dead, only what does not fall again."""
+        total = {at: list(values) for at, values in self._values.items()}
+        for alive, some in (others or {}).items():
+            for at, values in (row for one in some for row in _rows(one)):
+                if at[0] in _KINDS and (alive or _KINDS[at[0]][0] != "gauge"):
+                    before = total.get(at) or [0.0] * len(values)
+                    total[at] = [one + other for one, other in zip(before, values, strict=True)]
+        lines: list[str] = []
+        for name, (kind, _, says) in _KINDS.items():
+            lines += [f"# HELP {_G}{name} {says}", f"# TYPE {_G}{name} {kind}"]
+            for at in sorted(at for at in total if at[0] == name):
+                lines += _samples(kind, at, total[at])
+        return "\n".join(lines) + "\n"
+
+
+def _samples(kind: str, at: tuple[str, ...], values: list[float]) -> list[str]:
+    """The lines of one number."""
+    name = _G + at[0]
+    labels = [f'{label}="{_escaped(value)}"' for label, value in zip(_KINDS[at[0]][1], at[1:], strict=True)]
+    if kind != "histogram":
+        return [f"{name}{_braced(labels)} {values[0]:.10g}"]
+    lines: list[str] = []
+    total = 0.0
+    for bound, many in zip((*map(str, BOUNDS), "+Inf"), values[:-1], strict=True):
+        total += many
+        within = _braced([*labels, f'le="{bound}"'])
+        lines.append(f"{name}_bucket{within} {total:.10g}")
+    return [*lines, f"{name}_sum{_braced(labels)} {values[-1]:.6f}", f"{name}_count{_braced(labels)} {total:.10g}"]
+
+
+def _braced(labels: list[str]) -> str:
+    return "{" + ",".join(labels) + "}" if labels else ""
+
+
+def _rows(data: bytes) -> list[tuple[tuple[str, ...], list[float]]]:
+    try:
+        return convert(parse(data), list[tuple[tuple[str, ...], list[float]]])
+    except ValueError:  # it is just being written
+        return []
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+# --- those who look on -----------------------------------------------------------------------------------------------------
+
+
+class Feed:
+    """The last exchanges, the newest at the end: for a page that shows them. Each has a number that only grows."""
+
+    def __init__(self, most: int = KEPT) -> None:
+        self._ring: deque[tuple[int, float, Exchange]] = deque(maxlen=most)
+        self._numbers = count(1)
+
+    def put(self, seen: Exchange) -> None:
+        """One more exchange."""
+        self._ring.append((next(self._numbers), time(), seen))
+
+    def since(self, number: int = 0) -> list[tuple[int, Object]]:
+        """The exchanges after one of them."""
+        return [(n, {"at": round(at, 3), **seen.summary()}) for n, at, seen in self._ring if n > number]
+
+
+class Watch:
+    """Sees every exchange when it begins and when it is over.
+
+    `keeps` is given each exchange with its tape; without it, and without `bodies`, nothing that was said is kept. `folder` is
+    where processes that share a port put their numbers.
+    """
+
+    def __init__(
+        self,
+        *,
+        json: bool = False,
+        bodies: bool = False,
+        keeps: Callable[[Exchange], None] | None = None,
+        folder: Path | None = None,
+        process: str = "",
+        alive: Callable[[str], bool] = lambda process: True,
+        provider: TracerProvider | None = None,
+    ) -> None:
+        self.counts = Counts()
+        self.feed = Feed()
+        self.secrets = Scrubber(())
+        self._json = json
+        self._bodies = bodies
+        self._keeps = keeps
+        self._folder = folder
+        self._process = process
+        self._alive = alive
+        self._telemetry = Telemetry(provider)
+        self._numbers = count(1)
+
+    def hide(self, values: list[str]) -> None:
+        """These are told nowhere."""
+        self.secrets = Scrubber(values)
+
+    def begin(self, front: str, headers: Mapping[bytes, bytes]) -> Exchange:
+        """An exchange begins. It joins the trace that the client names, and names it to the model's server."""
+        number = next(self._numbers)
+        seen = Exchange(front, start=perf_counter(), id=f"{self._process}{'-' * bool(self._process)}{number}")
+        if self._bodies or self._keeps is not None:
+            seen.tape = Tape()
+        self.counts.add("in_flight")
+        carrier = {
+            name: headers[name.encode()].decode("latin-1") for name in ("traceparent", "tracestate") if name.encode() in headers
+        }
+        tracer = self._telemetry.tracer()
+        if tracer is None:
+            seen.carrier = carrier
+            return seen
+        above = propagate.extract(carrier) if carrier else None
+        seen.span = tracer.start_span("chat", context=above, kind=SpanKind.CLIENT, attributes={"gen_ai.operation.name": "chat"})
+        propagate.inject(seen.carrier, trace.set_span_in_context(seen.span, above))
+        return seen
+
+    def over(self, seen: Exchange) -> None:
+        """An exchange is over: count it, tell it, keep it."""
+        seen.seconds = perf_counter() - seen.start
+        seen.counted()
+        if seen.error is not None:
+            seen.error = self.secrets(seen.error)
+        self._count(seen)
+        if seen.span is not None:
+            self._traced(seen, seen.span)
+        self._tell(seen)
+        if self._keeps is not None:
+            self._keeps(seen)
+        seen.tape, seen.span, seen.head, seen.last = None, None, b"", (b"", b"")
+        self.feed.put(seen)
+
+    def _count(self, seen: Exchange) -> None:
+        add, upstream, front = self.counts.add, seen.upstream or "none", seen.front
+        add("in_flight", by=-1.0)
+        add("requests_total", front, upstream, str(seen.status))
+        self.counts.time("seconds", seen.seconds, front, upstream)
+        if seen.first is not None:
+            self.counts.time("first_byte_seconds", seen.first - seen.start, front, upstream)
+        if not seen.upstream and seen.status >= 400:
+            add("refused_total", str(seen.status))
+        used = seen.usage
+        if used is not None:
+            add("tokens_total", upstream, "input", by=float(used.input or 0))
+            add("tokens_total", upstream, "output", by=float(used.output or 0))
+        for rule in dict.fromkeys(seen.changes):
+            add("repairs_total", rule, upstream)
+        for loss in seen.losses:
+            add("losses_total", _reason(loss), upstream)
+        for name, state, _ in seen.tools:
+            add("tool_calls_total", name, state)
+        if seen.gone:
+            add("gone_total", front)
+
+    def _traced(self, seen: Exchange, span: Span) -> None:
+        span.update_name(f"chat {seen.model}" if seen.model else "chat")
+        used = seen.usage or Usage()
+        given: dict[str, str | int | float | bool | None] = {
+            "gen_ai.provider.name": seen.upstream or None, "gen_ai.request.model": seen.model or None,
+            "gen_ai.response.model": seen.asked or None, "gen_ai.usage.input_tokens": used.input,
+            "gen_ai.usage.output_tokens": used.output, "http.response.status_code": seen.status or None,
+            "toolwire.front": seen.front, "toolwire.stream": seen.stream, "toolwire.repairs": len(seen.changes),
+            "toolwire.losses": len(seen.losses), "toolwire.tries": seen.tries,
+        }  # fmt: skip
+        for name, value in given.items():
+            if value is not None:
+                span.set_attribute(name, value)
+        if seen.stop:
+            span.set_attribute("gen_ai.response.finish_reasons", [seen.stop])
+        if seen.gone or seen.status >= 400 or seen.error is not None:
+            span.set_attribute("error.type", "client_gone" if seen.gone else str(seen.status) if seen.status >= 400 else "stream")
+            span.set_status(StatusCode.ERROR, seen.error)
+        span.end()
+
+    def _tell(self, seen: Exchange) -> None:
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        if self._json:
+            _log.info("%s", dump({"at": round(time(), 3), **seen.summary()}).decode())
+        else:
+            _log.info("%s", _line(seen))
+        if self._bodies and seen.tape is not None:
+            for what, data in (("request", seen.tape.request), ("answer", b"".join(seen.tape.told))):
+                _log.info("%s %s: %s", seen.id, what, self.secrets(data[:_SHOWN].decode("utf-8", "replace")))
+
+    # --- several processes ---
+
+    def keep(self) -> None:
+        """Put the numbers where other processes find them."""
+        if self._folder is not None:
+            new = self._folder / f".{self._process}"
+            new.write_bytes(self.counts.kept())
+            new.replace(self._folder / self._process)
+
+    def render(self) -> str:
+        """All numbers: of this process, and of those that share its port."""
+        others: dict[bool, list[bytes]] = {True: [], False: []}
+        if self._folder is not None:
+            for file in sorted(self._folder.glob("[!.]*")):
+                if file.name != self._process:
+                    others[self._alive(file.name)].append(file.read_bytes())
+        return self.counts.render(others)
+
+
+def _reason(loss: str) -> str:
+    """Why something was lost, without what the client chose."""
+    return _VARIES.sub("…", loss.partition(": ")[2] or loss)[:120]
+
+
+def _line(seen: Exchange) -> str:
+    """One exchange in words."""
+    used = seen.usage
+    more = [
+        f"error: {seen.error}" if seen.error is not None else "",
+        "the client left" if seen.gone else "",
+        f"{used.input} + {used.output} tokens" if used is not None else "",
+        f"repaired {', '.join(seen.changes)}" if seen.changes else "",
+        f"{len(seen.losses)} losses" if seen.losses else "",
+        f"ran {', '.join(name for name, _, _ in seen.tools)}" if seen.tools else "",
+    ]
+    whose = f" ({seen.key})" if seen.key else ""
+    head = f"{seen.front} {seen.model or '-'}{whose} -> {seen.upstream or '-'}: {seen.status} in {seen.seconds:.3f} s"
+    return "; ".join((head, *(one for one in more if one)))
+
+
+def json_of(data: bytes) -> JSON:
+    """Bytes as the JSON value they are, or else as the text."""
+    try:
+        return parse(data)
+    except ValueError:
+        return data.decode("utf-8", "replace")

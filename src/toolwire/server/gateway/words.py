@@ -1,0 +1,89 @@
+"""What a gateway says beside the answer itself: refusals, and header fields that tell what was done. Knows no wire by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from toolwire._json import JSON, load
+from toolwire.errors import WireError
+from toolwire.protocols.relay import Sent
+
+LONGEST = 900
+"""Characters of a header field that tells what was done."""
+_TOLD = 2000
+"""Of what a server says in a refusal, so many characters are told."""
+_DEEPEST = 8
+
+
+class Refused(Exception):
+    """A request that gets no answer, and why."""
+
+    def __init__(
+        self, message: str, status: int = 400, *, headers: Mapping[str, str] | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.headers = dict(headers or {})
+        self.code = code
+
+
+class Failed(Exception):
+    """An upstream that gave no answer; another one may be tried if `again`."""
+
+    def __init__(
+        self, message: str, status: int, *, again: bool, headers: Mapping[str, str] | None = None, raw: bytes | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.again = again
+        self.headers = dict(headers or {})
+        self.raw = raw
+        """The answer itself, if the client speaks the same wire."""
+
+
+def pairs(fields: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Header fields as a server sends them."""
+    return [(name.lower().encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in fields.items()]
+
+
+def header(text: str) -> str:
+    """A text as it can stand in a header field: plain and not too long."""
+    plain = "".join([one if " " <= one <= "~" else "?" for one in text[: LONGEST + 1]])
+    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 3]}..."
+
+
+def done(sent: Sent, losses: Sequence[object] = ()) -> dict[str, str]:
+    """What was done to a request, and lost of its answer, as header fields."""
+    out: dict[str, str] = {}
+    if sent.changes:
+        names = dict.fromkeys(change.name for change in sent.changes)
+        out["x-toolwire-repairs"] = header(f"{len(sent.changes)}: {', '.join(names)}")
+    if sent.losses or losses:
+        lost = [*sent.losses, *losses]
+        out["x-toolwire-losses"] = header(f"{len(lost)}: {'; '.join(map(str, lost[:20]))}")
+    if sent.parcels:
+        out["x-toolwire-restored"] = str(sent.parcels)
+    return out
+
+
+def said(data: bytes) -> str:
+    """The words of a server's refusal."""
+    try:
+        value, _ = load(data, "")
+    except WireError:
+        return data[:_TOLD].decode("utf-8", "replace").strip()
+    return (_said(value, _DEEPEST) or data[:_TOLD].decode("utf-8", "replace"))[:_TOLD]
+
+
+def _said(value: JSON, deep: int) -> str:
+    if isinstance(value, str):
+        return value
+    if deep and isinstance(value, list):
+        return "; ".join(word for one in value[:5] if (word := _said(one, deep - 1)))
+    if deep and isinstance(value, dict):
+        for key in ("error", "message", "msg", "detail", "errors"):
+            if value.get(key):
+                return _said(value[key], deep - 1)
+    return ""

@@ -1,0 +1,145 @@
+"""The process that the tests of interruption kill: an agent with a doorbell, which dies where it is told to.
+
+It reads orders line by line and forks a child for each, which saves the imports; the exit code comes back as a line. A ring is a
+line of a file, with an fsync: it happened, whatever became of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from toolwire._json import JSON
+from toolwire.agent.talk import Allow, Done, Over, Verdict
+from toolwire.agent.thread import Thread
+from toolwire.io.agent import Agent
+from toolwire.io.calls import Calls
+from toolwire.io.model import HttpModel
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.io.threads import FileStore, SqliteStore, Store
+from toolwire.parts import Call
+from toolwire.tools import tool
+from toolwire.tools.runnable import Runnable
+
+
+class Orders(Struct, frozen=True):
+    """What a child has to do."""
+
+    model: str
+    url: str
+    folder: str
+    question: str | None = None
+    store: str = "file"
+    die: str = ""
+    """Where: `save`, `saved`, `event`, `ring`, `rung`, `asked`, or `interrupt`."""
+    n: int = 0
+    """At the how-manieth time."""
+    ledger: bool = True
+
+
+class Report(Struct):
+    """What came of it."""
+
+    phase: str = ""
+    why: str | None = None
+    text: str = ""
+    done: list[tuple[int, str, bool, str]] = []
+    asked: int = 0
+
+
+class _Fate:
+    def __init__(self, orders: Orders) -> None:
+        self.orders = orders
+        self.counts: dict[str, int] = {}
+
+    def passes(self, place: str) -> None:
+        """Die, if it is here and now."""
+        self.counts[place] = self.counts.get(place, 0) + 1
+        if self.orders.die == place and self.counts[place] == self.orders.n:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class _Deadly:
+    """A store that may be the last that a process does."""
+
+    def __init__(self, inner: Store, fate: _Fate) -> None:
+        self.inner, self.fate = inner, fate
+
+    async def load(self) -> Thread | None:
+        return await self.inner.load()
+
+    async def save(self, thread: Thread) -> None:
+        self.fate.passes("save")
+        await self.inner.save(thread)
+        self.fate.passes("saved")
+
+
+async def go(orders: Orders) -> Report:
+    folder, fate, report = Path(orders.folder), _Fate(orders), Report()
+
+    @tool(id="Door.Ring@1.0.0")
+    async def ring(n: int) -> str:
+        """Ring the door.
+
+        Args:
+            n: which door
+        """
+        fate.passes("ring")
+        with (folder / "rings").open("a") as file:
+            file.write(f"{n}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        fate.passes("rung")
+        if orders.die == "interrupt":
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(30)
+        return f"rang {n}"
+
+    def approve(call: Call, tool: Runnable) -> Verdict:
+        report.asked += 1
+        fate.passes("asked")
+        return Allow()
+
+    inner: Store = FileStore(folder / "thread.json") if orders.store == "file" else SqliteStore(folder / "threads.db", "one")
+    model = HttpModel(orders.model, base=orders.url, key="k" * 20)
+    calls = Calls(SqliteLedger(folder / "calls.db")) if orders.ledger else Calls()
+    async with calls, model:
+        agent = Agent(model, [ring], calls=calls, store=_Deadly(inner, fate), approve=approve)
+        await agent.resume()
+        async for seen in agent.watch(orders.question):
+            fate.passes("event")
+            if isinstance(seen, Done):
+                report.done.append((seen.n, seen.state, seen.replayed, seen.result.text))
+            elif isinstance(seen, Over):
+                report.phase, report.why, report.text = str(seen.phase), seen.why, seen.text
+    return report
+
+
+def main() -> None:
+    for line in sys.stdin:
+        orders = msgspec.json.decode(line, type=Orders)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                report = asyncio.run(go(orders))
+                (Path(orders.folder) / "report.json").write_bytes(msgspec.json.encode(report))
+                code = 0
+            except KeyboardInterrupt:
+                code = 130
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        answer: JSON = os.waitstatus_to_exitcode(status)
+        print(msgspec.json.encode(answer).decode(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

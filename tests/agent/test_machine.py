@@ -1,0 +1,259 @@
+"""The machine: which move is possible when, and what each event makes it do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+from toolwire._json import Json
+from toolwire.agent.machine import (
+    MOVES,
+    Answered,
+    Ask,
+    Broke,
+    Command,
+    Complete,
+    Edited,
+    Event,
+    Finish,
+    Machine,
+    Move,
+    Phase,
+    Ran,
+    Run,
+    Save,
+    Send,
+    Stop,
+    after,
+    diagram,
+)
+from toolwire.agent.thread import Thread, calls_of
+from toolwire.model import Usage
+from toolwire.parts import Call, Message, Result, Text
+
+ONE = Call("c1", "ring", Json('{"n":1}'))
+TWO = Call("c2", "ring", Json('{"n":2}'))
+SAYS = Message("assistant", (Text("hello"),), "stop")
+
+
+def asks(*calls: Call) -> Message:
+    return Message("assistant", calls, "tool")
+
+
+def machine(*events: Event, turns: int = 50) -> Machine:
+    made = Machine(Thread("t"), turns=turns)
+    for event in events:
+        made.take(event)
+    return made
+
+
+REACHED: dict[Phase, Callable[[], Machine]] = {
+    Phase.READY: machine,
+    Phase.ASKING: lambda: machine(Ask("hi")),
+    Phase.RUNNING: lambda: machine(Ask("hi"), Answered(asks(ONE, TWO))),
+    Phase.DONE: lambda: machine(Ask("hi"), Answered(SAYS)),
+    Phase.BROKEN: lambda: machine(Ask("hi"), Broke("no")),
+    Phase.STOPPED: lambda: machine(Ask("hi"), Stop()),
+}
+SINGLE: tuple[Event, ...] = (
+    Ask("more"),
+    Complete(TWO),
+    Answered(SAYS),
+    Answered(asks(ONE)),
+    Ran(0, ONE.result("x")),
+    Edited(0, "{}"),
+    Broke("no"),
+    Stop(),
+)
+NAMES: tuple[Move, ...] = ("ask", "call", "edit", "ran", "answer", "calls", "results", "limit", "break", "stop")
+
+
+def begun(phase: Phase, *, calls: bool = False, last: bool = False) -> Machine:
+    """A machine in a phase; while it is asking, perhaps with a call that runs; perhaps in the last turn it has."""
+    made = REACHED[phase]()
+    if calls and phase is Phase.ASKING:
+        made.take(Complete(ONE))
+    if last:
+        made.turns = 1
+    return made
+
+
+def results(made: Machine) -> list[Command]:
+    """The move that all results make, whichever event brings the last one."""
+    if made.phase is Phase.RUNNING:
+        made.take(Ran(0, ONE.result("x")))
+        return made.take(Ran(1, TWO.result("y")))
+    made.take(Ran(0, ONE.result("x")))
+    return made.take(Answered(asks(ONE)))
+
+
+def calls(made: Machine) -> list[Command]:
+    if made.phase is Phase.READY:
+        made.thread = Thread("t").said("hi").answered(asks(ONE))
+        return made.take(Ask())
+    return made.take(Answered(asks(ONE)))
+
+
+def answer(made: Machine) -> list[Command]:
+    if made.phase is Phase.READY:
+        made.thread = Thread("t").said("hi").answered(SAYS)
+        return made.take(Ask())
+    return made.take(Answered(SAYS))
+
+
+EVENTS: dict[Move, tuple[Callable[[Machine], list[Command]], bool, bool]] = {
+    "ask": (lambda made: made.take(Ask("more")), False, False),
+    "call": (lambda made: made.take(Complete(ONE)), False, False),
+    "edit": (lambda made: made.take(Edited(0, "{}")), True, False),
+    "ran": (lambda made: made.take(Ran(0, ONE.result("x"))), True, False),
+    "answer": (answer, False, False),
+    "calls": (calls, False, False),
+    "results": (results, True, False),
+    "limit": (results, True, True),
+    "break": (lambda made: made.take(Broke("no")), False, False),
+    "stop": (lambda made: made.take(Stop()), False, False),
+}
+"""How each move is made, whether it takes a call that runs, and whether it is the last turn."""
+
+
+@pytest.mark.parametrize(("phase", "move"), list(product(Phase, NAMES)))
+def test_every_move_leads_where_the_table_says_or_is_refused(phase: Phase, move: Move) -> None:
+    make, runs, last = EVENTS[move]
+    if (phase, move) in MOVES:
+        made = begun(phase, calls=runs, last=last)
+        make(made)
+        assert made.phase is after(phase, move) is MOVES[phase, move]
+        return
+    with pytest.raises(ValueError, match=f"{move} while {phase}"):
+        after(phase, move)
+
+
+@pytest.mark.parametrize(("phase", "event"), list(product(Phase, SINGLE)), ids=str)
+def test_an_event_that_cannot_be_changes_nothing(phase: Phase, event: Event) -> None:
+    made = REACHED[phase]()
+    before = made.now.to_json()
+    try:
+        made.take(event)
+    except ValueError as error:
+        assert f"while {phase}" in str(error)
+        assert made.phase is phase and made.now.to_json() == before
+    else:
+        assert made.phase in {end for (start, _), end in MOVES.items() if start is phase}
+
+
+def test_the_table_names_all_moves() -> None:
+    assert {move for _, move in MOVES} == set(NAMES) == set(EVENTS)
+    assert {phase for phase, _ in MOVES} | set(MOVES.values()) == set(Phase)
+
+
+def test_the_diagram_has_an_arrow_for_every_row() -> None:
+    lines = diagram().splitlines()
+    assert lines[0] == "stateDiagram-v2"
+    for (before, move), after in MOVES.items():
+        assert any(line.strip().startswith(f"{before} --> {after}: ") and move in line for line in lines)
+
+
+def test_a_turn_is_saved_before_anything_of_it_is_done() -> None:
+    made = Machine(Thread("t"))
+    assert [type(one) for one in made.take(Ask("hi"))] == [Save, Send]
+    assert [type(one) for one in made.take(Complete(ONE))] == [Save, Run]
+    assert [type(one) for one in made.take(Answered(asks(ONE, TWO), Usage(3, 4)))] == [Save, Run]
+    assert [type(one) for one in made.take(Ran(1, TWO.result("y")))] == [Save]
+    assert [type(one) for one in made.take(Ran(0, ONE.result("x")))] == [Save, Send]
+    assert [type(one) for one in made.take(Answered(SAYS, Usage(1, None)))] == [Save, Finish]
+    assert made.thread.usage == Usage(4, 4)
+
+
+def told(thread: Thread) -> list[tuple[str, object]]:
+    return [(part.call_id, part.output) for message in thread.messages for part in message.parts if isinstance(part, Result)]
+
+
+def test_results_stand_in_the_order_of_their_calls_whenever_they_come() -> None:
+    made = machine(Ask("hi"), Answered(asks(ONE, TWO)), Ran(1, TWO.result("y")), Ran(0, ONE.result("x")))
+    assert told(made.thread) == [("c1", "x"), ("c2", "y")]
+
+
+def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_their_results() -> None:
+    made = machine(Ask("hi"), Complete(TWO), Complete(ONE), Ran(0, TWO.result("y")))
+    made.take(Answered(asks(ONE, TWO)))
+    made.take(Ran(1, ONE.result("x")))
+    assert told(made.thread) == [("c1", "x"), ("c2", "y")]
+    assert [call.id for call in calls_of(made.thread.messages[1])] == ["c1", "c2"]
+
+
+def test_a_call_that_the_answer_has_under_another_id_is_not_run_twice() -> None:
+    late = Call("tw-0123456789abcdef", "ring", Json('{"n":1}'), "minted")
+    made = machine(Ask("hi"), Complete(late), Ran(0, late.result("x")))
+    said = made.take(Answered(asks(ONE)))
+    assert [type(one) for one in said] == [Save, Send]
+    assert told(made.thread) == [(late.id, "x")]
+    assert [call.id for call in calls_of(made.thread.messages[1])] == [late.id]
+
+
+def test_a_call_that_ran_and_is_not_in_the_answer_after_all_is_told_all_the_same() -> None:
+    made = machine(Ask("hi"), Complete(ONE), Ran(0, ONE.result("x")))
+    made.take(Answered(Message("assistant", (Text("never mind"),), "stop")))
+    assert told(made.thread) == [("c1", "x")]
+    assert made.phase is Phase.ASKING
+
+
+def test_two_calls_under_one_id_run_under_two() -> None:
+    twin = Call("c1", "ring", Json('{"n":2}'))
+    made = machine(Ask("hi"))
+    runs = [one for call in (ONE, twin) for one in made.take(Complete(call)) if isinstance(one, Run)]
+    made.take(Answered(asks(ONE, twin)))
+    made.take(Ran(1, runs[1].call.result("y")))
+    made.take(Ran(0, runs[0].call.result("x")))
+    ids = [call.id for call in calls_of(made.thread.messages[1])]
+    assert len(set(ids)) == 2 and ids[0] == "c1"
+    assert told(made.thread) == [(ids[0], "x"), (ids[1], "y")]
+    assert runs[0].key != runs[1].key
+
+
+def test_keys_are_the_same_when_the_thread_is_taken_up_again_and_differ_from_turn_to_turn() -> None:
+    made = machine(Ask("hi"))
+    first = [one for one in made.take(Answered(asks(ONE, TWO))) if isinstance(one, Run)]
+    kept = Thread.of(made.now.to_json(), id="other")
+    again = [one for one in Machine(kept).take(Ask()) if isinstance(one, Run)]
+    assert [(one.call.id, one.key) for one in again] == [(one.call.id, one.key) for one in first]
+    assert [one.again for one in again] == [True, True]
+    made.take(Ran(0, ONE.result("x")))
+    made.take(Ran(1, TWO.result("y")))
+    later = [one for one in made.take(Answered(asks(ONE))) if isinstance(one, Run)]
+    assert later[0].key not in {one.key for one in first}
+
+
+def test_an_edit_is_kept_before_the_call_runs_and_stays_when_the_answer_is_over() -> None:
+    made = machine(Ask("hi"), Complete(ONE))
+    said = made.take(Edited(0, '{"n":9}'))
+    assert isinstance(said[0], Save) and isinstance(said[1], Run)
+    assert said[1].edited and said[1].call.arguments == '{"n":9}'
+    assert calls_of(said[0].thread.messages[1])[0].arguments == '{"n":9}'
+    made.take(Answered(asks(ONE)))
+    assert calls_of(made.now.messages[1])[0].arguments == '{"n":9}'
+
+
+def test_an_answer_without_a_word_is_not_sent_back() -> None:
+    for nothing in (Message("assistant", (), "stop"), Message("assistant", (Text(""),), "stop")):
+        made = machine(Ask("hi"), Answered(nothing))
+        assert made.phase is Phase.DONE
+        assert [message.role for message in made.thread.messages] == ["user"]
+
+
+def test_a_thread_that_is_over_is_not_asked_again() -> None:
+    assert Machine(Thread("t").said("hi").answered(SAYS)).take(Ask()) == [Finish(Phase.DONE, None)]
+    assert Machine(Thread("t")).take(Ask()) == [Finish(Phase.DONE, "nothing was asked")]
+
+
+def test_a_thread_whose_results_are_all_there_goes_on_with_the_model() -> None:
+    kept = Thread("t").said("hi").answered(asks(ONE), [ONE.result("x")])
+    assert [type(one) for one in Machine(kept).take(Ask())] == [Save, Send]
+
+
+def test_the_limit_of_turns_ends_with_every_result_told() -> None:
+    made = machine(Ask("hi"), Answered(asks(ONE)), turns=1)
+    said = made.take(Ran(0, ONE.result("x")))
+    assert said[-1] == Finish(Phase.STOPPED, "1 turns")
+    assert told(made.thread) == [("c1", "x")]

@@ -1,0 +1,440 @@
+"""Models over HTTP: keys, tries, refusals, streams that break, cancellation, and what is never told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+import pytest
+from agent.house import KEY, QUICK, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
+from msgspec.structs import replace
+
+from toolwire._json import JSON, Json, Object
+from toolwire.agent.endpoints import ROWS, address
+from toolwire.agent.machine import Phase
+from toolwire.agent.talk import Again, Asking, Done, ModelError, Reply, Running
+from toolwire.agent.thread import Thread
+from toolwire.codec import Encoded
+from toolwire.errors import LocalError
+from toolwire.events import Start
+from toolwire.io.agent import Agent
+from toolwire.io.model import HttpModel
+from toolwire.parts import Call, Message, Text
+from toolwire.profiles import PROFILES
+from toolwire.server.asgi import App, Receive, Scope, Send
+
+QUESTION = "add 1 and 2, and add 3 and 4"
+ANSWER: Object = {
+    "id": "c", "object": "chat.completion", "created": 0, "model": "demo",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}],
+}  # fmt: skip
+
+
+class Heard:
+    """A server that gives its answers one after the other, the last one for ever."""
+
+    def __init__(self, *answers: tuple[int, dict[str, str], bytes]) -> None:
+        self.answers = list(answers)
+        self.scopes: list[Scope] = []
+        self.gone = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scopes.append(scope)
+        while (await receive()).get("more_body"):
+            pass
+        status, headers, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        pairs = [(name.encode(), value.encode()) for name, value in {"content-type": "application/json", **headers}.items()]
+        await send({"type": "http.response.start", "status": status, "headers": pairs})
+        await send({"type": "http.response.body", "body": body})
+
+
+def said(body: JSON) -> bytes:
+    return json.dumps(body).encode()
+
+
+GOOD = (200, {}, said(ANSWER))
+
+
+def asked(house: House, *answers: tuple[int, dict[str, str], bytes], wire: str = "openai-chat") -> tuple[Agent, Heard]:
+    server = Heard(*answers)
+    return Agent(model_at(wire, house.place(server)), [add]), server
+
+
+# --- names, addresses, keys -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if not row.free], ids=lambda row: row.name)
+def test_without_a_key_it_is_said_which_variable_to_set(row: object) -> None:
+    name = getattr(row, "name")  # noqa: B009
+    keys, base = getattr(row, "keys"), getattr(row, "base_env")  # noqa: B009
+    env = {base: "https://models.example"} if base else {}
+    with pytest.raises(LocalError, match="there is no key; set ") as raised:
+        address(f"{name}:m", env)
+    assert keys[0] in str(raised.value)
+    found = address(f"{name}:m", {**env, keys[0]: KEY})
+    assert found.key == KEY and KEY not in repr(found)
+
+
+def test_a_server_that_people_run_themselves_needs_no_key() -> None:
+    for row in ROWS:
+        if row.free:
+            assert address(f"{row.name}:m", {row.base_env: "http://gpu.example:9000/v1"}).key is None
+
+
+@pytest.mark.parametrize(
+    ("text", "env", "words"),
+    [
+        ("nobody:m", {}, "no such provider"),
+        ("anthropic", {}, "say which model"),
+        ("anthropic:", {}, "say which model"),
+        ("azure-openai:m", {"AZURE_OPENAI_API_KEY": "k"}, "set AZURE_OPENAI_ENDPOINT"),
+        ("https://host/v1:m", {}, "say which profile"),
+        ("https://host/v1#nobody:m", {}, "say which profile"),
+        ("bedrock:m", {"AWS_ACCESS_KEY_ID": "a", "AWS_SESSION_TOKEN": "t"}, "AWS_SECRET_ACCESS_KEY"),
+    ],
+)
+def test_a_model_that_cannot_be_found_is_refused_with_what_is_missing(text: str, env: dict[str, str], words: str) -> None:
+    with pytest.raises(LocalError, match=words):
+        address(text, env)
+
+
+@pytest.mark.parametrize(
+    ("text", "env", "url"),
+    [
+        ("ollama:llama3:8b", {}, "http://localhost:11434/api/chat"),
+        ("ollama:x", {"OLLAMA_HOST": "box"}, "http://box:11434/api/chat"),
+        ("ollama:x", {"OLLAMA_HOST": "box:99"}, "http://box:99/api/chat"),
+        ("https://gpu.example/v1#vllm:Qwen/Qwen3:8b", {}, "https://gpu.example/v1/chat/completions"),
+        ("bedrock:anthropic.claude-3:0", {"AWS_BEARER_TOKEN_BEDROCK": "t", "AWS_REGION": "eu-west-1"},
+         "https://bedrock-runtime.eu-west-1.amazonaws.com/model/anthropic.claude-3%3A0/converse-stream"),
+        ("gemini:g", {"GOOGLE_API_KEY": "k"},
+         "https://generativelanguage.googleapis.com/v1beta/models/g:streamGenerateContent?alt=sse"),
+    ],
+)  # fmt: skip
+def test_a_name_leads_to_an_address(text: str, env: dict[str, str], url: str) -> None:
+    assert address(text, env).url(stream=True) == url
+
+
+def test_every_endpoint_has_a_profile_and_every_model_with_a_base_of_its_own_is_reached() -> None:
+    for row in ROWS:
+        assert row.profile in PROFILES, row.name
+        found = address(f"{row.name}:m", {}, base="http://127.0.0.1:1", key=KEY)
+        assert found.url(stream=False).startswith("http://127.0.0.1:1/")
+
+
+# --- tries ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_busy_server_is_asked_again_until_it_answers(house: House, wire: str, status: int) -> None:
+    placed = house.mock(wire)
+    seen = talk(Agent(model_at(wire, placed.url), [add]), f"[[error {status} 2]] [[text hello]]")
+    assert placed.statuses() == [status, status, 200]
+    assert over(seen).text == "hello" and len(only(seen, Again)) == 2
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock"])
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_server_that_refuses_is_asked_once(house: House, wire: str, status: int) -> None:
+    placed = house.mock(wire)
+    seen = talk(Agent(model_at(wire, placed.url), [add]), f"[[error {status}]]")
+    assert placed.statuses() == [status]
+    assert over(seen).phase is Phase.BROKEN
+    assert str(status) in str(over(seen).why)
+
+
+def test_a_server_that_stays_busy_is_given_up_and_its_words_are_told(house: House) -> None:
+    agent, server = asked(house, (503, {}, said({"error": {"message": "come back later"}})))
+    end = over(talk(agent, "hi"))
+    assert len(server.scopes) == QUICK.tries
+    assert end.phase is Phase.BROKEN and "503: come back later" in str(end.why)
+    assert [message.role for message in agent.thread.messages] == ["user"]
+
+
+@pytest.mark.parametrize("status", [501, 505, 409, 425, 418])
+def test_other_errors_are_not_tried_again(house: House, status: int) -> None:
+    agent, server = asked(house, (status, {}, b"no"))
+    talk(agent, "hi")
+    assert len(server.scopes) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "least"),
+    [({"retry-after": "0.3"}, 0.3), ({"retry-after-ms": "300"}, 0.3), ({"retry-after": "soon"}, 0.0), ({"retry-after": "inf"}, 0.0)],
+)
+def test_a_server_is_left_alone_for_as_long_as_it_wants(house: House, headers: dict[str, str], least: float) -> None:
+    agent, server = asked(house, (429, headers, b"{}"), GOOD)
+    began = monotonic()
+    seen = talk(agent, "hi")
+    assert over(seen).text == "hello" and len(server.scopes) == 2
+    assert least <= monotonic() - began < 3
+    if least:
+        assert only(seen, Again)[0].wait == pytest.approx(least)
+
+
+def test_a_server_that_wants_to_be_left_alone_for_too_long_is_not_waited_for(house: House) -> None:
+    agent, server = asked(house, (429, {"retry-after": "3600"}, b"{}"), GOOD)
+    assert over(talk(agent, "hi")).phase is Phase.BROKEN
+    assert len(server.scopes) == 1
+
+
+def test_a_server_that_is_not_there_is_tried_again_and_then_reported() -> None:
+    seen = talk(Agent(model_at("anthropic", "http://127.0.0.1:9"), [add]), "hi")
+    assert len(only(seen, Again)) == QUICK.tries - 1
+    assert over(seen).phase is Phase.BROKEN and "anthropic: " in str(over(seen).why)
+
+
+def test_nobody_is_followed_elsewhere_with_a_key(house: House) -> None:
+    there = Heard(GOOD)
+    agent, server = asked(house, (307, {"location": house.place(there) + "/v1/chat/completions"}, b""))
+    end = over(talk(agent, "hi"))
+    assert end.phase is Phase.BROKEN and "307" in str(end.why)
+    assert len(server.scopes) == 1 and not there.scopes
+
+
+# --- histories that are refused -------------------------------------------------------------------------------------
+
+OPEN = Call("call_1", "Calculator_Add", Json('{"a":1,"b":2}'))
+LONG = Call("functions.add:" + "0" * 80, "Calculator_Add", Json('{"a":1,"b":2}'))
+ODD = {
+    "a call that nobody answered": Thread("t").said("hi").answered(Message("assistant", (OPEN,))).said("never mind"),
+    "an id that is too long": Thread("t").said("hi").answered(Message("assistant", (LONG,)), [LONG.result("3")]),
+}
+"""Histories that some servers take, and others of the same wire do not."""
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_history_that_is_refused_is_mended_once_and_sent_again(house: House, name: str) -> None:
+    placed = house.mock("openai-chat")  # stricter than the profile by which the model is asked
+    agent = Agent(model_at("vllm", placed.url), [add])
+    agent.thread = ODD[name]
+    seen = talk(agent, "[[text hello]]")
+    assert placed.statuses() == [400, 200]
+    again = only(seen, Again)
+    assert len(again) == 1 and "the history was refused" in again[0].why and again[0].changes
+    assert over(seen).text == "hello"
+
+
+def test_a_history_that_is_still_refused_is_reported_with_what_it_means(house: House) -> None:
+    refusal = said({"error": {"message": "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous message."}})
+    agent, server = asked(house, (400, {}, refusal))
+    end = over(talk(agent, "hi"))
+    assert len(server.scopes) == 1, "there is nothing to mend in it"
+    assert end.phase is Phase.BROKEN
+    assert "not found in 'tool_calls'" in str(end.why)
+    assert len(str(end.why).splitlines()) > 1, "what it means is told too"
+
+
+def test_a_refusal_is_mended_at_most_once(house: House) -> None:
+    refusal = said({"error": {"message": "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous message."}})
+    agent, server = asked(house, (400, {}, refusal), wire="vllm")
+    agent.thread = ODD["a call that nobody answered"]
+    seen = talk(agent, "hi")
+    assert len(server.scopes) == 2
+    assert over(seen).phase is Phase.BROKEN and len(only(seen, Again)) == 1
+    assert len(str(over(seen).why).splitlines()) > 1
+
+
+# --- answers that break ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(house: House, wire: str) -> None:
+    placed = house.mock(wire)
+    agent = Agent(model_at(wire, placed.url), [add])
+    script = '[[cut]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b": 4}]]'
+    seen = talk(agent, script)
+    given = {done.call.arguments.replace(" ", "") for done in only(seen, Running)}
+    assert '{"a":3,"b":4}' not in given
+    assert all(isinstance(done.call.input, dict) and done.call.input.get("a") == 1 for done in only(seen, Done))
+    assert over(seen).phase in (Phase.BROKEN, Phase.STOPPED, Phase.DONE)
+    assert set(placed.statuses()) == {200}, "no history was refused"
+    sound(agent)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_answer_cut_off_in_its_words_is_asked_for_again(house: House, wire: str) -> None:
+    placed = house.mock(wire)
+    agent = Agent(model_at(wire, placed.url), [add])
+    seen = talk(agent, "[[cut]] [[text one two three four five six seven eight nine ten]]")
+    assert over(seen).phase is Phase.BROKEN and len(placed.statuses()) == QUICK.tries
+    assert [message.role for message in agent.thread.messages] == ["user"]
+    sound(agent)
+
+
+BREAKS: dict[str, list[Object]] = {
+    "anthropic": [
+        {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "demo", "content": [],
+         "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hel"}},
+    ],
+    "openai-chat": [
+        {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "demo",
+         "choices": [{"index": 0, "delta": {"role": "assistant", "content": "hel"}, "finish_reason": None}]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "tries"),
+    [("overloaded_error", "Overloaded", QUICK.tries), ("invalid_request_error", f"the key {KEY} is bad", 1)],
+)
+@pytest.mark.parametrize("wire", BREAKS)
+def test_an_error_in_the_middle_of_a_stream_is_tried_again_only_if_it_may_pass(
+    house: House, wire: str, kind: str, message: str, tries: int
+) -> None:
+    error: Object = {"type": "error", "error": {"type": kind, "message": message}}
+    events = [f"event: {event.get('type', 'message')}\ndata: {json.dumps(event)}\n\n" for event in [*BREAKS[wire], error]]
+    agent, server = asked(house, (200, {"content-type": "text/event-stream"}, "".join(events).encode()), wire=wire)
+    seen = talk(agent, "hi")
+    assert len(server.scopes) == tries
+    assert over(seen).phase is Phase.BROKEN
+    assert KEY not in repr(seen) and message.replace(KEY, "[removed]") in str(over(seen).why)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ((200, {}, b"not json"), "not an answer"),
+        ((200, {}, b"[]"), "not an answer"),
+        ((200, {}, said({"error": {"message": "no credits"}})), "no credits"),
+        ((200, {}, b"{}"), "not an answer"),
+        ((200, {}, b'{"choices": []}'), "without a message"),
+        ((200, {"content-type": "text/event-stream"}, b"data: nonsense\n\n"), "openai: "),
+        ((200, {"content-type": "text/event-stream"}, b""), "openai: "),
+        ((200, {"content-type": "text/html"}, b"<html>log in</html>"), "openai: "),
+        ((400, {}, b"\xff\xfe"), "said 400"),
+        ((401, {}, said({"error": f"bad key {KEY}"})), "OPENAI_API_KEY"),
+    ],
+)
+def test_what_is_no_answer_is_an_error_that_says_so(house: House, answer: tuple[int, dict[str, str], bytes], words: str) -> None:
+    agent, _ = asked(house, answer)
+    end = over(talk(agent, "hi"))
+    assert end.phase is Phase.BROKEN and words in str(end.why)
+    assert KEY not in str(end.why)
+    sound(agent)
+
+
+# --- going away -----------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """A server whose answer never ends, and that notes when its client has gone."""
+
+    def __init__(self, opening: bytes) -> None:
+        self.opening = opening
+        self.gone = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        await send({"type": "http.response.body", "body": self.opening, "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.gone = True
+
+
+def opening(wire: str) -> bytes:
+    return "".join(f"event: {one.get('type', 'message')}\ndata: {json.dumps(one)}\n\n" for one in BREAKS[wire]).encode()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    late = monotonic() + 5
+    while not true():
+        assert monotonic() < late
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", ["cancel", "leave"])
+def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(house: House, how: str) -> None:
+    server = Slow(opening("anthropic"))
+    agent = Agent(model_at("anthropic", house.place(server)), [add])
+
+    async def cancelled() -> None:
+        begun = asyncio.Event()
+
+        async def go() -> None:
+            async for one in agent.watch("hi"):
+                if isinstance(one, Start):
+                    begun.set()
+
+        task = asyncio.create_task(go())
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    async def left() -> None:
+        watched = agent.watch("hi")
+        async for one in watched:
+            if isinstance(one, Start):
+                break
+        await watched.aclose()
+
+    async def both(way: Awaitable[None]) -> None:
+        await way
+        await until(lambda: server.gone)
+        await agent.model.close()
+
+    asyncio.run(both(cancelled() if how == "cancel" else left()))
+    assert [message.role for message in agent.thread.messages] == ["user"]
+    sound(agent)
+
+
+def test_a_server_that_falls_silent_counts_as_lost(house: House) -> None:
+    server = Slow(opening("anthropic"))
+    quick = replace(QUICK, silence=0.1, tries=2)
+    agent = Agent(model_at("anthropic", house.place(server), patience=quick), [add])
+    seen = talk(agent, "hi")
+    assert over(seen).phase is Phase.BROKEN and len(only(seen, Again)) == 1
+
+
+def test_a_connection_is_used_for_more_than_one_turn(house: House) -> None:
+    placed = house.mock("anthropic")
+    ports: set[object] = set()
+    inner: App = placed.mock
+
+    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+        client = scope.get("client")
+        ports.add(tuple(client) if isinstance(client, (list, tuple)) else client)
+        await inner(scope, receive, send)
+
+    agent = Agent(model_at("anthropic", house.place(noted)), [add])
+    assert outputs(talk(agent, QUESTION)) == {0: 3.0, 1: 7.0}
+    assert len(placed.statuses()) == 2 and len(ports) == 1
+
+
+def test_a_model_can_be_asked_by_itself(house: House) -> None:
+    async def go() -> Reply:
+        async with model_at("mistral", house.mock("mistral").url) as model:
+            body = Encoded({"model": "demo", "messages": [{"role": "user", "content": "[[text hello]]"}]}, [], Thread("t").body(
+                "mistral", tools=[], settings={}).ids)  # fmt: skip
+            return [one async for one in model.ask(body) if isinstance(one, Reply)][0]
+
+    reply = asyncio.run(go())
+    assert reply.message.parts == (Text("hello"),) and not reply.cut and reply.usage is not None
+
+
+def test_an_error_reads_well_and_holds_what_it_means() -> None:
+    error = ModelError("x said 400: no", status=400, meaning=("TW021: a result without its call",))
+    assert str(error) == "x said 400: no\nTW021: a result without its call"
+
+
+def test_secrets_are_in_no_error_no_event_and_no_name(house: House) -> None:
+    agent, _ = asked(house, (403, {}, f"who is {KEY}?".encode()))
+    seen = talk(agent, "hi")
+    assert KEY not in repr(seen) and KEY not in repr(agent.model.__dict__["address"])
+    at = f"http://user:hunter2hunter2@{house.url.removeprefix('http://')}/0"
+    model = HttpModel("openai:m", base=at, key=KEY)
+    assert "hunter2" not in str(model.address)
+
+
+def test_all_wires_of_models_are_tried_here() -> None:
+    assert {row.profile for row in ROWS} >= set(WIRES)
+    assert TEXT in {row.name for row in ROWS}
+    assert only([Asking(1, "m")], Asking)

@@ -1,0 +1,373 @@
+"""Interrupted and taken up again: what is on the disk, what is run, and what nobody knows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from agent.child import Orders, Report
+from agent.house import NAMES, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
+
+from toolwire._json import Json
+from toolwire.agent.machine import Ask, Machine, Phase, Run
+from toolwire.agent.talk import Deny, Done, Running
+from toolwire.agent.thread import Thread, calls_of
+from toolwire.codec import Encoded
+from toolwire.errors import LocalError
+from toolwire.io.agent import Agent
+from toolwire.io.calls import Calls
+from toolwire.io.memory import MemoryLedger
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.io.threads import FileStore, SqliteStore, Store
+from toolwire.lint import check
+from toolwire.parts import Call, Message
+from toolwire.tools import tool
+
+SCRIPT = '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'
+TESTS = Path(__file__).parents[1]
+
+
+class Nursery:
+    """Forks children that run an agent."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def run(self, orders: Orders) -> int:
+        """The exit code of a child."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(msgspec.json.encode(orders).decode() + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    command = [sys.executable, str(TESTS / "agent" / "child.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Nursery(process)
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(10)
+
+
+def rings(folder: Path) -> Counter[str]:
+    path = folder / "rings"
+    return Counter(path.read_text().split() if path.exists() else [])
+
+
+def reported(folder: Path) -> Report:
+    return msgspec.json.decode((folder / "report.json").read_bytes(), type=Report)
+
+
+def orders(house: House, folder: Path, wire: str, **more: object) -> Orders:
+    placed = house.mock(wire)
+    name, below = NAMES.get(wire, ("text", "/v1"))
+    given = {"model": f"{name}:demo", "url": placed.url + below, "folder": str(folder), **more}
+    return msgspec.convert(given, Orders)
+
+
+POINTS = [
+    *(("save", n) for n in range(1, 10)),
+    *(("saved", n) for n in (1, 2, 3, 5, 7)),
+    *(("event", n) for n in (2, 6, 9, 13, 18, 25)),
+    ("ring", 1), ("ring", 3), ("rung", 1), ("rung", 2), ("rung", 3), ("asked", 1), ("asked", 2), ("asked", 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("die", "n"), POINTS)
+def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_said(
+    house: House, nursery: Nursery, tmp_path: Path, die: str, n: int
+) -> None:
+    wire = WIRES[(n + len(die)) % len(WIRES)]  # so that all of them come up
+    first = orders(house, tmp_path, wire, question=SCRIPT, die=die, n=n, store="sqlite" if n % 2 else "file")
+    assert nursery.run(first) == -9, "it did not die"
+    before = rings(tmp_path)
+    again = msgspec.structs.replace(first, die="", question=None if die != "save" or n > 1 else SCRIPT)
+    assert nursery.run(again) == 0
+    told, after = reported(tmp_path), rings(tmp_path)
+    assert told.phase == "done"
+    assert max(after.values()) == 1, "a door was rung twice"
+    lost = [one for one in told.done if one[1] == "lost"]
+    for door in ("1", "2", "3"):
+        assert door in after or f"Door_Ring(n={door}) failed: [toolwire] it was started" in told.text
+    assert len(lost) == (1 if die in ("ring", "rung") else len(lost))
+    assert len(lost) <= 2
+    for door in before:
+        assert f"Door_Ring(n={door}) gave: rang {door}" in told.text or lost
+
+
+def test_a_call_that_had_not_been_allowed_is_asked_about_again_and_one_that_had_is_not(
+    house: House, nursery: Nursery, tmp_path: Path
+) -> None:
+    first = orders(house, tmp_path, "anthropic", question='[[call Door_Ring {"n": 1}]]', die="asked", n=1)
+    assert nursery.run(first) == -9 and not rings(tmp_path)
+    assert nursery.run(msgspec.structs.replace(first, die="rung", n=1, question=None)) == -9
+    assert rings(tmp_path) == {"1": 1}
+    assert nursery.run(msgspec.structs.replace(first, die="", question=None)) == 0
+    assert reported(tmp_path).asked == 0
+    assert rings(tmp_path) == {"1": 1}
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "gemini", TEXT])
+def test_ctrl_c_saves_the_thread_and_stops_the_call(house: House, nursery: Nursery, tmp_path: Path, wire: str) -> None:
+    first = orders(house, tmp_path, wire, question='[[call Door_Ring {"n": 1}]]', die="interrupt")
+    assert nursery.run(first) == 130
+    kept = Thread.of((tmp_path / "thread.json").read_bytes(), id="x")
+    assert len(kept.messages) >= 2 and kept.waiting() is not None
+    assert nursery.run(msgspec.structs.replace(first, die="", question=None)) == 0
+    told = reported(tmp_path)
+    assert told.phase == "done" and rings(tmp_path) == {"1": 1}
+    assert told.done[0][1] in ("failed", "lost")
+
+
+def test_without_a_durable_record_nothing_is_run_again_and_that_is_said(house: House, nursery: Nursery, tmp_path: Path) -> None:
+    first = orders(house, tmp_path, "mistral", question=SCRIPT, die="rung", n=1, ledger=False)
+    assert nursery.run(first) == -9
+    assert nursery.run(msgspec.structs.replace(first, die="", question=None)) == 0
+    told = reported(tmp_path)
+    assert [one[1] for one in told.done[:1]] == ["lost"] and max(rings(tmp_path).values()) == 1
+    assert "it is not known whether this call ran" in told.done[0][3]
+
+
+# --- in one process ---------------------------------------------------------------------------------------------------
+
+
+def stores(folder: Path) -> list[Store]:
+    return [FileStore(folder / "thread.json"), SqliteStore(folder / "threads.db", "mine")]
+
+
+@pytest.mark.parametrize("wire", [*WIRES, TEXT])
+def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(house: House, wire: str, tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "thread.json")
+    placed = house.mock(wire)
+    agent = Agent(model_at(wire, placed.url), [add], store=store)
+    talk(agent, "add 1 and 2, and add 3 and 4, and add 5 and 6")
+    whole = agent.thread
+    answer, results = whole.messages[1], whole.messages[2]
+    cut = Thread(whole.id, (*whole.messages[:2], Message("tool", results.parts[:1]))).to_json()
+    (tmp_path / "thread.json").write_text(json.dumps(cut))
+    calls = Calls(SqliteLedger(tmp_path / "calls.db"))
+
+    async def go() -> list[object]:
+        again = Agent(model_at(wire, placed.url), [add], store=store, calls=calls)
+        async with calls:
+            await again.resume()
+            seen = [one async for one in again.watch()]
+        await again.model.close()
+        sound(again)
+        return list(seen)
+
+    seen = asyncio.run(go())
+    ran = [one for one in seen if isinstance(one, Done)]
+    assert [(done.n, done.result.output) for done in ran] == [(1, 7.0), (2, 11.0)]
+    assert len(calls_of(answer)) == 3
+    end = seen[-1]
+    assert all(f"gave: {n}.0" in getattr(end, "text") for n in (3, 7, 11))  # noqa: B009
+    assert set(placed.statuses()) == {200}
+
+
+def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_anything_runs(house: House, tmp_path: Path) -> None:
+    path = tmp_path / "thread.json"
+    call = {"id": "call_1", "type": "function", "function": {"name": "Calculator_Add", "arguments": '{"a":1,"b":2}'}}
+    path.write_text(json.dumps({"messages": [{"role": "user", "content": "add"}, {"role": "assistant", "tool_calls": [call]}]}))
+    ids: list[str] = []
+
+    @tool(id="Calculator.Add@1.0.0")
+    def noting(a: int, b: int) -> int:
+        """Add.
+
+        Args:
+            a: one
+            b: two
+        """
+        ids.append(Thread.of(path.read_bytes(), id="new").id)
+        return a + b
+
+    calls = Calls(SqliteLedger(tmp_path / "calls.db"))
+    agent = Agent(model_at("openai-chat", house.mock("openai-chat").url), [noting], store=FileStore(path), calls=calls)
+
+    async def go() -> None:
+        async with calls:
+            await agent.resume()
+            await agent.run()
+        await agent.model.close()
+
+    asyncio.run(go())
+    assert ids == [agent.thread.id]
+
+
+def test_a_thread_that_is_over_is_told_so_and_nobody_is_asked(house: House, tmp_path: Path) -> None:
+    placed = house.mock("anthropic")
+    agent = Agent(model_at("anthropic", placed.url), [add], store=FileStore(tmp_path / "t.json"))
+    first = over(talk(agent, "add 1 and 2"))
+    again = Agent(model_at("anthropic", placed.url), [add], store=FileStore(tmp_path / "t.json"))
+    asyncio.run(again.resume())
+    end = over(talk(again))
+    assert (end.phase, end.text) == (Phase.DONE, first.text) and len(placed.statuses()) == 2
+    assert end.usage == first.usage
+
+
+def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(house: House, tmp_path: Path) -> None:
+    call = Call("toolu_1", "Calculator_Add", Json('{"a":1,"b":2}'))
+    for wire in WIRES:
+        placed = house.mock(wire)
+        agent = Agent(model_at(wire, placed.url), [add])
+        agent.thread = Thread("t").said("hi").answered(Message("assistant", (call,)))
+        seen = talk(agent, "[[text hello]]")
+        assert over(seen).text == "hello" and not only(seen, Running)
+        assert set(placed.statuses()) == {200}
+        sound(agent)
+
+
+def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_there(house: House) -> None:
+    rung: list[int] = []
+
+    @tool(id="Door.Ring@1.0.0")
+    async def ring(n: int) -> str:
+        """Ring.
+
+        Args:
+            n: which
+        """
+        rung.append(n)
+        return f"rang {n}"
+
+    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [ring])
+
+    async def go() -> None:
+        watched = agent.watch('[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]]')
+        async for one in watched:
+            if isinstance(one, Done):
+                break
+        await watched.aclose()
+        over = await agent.run()
+        assert "rang 1" in over.text and "rang 2" in over.text
+        await agent.model.close()
+
+    asyncio.run(go())
+    assert sorted(rung) == [1, 2] and isinstance(agent.calls.ledger, MemoryLedger)
+    sound(agent)
+
+
+# --- what is kept --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", [*WIRES, TEXT])
+def test_a_thread_that_was_kept_asks_its_model_with_the_same_request(house: House, wire: str) -> None:
+    agent = Agent(model_at(wire, house.mock(wire).url), [add])
+    talk(agent, "[[repeat-id]] add 1 and 2, and add 3 and 4")
+    kept = Thread.of(json.dumps(agent.thread.to_json()), id="other")
+
+    def asked(thread: Thread) -> Encoded:
+        return agent.request(thread.said("go on"))
+
+    assert kept.id == agent.thread.id and kept.usage == agent.thread.usage
+    assert asked(kept).body == asked(agent.thread).body
+
+
+def test_ids_that_do_not_fit_the_wire_in_which_they_are_kept_come_back(house: House) -> None:
+    agent = Agent(model_at("mistral", house.mock("mistral").url), [add])
+    talk(agent, "[[repeat-id]] add 1 and 2, and add 3 and 4")
+    twice = Thread.of(Thread.of(agent.thread.to_json(), id="x").to_json(), id="x")
+    assert [call.id for message in twice.messages for call in calls_of(message)] == [
+        call.id for message in agent.thread.messages for call in calls_of(message)
+    ]
+
+
+def test_both_stores_keep_the_last_thread_and_say_what_is_wrong(tmp_path: Path) -> None:
+    async def go() -> None:
+        for store in stores(tmp_path):
+            assert await store.load() is None
+            for n in range(3):
+                await store.save(Thread("t").said(f"hello {n}"))
+            kept = await store.load()
+            assert kept is not None and kept.id == "t" and kept.messages == Thread("t").said("hello 2").messages
+        (tmp_path / "thread.json").write_bytes(b"\xff not json")
+        with pytest.raises(LocalError, match=r"thread\.json"):
+            await stores(tmp_path)[0].load()
+        (tmp_path / "threads.db").write_bytes(b"not a database, by far" * 100)
+        with pytest.raises(LocalError, match=r"threads\.db"):
+            await stores(tmp_path)[1].load()
+        nowhere = FileStore(tmp_path / "no" / "such" / "folder.json")
+        with pytest.raises(LocalError, match="folder"):
+            await nowhere.save(Thread("t"))
+
+    asyncio.run(go())
+
+
+def test_a_save_that_was_cancelled_never_comes_after_a_newer_one(tmp_path: Path) -> None:
+    class Sluggish(FileStore):
+        def _in_turn(self, n: int, body: bytes) -> None:
+            if n == 1:
+                event.wait(2)
+            super()._in_turn(n, body)
+
+    import threading
+
+    event = threading.Event()
+
+    async def go() -> Thread | None:
+        store = Sluggish(tmp_path / "t.json")
+        first = asyncio.create_task(store.save(Thread("t").said("old")))
+        await asyncio.sleep(0.01)
+        first.cancel()
+        await store.save(Thread("t").said("new"))
+        event.set()
+        await asyncio.sleep(0.05)
+        return await store.load()
+
+    kept = asyncio.run(go())
+    assert kept is not None and kept.messages == Thread("t").said("new").messages
+
+
+def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_runs_on(house: House, tmp_path: Path) -> None:
+    class Full(FileStore):
+        saves = 0
+
+        async def save(self, thread: Thread) -> None:
+            self.saves += 1
+            if self.saves > 1:
+                raise LocalError("", (), "the disk is full")
+            await super().save(thread)
+
+    ran: list[int] = []
+
+    @tool(id="Door.Ring@1.0.0")
+    def ring() -> None:
+        """Ring."""
+        ran.append(1)
+
+    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [ring], store=Full(tmp_path / "t.json"))
+    with pytest.raises(LocalError, match="the disk is full"):
+        talk(agent, "[[call Door_Ring {}]]")
+    assert not ran, "what is not kept is not run"
+
+
+def test_keys_do_not_depend_on_the_process_or_on_how_often_a_thread_was_kept() -> None:
+    calls = [Call(f"call_{n}", "ring", Json("{}")) for n in range(3)]
+    thread = Thread("t").said("hi").answered(Message("assistant", tuple(calls)))
+    keys: list[list[str]] = []
+    for _ in range(3):
+        keys.append([one.key for one in Machine(thread).take(Ask()) if isinstance(one, Run)])
+        thread = Thread.of(json.dumps(thread.to_json()), id="other")
+    assert keys[0] == keys[1] == keys[2] and len(set(keys[0])) == 3
+
+
+def test_a_denied_call_stays_denied_after_it_was_taken_up(house: House, tmp_path: Path) -> None:
+    agent = Agent(
+        model_at("anthropic", house.mock("anthropic").url), [add], store=FileStore(tmp_path / "t.json"),
+        approve=lambda call, tool: Deny("no"),
+    )  # fmt: skip
+    assert outputs(talk(agent, "add 1 and 2")) == {0: "[toolwire] no"}
+    again = Agent(model_at("anthropic", house.mock("anthropic").url), [add], store=FileStore(tmp_path / "t.json"))
+    asyncio.run(again.resume())
+    assert check(again.request(again.thread.said("x")).body, "anthropic") == []
+    assert not only(talk(again), Running)

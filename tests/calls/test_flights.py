@@ -1,0 +1,298 @@
+"""Calls that meet: storms of duplicates, callers that go away, and a server that stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from runnables import Counted, ask, runnable
+
+from toolwire._json import JSON
+from toolwire.io.calls import Calls
+from toolwire.io.memory import MemoryLedger
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.tools.asking import Ask
+from toolwire.tools.canonical import fingerprint, key_of
+from toolwire.tools.errors import InvalidInput
+from toolwire.tools.ledger import CallKey, Claim
+from toolwire.tools.runnable import Context, OnCrash
+
+
+class Held:
+    """An async body that goes on until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.free = asyncio.Event()
+        self.runs = 0
+        self.cancelled = 0
+
+    async def __call__(self, arguments: Mapping[str, object], context: Context) -> object:
+        self.runs += 1
+        self.begun.set()
+        try:
+            await self.free.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return self.runs
+
+
+class Watched(MemoryLedger):
+    """Counts claims."""
+
+    claims = 0
+
+    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+        self.claims += 1
+        return await super().claim(key, fp, tool=tool, on_crash=on_crash, token=token)
+
+
+@pytest.mark.parametrize("ids", [1, 50])
+def test_a_storm_of_duplicates_runs_each_id_once(ids: int, tmp_path: Path) -> None:
+    async def main() -> None:
+        body = Counted()
+        tool = runnable(body)
+        async with Calls(SqliteLedger(tmp_path / "calls.db")) as calls:
+            answers = await asyncio.gather(*(calls.call(ask(tool, f"c{n % ids}")) for n in range(400)))
+            assert calls.metrics.in_flight == 0
+        assert body.runs == ids
+        assert {answer.state for answer in answers} == {"done"}
+        assert sum(not answer.replayed for answer in answers) == ids
+        for n in range(ids):
+            assert len({str(answer.outcome) for answer in answers if answer.call_id == f"c{n}"}) == 1
+
+    asyncio.run(main())
+
+
+def test_duplicates_in_one_process_do_not_ask_the_ledger() -> None:
+    async def main() -> None:
+        body, ledger = Held(), Watched()
+        async with Calls(ledger) as calls:
+            many = [asyncio.create_task(calls.call(ask(runnable(body)))) for _ in range(20)]
+            await body.begun.wait()
+            other = await calls.call(ask(runnable(body), "c1", {"other": 1}))
+            body.free.set()
+            await asyncio.gather(*many)
+        assert other.state == "mismatch" and other.outcome is None
+        assert (ledger.claims, body.runs) == (1, 1)
+
+    asyncio.run(main())
+
+
+def test_one_caller_that_goes_away_takes_nobody_along() -> None:
+    async def main() -> None:
+        body = Held()
+        async with Calls() as calls:
+            many = [asyncio.create_task(calls.call(ask(runnable(body)))) for _ in range(5)]
+            await body.begun.wait()
+            for gone in (many[0], many[3]):  # the first, whose call it was, and one that joined it
+                gone.cancel()
+                with suppress(asyncio.CancelledError):
+                    await gone
+            body.free.set()
+            left = await asyncio.gather(many[1], many[2], many[4])
+            assert {answer.state for answer in left} == {"done"}
+            assert (await calls.call(ask(runnable(body)))).replayed
+        assert (body.runs, body.cancelled) == (1, 0)
+
+    asyncio.run(main())
+
+
+def test_a_call_with_an_id_goes_on_when_everybody_has_gone_and_is_recorded() -> None:
+    async def main() -> None:
+        body = Held()
+        async with Calls() as calls:
+            caller = asyncio.create_task(calls.call(ask(runnable(body))))
+            await body.begun.wait()
+            caller.cancel()
+            await asyncio.gather(caller, return_exceptions=True)
+            body.free.set()
+            record = await calls.ledger.wait(key_of("p", None, "c1"), 10)
+            assert record is not None and record.state == "done"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_call_without_an_id_is_cancelled_with_its_caller(recorded: bool) -> None:
+    async def main() -> None:
+        body = Held()
+        async with Calls(MemoryLedger() if recorded else None) as calls:
+            caller = asyncio.create_task(calls.call(ask(runnable(body), None)))
+            await body.begun.wait()
+            caller.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await caller
+            while calls.metrics.in_flight:
+                await asyncio.sleep(0.001)
+        assert body.cancelled == 1
+
+    asyncio.run(main())
+
+
+def test_who_waits_longer_than_allowed_is_told_that_it_runs() -> None:
+    async def main() -> None:
+        body = Held()
+        async with Calls(wait=0.02) as calls:
+            first = asyncio.create_task(calls.call(ask(runnable(body))))
+            await body.begun.wait()
+            for wait in (None, 0.01):
+                late = await calls.call(Ask(tool=runnable(body), call_id="c1", principal="p", wait=wait))
+                assert late.state == "running" and late.retry_after_ms and late.outcome is None
+            body.free.set()
+            assert (await first).state == "done"
+
+    asyncio.run(main())
+
+
+def test_a_call_that_runs_in_another_process_is_waited_for() -> None:
+    async def main() -> None:
+        ledger = MemoryLedger()
+        body, idle = Held(), Counted()
+        async with Calls(ledger) as here, Calls(ledger) as there:
+            first = asyncio.create_task(here.call(ask(runnable(body))))
+            await body.begun.wait()
+            tired = await there.call(Ask(tool=runnable(idle), call_id="c1", principal="p", wait=0.02))
+            assert tired.state == "running" and tired.started_at is not None
+            second = asyncio.create_task(there.call(ask(runnable(idle))))
+            await asyncio.sleep(0.01)
+            body.free.set()
+            assert (await first).outcome == (await second).outcome
+            assert (await second).replayed
+        assert idle.runs == 0
+
+    asyncio.run(main())
+
+
+def test_a_call_released_elsewhere_runs_here() -> None:
+    async def main() -> None:
+        ledger = MemoryLedger()
+        body = Counted()
+        tool = runnable(body)
+        async with Calls(ledger) as calls:
+            fp = fingerprint(ledger.key, tool.id, {})
+            claim = await ledger.claim(key_of("p", None, "c1"), fp, tool=str(tool.id), on_crash="report", token=b"t")
+            waiting = asyncio.create_task(calls.call(ask(tool)))
+            await asyncio.sleep(0.02)
+            assert body.runs == 0
+            await ledger.release(claim)
+            answer = await waiting
+        assert (answer.state, answer.attempt, body.runs) == ("done", 2, 1)
+
+    asyncio.run(main())
+
+
+def test_draining_waits_for_calls_under_way_and_takes_no_new_ones() -> None:
+    async def main() -> None:
+        body, idle = Held(), Counted()
+        async with Calls() as calls:
+            named = asyncio.create_task(calls.call(ask(runnable(body))))
+            direct = asyncio.create_task(calls.call(ask(runnable(body), None)))
+            await body.begun.wait()
+            drained = asyncio.create_task(calls.drain(30))
+            await asyncio.sleep(0)
+            assert calls.draining
+            for call_id in ("new", None):
+                refused = await calls.call(ask(runnable(idle), call_id))
+                assert refused.state == "unavailable" and refused.retry_after_ms
+            joined = asyncio.create_task(calls.call(ask(runnable(body))))
+            await asyncio.sleep(0)
+            body.free.set()
+            assert await drained
+            assert {(await one).state for one in (named, direct, joined)} == {"done"}
+        assert (idle.runs, body.cancelled) == (0, 0)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("on_crash", "again"), [("report", False), ("retry", True)])
+def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(on_crash: OnCrash, again: bool) -> None:
+    async def main() -> None:
+        body = Held()
+        calls = Calls(ledger := MemoryLedger())
+        named = asyncio.create_task(calls.call(ask(runnable(body, on_crash=on_crash))))
+        unnamed = asyncio.create_task(calls.call(ask(runnable(body), None)))
+        reads = asyncio.create_task(calls.call(ask(runnable(body, read_only=True), None)))
+        await asyncio.sleep(0.01)
+        assert await calls.drain(0.01)
+        for one in (named, unnamed, reads):
+            answer = await one
+            assert answer.outcome is not None and answer.outcome.failure is not None
+            assert answer.outcome.failure.kind == "cancelled"
+        assert body.cancelled == 3
+        known = await ledger.get(key_of("p", None, "c1"))
+        assert (known is None) == again
+        later = await Calls(ledger).call(ask(runnable(Counted(), on_crash=on_crash)))
+        assert (later.state, later.attempt) == (("done", 2) if again else ("failed", 1))
+
+    asyncio.run(main())
+
+
+def test_more_calls_than_allowed_are_told_to_come_again() -> None:
+    async def main() -> None:
+        body = Held()
+        async with Calls(max_running=2) as calls:
+            some = [asyncio.create_task(calls.call(ask(runnable(body), f"c{n}"))) for n in range(2)]
+            await asyncio.sleep(0.01)
+            over = await calls.call(ask(runnable(body), "c9"))
+            assert over.outcome is not None and over.outcome.failure is not None
+            assert (over.outcome.failure.kind, over.outcome.failure.can_retry) == ("busy", True)
+            assert await calls.ledger.get(key_of("p", None, "c9")) is None
+            body.free.set()
+            await asyncio.gather(*some)
+            assert (await calls.call(ask(runnable(body), "c9"))).state == "done"
+
+    asyncio.run(main())
+
+
+def test_a_body_that_will_not_stop_does_not_keep_the_server_from_stopping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.io.calls.GRACE", 0.05)
+
+    async def main() -> None:
+        free = asyncio.Event()
+
+        async def stubborn(arguments: Mapping[str, object], context: Context) -> object:
+            while not free.is_set():
+                with suppress(asyncio.CancelledError):
+                    await free.wait()
+            return 1
+
+        calls = Calls()
+        caller = asyncio.create_task(calls.call(ask(runnable(stubborn))))
+        await asyncio.sleep(0.01)
+        assert not await calls.drain(0.01)
+        free.set()
+        assert (await caller).state == "done"
+        assert await calls.drain(1)
+
+    asyncio.run(main())
+
+
+def test_calls_may_be_opened_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        body = Counted()
+        calls = Calls(SqliteLedger(tmp_path / "calls.db"))
+        for _ in range(2):
+            async with calls:
+                assert (await calls.call(ask(runnable(body)))).state == "done"
+            assert (await calls.call(ask(runnable(body)))).state == "unavailable"
+        assert body.runs == 1
+
+    asyncio.run(main())
+
+
+def test_input_too_deep_to_compare_is_refused() -> None:
+    deep: JSON = 1
+    for _ in range(100_000):
+        deep = [deep]
+
+    async def main() -> None:
+        async with Calls() as calls:
+            with pytest.raises(InvalidInput):
+                await calls.call(ask(runnable(Counted()), "c1", {"a": deep}))
+
+    asyncio.run(main())

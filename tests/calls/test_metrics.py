@@ -1,0 +1,62 @@
+"""What is counted, in a format that Prometheus reads."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from runnables import Counted, ask, runnable
+
+from toolwire.io.calls import Calls
+from toolwire.io.metrics import BOUNDS, OTHER, Metrics
+
+LINE = re.compile(r'[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\.)*"(,[a-z]+="(?:[^"\\\n]|\\.)*")*\})? [0-9.]+')
+
+
+def lines(metrics: Metrics) -> list[str]:
+    text = metrics.render()
+    assert text.endswith("\n")
+    found = text.splitlines()
+    for line in found:
+        assert line.startswith(("# HELP ", "# TYPE ")) or LINE.fullmatch(line), line
+    return found
+
+
+def test_calls_replays_and_times_are_counted() -> None:
+    async def main() -> Metrics:
+        async with Calls() as calls:
+            tool = runnable(Counted())
+            await calls.call(ask(tool))
+            await calls.call(ask(tool))
+            await calls.call(ask(tool, "c1", {"other": 1}))
+            await asyncio.gather(*(calls.call(ask(tool, "c2")) for _ in range(3)))
+            return calls.metrics
+
+    found = lines(asyncio.run(main()))
+    assert 'toolwire_calls_total{tool="Test.Tool@1.0.0",state="done"} 5' in found
+    assert 'toolwire_calls_total{tool="Test.Tool@1.0.0",state="mismatch"} 1' in found
+    assert 'toolwire_replays_total{tool="Test.Tool@1.0.0"} 3' in found
+    assert "toolwire_calls_in_flight 0" in found
+    assert 'toolwire_tool_seconds_count{tool="Test.Tool@1.0.0"} 2' in found
+
+
+def test_buckets_add_up() -> None:
+    metrics = Metrics()
+    for seconds in (0.0, 0.001, 0.002, 7.0, 1e6):
+        metrics.took("T.t", seconds)
+    counts = [int(line.rpartition(" ")[2]) for line in lines(metrics) if "_bucket" in line]
+    assert len(counts) == len(BOUNDS) + 1
+    assert counts == sorted(counts) and counts[0] == 2 and counts[-2] == 4 and counts[-1] == 5
+
+
+def test_labels_are_bounded_and_escaped() -> None:
+    metrics = Metrics(most_tools=3)
+    for n in range(10):
+        metrics.called(f"T.t{n}", "done")
+        metrics.took(f"T.t{n}", 1.0)
+    found = [line for line in lines(metrics) if line.startswith("toolwire_calls_total")]
+    assert len(found) == 4
+    assert f'toolwire_calls_total{{tool="{OTHER}",state="done"}} 7' in found
+    odd = Metrics()
+    odd.called('a"b\\c\nd', "done")
+    assert 'toolwire_calls_total{tool="a\\"b\\\\c\\nd",state="done"} 1' in lines(odd)

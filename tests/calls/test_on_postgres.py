@@ -1,0 +1,110 @@
+"""The path of a call on a real PostgreSQL: two replicas, and tools that write into the ledger's own database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import postgres
+import pytest
+from psycopg import AsyncConnection
+from runnables import Counted, ask, runnable
+
+from toolwire.io.calls import Calls
+from toolwire.io.postgres import PostgresLedger
+from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
+from toolwire.tools.runnable import Context
+
+
+async def rows(table: str) -> int:
+    async with await AsyncConnection.connect(postgres.dsn(), autocommit=True) as connection:
+        cursor = await connection.execute(f"SELECT count(*) FROM {table}".encode())
+        found = await cursor.fetchone()
+        assert found is not None
+        return int(found[0])
+
+
+async def table() -> str:
+    name = f"{postgres.fresh()}_effects"
+    async with await AsyncConnection.connect(postgres.dsn(), autocommit=True) as connection:
+        await connection.execute(f"CREATE TABLE {name}(call_id text)".encode())
+    return name
+
+
+def test_a_storm_over_two_replicas_runs_each_id_once() -> None:
+    async def main() -> None:
+        schema = postgres.fresh()
+        body = Counted()
+        tool = runnable(body)
+        async with (
+            Calls(PostgresLedger(postgres.dsn(), schema=schema)) as one,
+            Calls(PostgresLedger(postgres.dsn(), schema=schema)) as two,
+        ):
+            answers = await asyncio.gather(*(calls.call(ask(tool, f"c{n % 10}")) for n in range(100) for calls in (one, two)))
+            other = await two.call(ask(tool, "c0", {"other": 1}))
+        assert {answer.state for answer in answers} == {"done"}
+        assert (body.runs, other.state) == (10, "mismatch")
+        for n in range(10):
+            assert len({str(answer.outcome) for answer in answers if answer.call_id == f"c{n}"}) == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "effects", "again"),
+    [
+        (None, "done", 1, False),
+        (ToolError("no"), "failed", 0, False),
+        (RuntimeError("no"), "failed", 0, False),
+        (NoEffect("no"), "failed", 0, True),
+        (RetryableToolError("no"), "failed", 0, True),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_a_transactional_tool_writes_with_its_record_or_not_at_all(
+    error: Exception | None, state: str, effects: int, again: bool
+) -> None:
+    async def main() -> None:
+        name = await table()
+        runs = 0
+
+        async def body(arguments: Mapping[str, object], context: Context) -> object:
+            nonlocal runs
+            runs += 1
+            assert context.transaction is not None
+            await context.transaction.execute(f"INSERT INTO {name} VALUES(%s)", (context.call_id,))
+            if error is not None:
+                raise error
+            return "written"
+
+        tool = runnable(body, on_crash="transactional")
+        async with Calls(PostgresLedger(postgres.dsn(), schema=postgres.fresh())) as calls:
+            calls.fits([tool])
+            answers = await asyncio.gather(*(calls.call(ask(tool)) for _ in range(5)))
+            assert {answer.state for answer in answers} == {state}
+            assert (await rows(name), runs) == (effects, 1)
+            late = await calls.call(ask(tool))
+            assert (late.state, late.replayed, runs) == (state, not again, 1 + again)
+        assert await rows(name) == effects
+
+    asyncio.run(main())
+
+
+def test_a_transactional_tool_that_runs_into_its_timeout_has_written_nothing() -> None:
+    async def main() -> None:
+        name = await table()
+
+        async def body(arguments: Mapping[str, object], context: Context) -> object:
+            assert context.transaction is not None
+            await context.transaction.execute(f"INSERT INTO {name} VALUES(%s)", (context.call_id,))
+            await asyncio.sleep(60)
+            return None
+
+        async with Calls(PostgresLedger(postgres.dsn(), schema=postgres.fresh())) as calls:
+            answer = await calls.call(ask(runnable(body, on_crash="transactional", timeout=0.3)))
+            assert answer.outcome is not None and answer.outcome.failure is not None
+            assert answer.outcome.failure.kind == "timeout"
+            assert (await calls.call(ask(runnable(body, on_crash="transactional", timeout=0.3)))).replayed
+        assert await rows(name) == 0
+
+    asyncio.run(main())

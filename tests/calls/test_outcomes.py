@@ -1,0 +1,163 @@
+"""What a body does, and what its caller is told: no way to end takes the server along."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+
+import pytest
+from runnables import ask, runnable
+
+from toolwire._json import JSON
+from toolwire.io.calls import Calls
+from toolwire.tools.asking import Answer
+from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
+from toolwire.tools.ledger import Failure
+from toolwire.tools.runnable import Context, Runnable
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class Odd:
+    """Not JSON."""
+
+
+def stop() -> None:
+    next(iter(()))
+
+
+def leave() -> None:
+    sys.exit(2)
+
+
+def raising(error: BaseException) -> Callable[[], JSON]:
+    def act() -> JSON:
+        raise error
+
+    return act
+
+
+ENDS: dict[str, tuple[Callable[[], object], str, str, str | None]] = {
+    # name: (what the body does, in the message, in the developer's message, kind)
+    "tool error": (raising(ToolError("No such city.", developer_message="404", kind="nope")), "No such city.", "404", "nope"),
+    "retryable": (raising(RetryableToolError("Later.")), "Later.", "", None),
+    "no effect": (raising(NoEffect("Nothing done.")), "Nothing done.", "", None),
+    "exception": (
+        raising(ValueError("inner detail")),
+        "(ValueError)",
+        "ValueError: inner detail (test_outcomes.py:",
+        "exception",
+    ),
+    "mute exception": (raising(Mute()), "(Mute)", "__str__ raised SystemExit", "exception"),
+    "cancelled by itself": (raising(asyncio.CancelledError("mine")), "(CancelledError)", "mine", "exception"),
+    "keyboard interrupt": (raising(KeyboardInterrupt()), "(KeyboardInterrupt)", "", "exception"),
+    "exit": (leave, "(SystemExit)", "SystemExit: 2", "exception"),
+    "stop iteration": (stop, "(RuntimeError)", "StopIteration", "exception"),
+    "its own timeout": (raising(TimeoutError("upstream")), "(TimeoutError)", "upstream", "exception"),
+    "group of one": (raising(ExceptionGroup("g", [ExceptionGroup("h", [ToolError("Inner.")])])), "Inner.", "", None),
+    "group": (raising(ExceptionGroup("g", [ValueError("v"), KeyError("k")])), "(ExceptionGroup)", "KeyError: 'k'", "exception"),
+    "base group": (raising(BaseExceptionGroup("g", [SystemExit(1), KeyError()])), "(BaseExceptionGroup)", "", "exception"),
+    "not JSON": (Odd, "not what it promises", "a Odd is not JSON", "bad-result"),
+    "not a number": (lambda: {"x": float("nan")}, "not what it promises", "not a JSON number", "bad-result"),
+}
+
+
+def failure_of(answer: Answer) -> Failure:
+    assert answer.state == "failed" and answer.outcome is not None and answer.outcome.failure is not None
+    return answer.outcome.failure
+
+
+def tool_that(act: Callable[[], object], kind: str) -> Runnable:
+    async def later(arguments: Mapping[str, object], context: Context) -> object:
+        await asyncio.sleep(0)
+        return act()
+
+    def now(arguments: Mapping[str, object], context: Context) -> object:
+        return act()
+
+    async def late() -> object:
+        return act()
+
+    def awaitable(arguments: Mapping[str, object], context: Context) -> object:
+        return late()
+
+    bodies = {"async": later, "thread": now, "plain": now, "awaitable": awaitable}
+    return runnable(bodies[kind], is_async=kind in ("async", "plain"))
+
+
+@pytest.mark.parametrize("kind", ["async", "thread", "plain", "awaitable"])
+@pytest.mark.parametrize("call_id", ["c1", None])
+@pytest.mark.parametrize("name", ENDS)
+def test_every_end_of_a_body_is_an_answer(name: str, kind: str, call_id: str | None) -> None:
+    act, message, more, word = ENDS[name]
+
+    async def main() -> None:
+        async with Calls() as calls:
+            failure = failure_of(await calls.call(ask(tool_that(act, kind), call_id)))
+            assert message in failure.message
+            assert more in (failure.developer_message or "")
+            assert failure.kind == word
+            assert failure.can_retry == (name == "retryable")
+            assert "inner detail" not in failure.message
+            fine = await calls.call(ask(tool_that(lambda: 1, kind), "c2"))
+            assert fine.outcome is not None and fine.outcome.value == 1
+
+    asyncio.run(main())
+
+
+def test_all_that_a_retryable_error_says_is_told() -> None:
+    async def main() -> None:
+        error = RetryableToolError(
+            "Wait.",
+            developer_message="dev",
+            additional_prompt_content="try b",
+            retry_after_ms=500,
+            kind="limit",
+            extra={"n": [1]},
+        )
+        async with Calls() as calls:
+            failure = failure_of(await calls.call(ask(tool_that(raising(error), "async"))))
+        assert failure == Failure("Wait.", "dev", True, 500, "try b", "limit", {"n": [1]})
+
+    asyncio.run(main())
+
+
+def test_an_extra_that_is_not_json_is_left_out_and_said_so() -> None:
+    async def main() -> None:
+        error = ToolError("No.")
+        error.extra = {"n": float("inf")}
+        async with Calls() as calls:
+            failure = failure_of(await calls.call(ask(tool_that(raising(error), "async"))))
+        assert failure.extra == {}
+        assert "extra" in (failure.developer_message or "")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_timeout_is_a_failure_that_is_recorded(is_async: bool) -> None:
+    async def main() -> None:
+        release = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        async def slow(arguments: Mapping[str, object], context: Context) -> object:
+            return await release.wait()
+
+        def slow_in_thread(arguments: Mapping[str, object], context: Context) -> object:
+            return asyncio.run_coroutine_threadsafe(release.wait(), loop).result()
+
+        tool = runnable(slow if is_async else slow_in_thread, is_async=is_async, timeout=0.05)
+        async with Calls() as calls:
+            failure = failure_of(await calls.call(ask(tool)))
+            again = await calls.call(ask(tool))
+            release.set()
+            await asyncio.sleep(0.05)
+        assert (failure.kind, failure.can_retry) == ("timeout", False)
+        assert "not known" in failure.message
+        assert again.replayed and failure_of(again) == failure
+
+    asyncio.run(main())

@@ -1,0 +1,241 @@
+"""What a call id means: every rule about repeats, with the record in memory and in a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from runnables import Counted, ask, runnable
+
+from toolwire._json import JSON, Object
+from toolwire.io.calls import Calls
+from toolwire.io.memory import MemoryLedger
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.tools.asking import Ask, MissingRequirements
+from toolwire.tools.canonical import key_of
+from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
+from toolwire.tools.ledger import Ledger
+from toolwire.tools.runnable import Authorization, Context, Needs
+
+Made = Callable[[], Ledger]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
+    """Makes a ledger."""
+    return MemoryLedger if request.param == "memory" else lambda: SqliteLedger(tmp_path / "calls.db")
+
+
+def test_the_first_call_runs_and_the_second_gets_its_answer(made: Made) -> None:
+    async def main() -> None:
+        body = Counted()
+        tool = runnable(body)
+        async with Calls(made()) as calls:
+            first = await calls.call(ask(tool, "c1", {"a": 1}))
+            second = await calls.call(ask(tool, "c1", {"a": 1}))
+        assert (first.state, first.replayed, first.recorded, first.call_id) == ("done", False, True, "c1")
+        assert (second.state, second.replayed, second.call_id) == ("done", True, "c1")
+        assert first.outcome is not None and first.outcome == second.outcome
+        assert first.outcome.value == [1, {"a": 1}]
+        assert first.outcome.duration_ms >= 0
+        assert body.runs == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("id", "input", "principal", "state", "runs"),
+    [
+        ("Test.Tool@1.0.0", {"b": 2.0, "a": 1}, "p", "done", 1),
+        ("Test.Tool@1.0.0", {"a": 1, "b": 3}, "p", "mismatch", 1),
+        ("Test.Other@1.0.0", {"a": 1, "b": 2}, "p", "mismatch", 1),
+        ("Test.Tool@1.0.1", {"a": 1, "b": 2}, "p", "mismatch", 1),
+        ("Test.Tool@1.0.0", {"a": 1, "b": 2}, "q", "done", 2),
+    ],
+    ids=["equal", "other input", "other tool", "other version", "other principal"],
+)
+def test_an_id_belongs_to_one_call_of_one_principal(
+    made: Made, id: str, input: Object, principal: str, state: str, runs: int
+) -> None:
+    async def main() -> None:
+        body = Counted()
+        async with Calls(made()) as calls:
+            await calls.call(ask(runnable(body), "c1", {"a": 1, "b": 2}))
+            again = await calls.call(ask(runnable(body, id), "c1", input, principal=principal))
+        assert again.state == state
+        assert body.runs == runs
+        if state == "mismatch":
+            assert (again.outcome, again.started_at, again.replayed) == (None, None, False)
+
+    asyncio.run(main())
+
+
+def test_two_users_of_one_principal_do_not_see_each_other(made: Made) -> None:
+    async def main() -> None:
+        body = Counted()
+        tool = runnable(body)
+        async with Calls(made()) as calls:
+            for user in (None, "u", "v"):
+                answer = await calls.call(Ask(tool=tool, call_id="c1", principal="p", user_id=user))
+                assert not answer.replayed
+        assert body.runs == 3
+
+    asyncio.run(main())
+
+
+def test_a_rotated_token_and_another_trace_are_the_same_call(made: Made) -> None:
+    async def main() -> None:
+        body = Counted()
+        tool = runnable(body, needs=Needs((Authorization("google"),), ("KEY",)))
+        async with Calls(made()) as calls:
+            for n in range(2):
+                asked = Ask(tool=tool, call_id="c1", tokens={"google": f"t{n}"}, secrets={"KEY": f"s{n}"}, trace_id=f"{n}")
+                assert (await calls.call(asked)).state == "done"
+        assert body.runs == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [(ToolError("no"), 0), (RetryableToolError("later", retry_after_ms=5), 1), (NoEffect("nothing"), 1), (ValueError("x"), 0)],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_failure_is_replayed_unless_it_may_be_tried_again(made: Made, error: Exception, again: int) -> None:
+    async def main() -> None:
+        attempts: list[int] = []
+
+        async def body(arguments: Mapping[str, object], context: Context) -> JSON:
+            attempts.append(context.attempt)
+            raise error
+
+        tool = runnable(body)
+        async with Calls(made()) as calls:
+            first, second = [await calls.call(ask(tool)) for _ in range(2)]
+        assert first.state == second.state == "failed"
+        assert first.outcome is not None and first.outcome.failure is not None
+        assert first.outcome.failure.can_retry == isinstance(error, RetryableToolError)
+        assert attempts == [1, 2][: 1 + again]
+        assert second.replayed == (not again)
+        assert second.attempt == 1 + again
+
+    asyncio.run(main())
+
+
+def test_a_call_that_could_not_begin_may_come_again_with_its_id(made: Made) -> None:
+    async def main() -> None:
+        body = Counted()
+        tool = runnable(body, needs=Needs(secrets=("KEY",)))
+        async with Calls(made()) as calls:
+            with pytest.raises(MissingRequirements) as lacks:
+                await calls.call(Ask(tool=tool, call_id="c1", input={"bad": 1}))
+            assert lacks.value.missing.secrets == ("KEY",)
+            with pytest.raises(InvalidInput):
+                await calls.call(Ask(tool=tool, call_id="c1", input={"bad": 1}, secrets={"KEY": "k"}))
+            assert await calls.ledger.get(key_of("", None, "c1")) is None
+            assert (await calls.call(Ask(tool=tool, call_id="c1", secrets={"KEY": "k"}))).state == "done"
+            with pytest.raises(MissingRequirements):  # not even the recorded answer is for everyone
+                await calls.call(Ask(tool=tool, call_id="c1"))
+        assert body.runs == 1
+
+    asyncio.run(main())
+
+
+def test_a_tool_sees_what_it_declared_and_nothing_else() -> None:
+    async def main() -> None:
+        body = Counted()
+        tokens, secrets = {"google": "t", "other": "o"}, {"KEY": "k", "SPARE": "s"}
+        async with Calls() as calls:
+            for needs in (Needs(), Needs((Authorization("google"),), ("KEY",), True)):
+                await calls.call(
+                    Ask(tool=runnable(body, needs=needs), user_id="u", trace_id="tr", tokens=tokens, secrets=secrets)
+                )
+        plain, full = body.contexts
+        assert (plain.tokens, plain.secrets, plain.user_id, plain.trace_id) == ({}, {}, None, "tr")
+        assert (full.tokens, full.secrets, full.user_id) == ({"google": "t"}, {"KEY": "k"}, "u")
+        assert full.tool_id == "Test.Tool@1.0.0"
+
+    asyncio.run(main())
+
+
+def test_a_call_without_an_id_gets_one_and_is_recorded_in_a_ledger_that_was_given(made: Made) -> None:
+    async def main() -> None:
+        body = Counted()
+        async with Calls(made()) as calls:
+            one, two = [await calls.call(ask(runnable(body), None)) for _ in range(2)]
+            assert one.call_id != two.call_id and UUID(one.call_id).version == 7
+            record = await calls.ledger.get(key_of("p", None, one.call_id))
+            assert record is not None and record.state == "done"
+        assert body.runs == 2
+
+    asyncio.run(main())
+
+
+def test_without_a_ledger_only_calls_with_an_id_are_remembered() -> None:
+    async def main() -> None:
+        body = Counted()
+        async with Calls() as calls:
+            unnamed = await calls.call(ask(runnable(body), None))
+            assert await calls.ledger.get(key_of("p", None, unnamed.call_id)) is None
+            assert not (await calls.call(ask(runnable(body)))).replayed
+            assert (await calls.call(ask(runnable(body)))).replayed
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("record_reads", [False, True])
+def test_a_tool_that_only_reads_is_recorded_only_if_asked_for(made: Made, record_reads: bool) -> None:
+    async def main() -> None:
+        body = Counted()
+        tool = runnable(body, read_only=True)
+        async with Calls(made(), record_reads=record_reads) as calls:
+            for call_id in ("c1", "c1", None):
+                answer = await calls.call(ask(tool, call_id))
+                known = await calls.ledger.get(key_of("p", None, answer.call_id))
+                assert (known is not None) == record_reads
+        assert body.runs == (2 if record_reads else 3)
+
+    asyncio.run(main())
+
+
+def test_an_expired_result_is_gone_and_not_run_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        for kind in ("memory", "sqlite"):
+            now = [1_800_000_000_000]
+            clock = lambda now=now: now[0]
+            ledger: Ledger = MemoryLedger(clock=clock) if kind == "memory" else SqliteLedger(tmp_path / "calls.db", clock=clock)
+            body = Counted()
+            tool = runnable(body)
+            async with Calls(ledger) as calls:
+                await calls.call(ask(tool))
+                now[0] += 25 * 3600 * 1000 if kind == "sqlite" else 901_000
+                await calls.ledger.sweep()
+                gone = await calls.call(ask(tool))
+            assert (kind, gone.state, gone.outcome, body.runs) == (kind, "gone", None, 1)
+
+    asyncio.run(main())
+
+
+def test_an_id_older_than_the_record_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        body = Counted()
+        async with Calls(SqliteLedger(tmp_path / "calls.db")) as calls:
+            answer = await calls.call(ask(runnable(body), "01810000-0000-7000-8000-000000000000"))
+        assert (answer.state, body.runs) == ("too-old", 0)
+
+    asyncio.run(main())
+
+
+def test_a_ledger_that_is_not_open_refuses_calls_and_nothing_runs(tmp_path: Path) -> None:
+    async def main() -> None:
+        body = Counted()
+        calls = Calls(SqliteLedger(tmp_path / "calls.db"))
+        for call_id in ("c1", None):
+            answer = await calls.call(ask(runnable(body), call_id))
+            assert answer.state == "unavailable" and answer.retry_after_ms
+        assert body.runs == 0
+
+    asyncio.run(main())

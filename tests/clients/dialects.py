@@ -1,0 +1,129 @@
+"""Servers that answer as they are told, for clients that must get along with them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+from msgspec import Struct
+from oxp_server.serving import running
+
+from toolwire._json import JSON, Object
+from toolwire.server.asgi import Receive, Scope, Send, lifespan
+
+
+class Asked(Struct, frozen=True):
+    """A request as it arrived."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: JSON
+
+    @property
+    def request(self) -> Object:
+        """The call in it, whatever it is wrapped in."""
+        assert isinstance(self.body, dict)
+        inner = self.body.get("request", self.body)
+        assert isinstance(inner, dict)
+        return inner
+
+    @property
+    def call_id(self) -> JSON:
+        """The id of the call in it."""
+        return self.request.get("call_id")
+
+
+class Says(Struct, frozen=True):
+    """An answer. Without a body it is cut off."""
+
+    status: int = 200
+    body: JSON | bytes = None
+    headers: dict[str, str] = {}
+    cut: bool = False
+
+
+Answers = Callable[[Asked], Says]
+
+
+class Dialect:
+    """An app that asks a function what to say, and remembers what it was asked."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self.asked: list[Asked] = []
+        self.url = ""
+
+    @property
+    def calls(self) -> list[Asked]:
+        """What was posted."""
+        return [one for one in self.asked if one.method == "POST"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(receive, send, _nothing, _nothing)
+            return
+        body = b""
+        while True:
+            message = await receive()
+            piece = message.get("body", b"")
+            assert isinstance(piece, bytes)
+            body += piece
+            if not message.get("more_body"):
+                break
+        method, path, headers = scope["method"], scope["path"], scope["headers"]
+        assert isinstance(method, str) and isinstance(path, str) and isinstance(headers, list)
+        held = {name.decode(): value.decode() for name, value in headers}
+        asked = Asked(method, path, held, json.loads(body) if body else None)
+        self.asked.append(asked)
+        says = self._answers(asked)
+        content = says.body if isinstance(says.body, bytes) else json.dumps(says.body).encode()
+        told = {"content-type": "application/json", "content-length": str(len(content)), **says.headers}
+        pairs = [(name.encode(), value.encode()) for name, value in told.items()]
+        await send({"type": "http.response.start", "status": says.status, "headers": pairs})
+        if says.cut:
+            raise ConnectionAbortedError("as it was told to")
+        await send({"type": "http.response.body", "body": content})
+
+
+async def _nothing() -> None:
+    pass
+
+
+@contextmanager
+def speaking(answers: Answers) -> Iterator[Dialect]:
+    """A server that runs until the end of the block."""
+    app = Dialect(answers)
+    with running(app) as where:
+        app.url = where.url
+        yield app
+
+
+def in_turn(*says: Says) -> Answers:
+    """One answer after the other; the last one for ever."""
+    left = list(says)
+    return lambda asked: left.pop(0) if len(left) > 1 else left[0]
+
+
+def done(asked: Asked, value: JSON = None) -> Says:
+    """A call that succeeded, wrapped as it was asked."""
+    result: Object = {"call_id": asked.call_id, "success": True, "value": value}
+    assert isinstance(asked.body, dict)
+    return Says(200, {"result": result} if "request" in asked.body else result)
+
+
+def failed(asked: Asked, error: Object) -> Says:
+    """A call that failed."""
+    return Says(200, {"result": {"call_id": asked.call_id, "success": False, "error": error}})
+
+
+def run(act: Awaitable[None]) -> None:
+    """Run a test that must end."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(60):
+            await act
+
+    asyncio.run(bounded())

@@ -1,0 +1,46 @@
+"""An MCP server that the official SDK made and that knows nothing of us; a program on stdio."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from mcp.server.mcpserver import Image, MCPServer
+from mcp_types import ToolAnnotations
+
+
+def foreign(folder: Path) -> MCPServer:
+    """A server that knows nothing of us."""
+    server = MCPServer("weather station/7")
+
+    def ran(name: str) -> None:
+        with (folder / "effects").open("a") as file:
+            file.write(f"{name}\n")
+
+    @server.tool(name="get-current.v2", annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
+    def current(city: str) -> str:
+        """The weather."""
+        return f"rain in {city}"
+
+    @server.tool(name="get_current_v2", structured_output=False)
+    def picture() -> list[str | Image]:
+        """A picture."""
+        return ["look", Image(data=b"png", format="png")]
+
+    @server.tool()
+    def broken() -> str:
+        """Fails."""
+        raise ValueError("no weather today")
+
+    @server.tool()
+    def vanish() -> str:
+        """Ends its process in the middle of the call."""
+        ran("vanish")
+        os._exit(1)
+
+    return server
+
+
+if __name__ == "__main__":
+    foreign(Path(sys.argv[1])).run("stdio")

@@ -1,0 +1,113 @@
+"""A gateway on a real socket, with strict mocks of every upstream wire behind it.
+
+    with doors() as url:
+        client = Anthropic(base_url=url("gemini"), api_key="any")  # a client of one wire, a model of another
+
+Each upstream has a gateway of its own below a path, to which any model name leads: clients need not be told which it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Thread
+from time import monotonic, sleep
+
+import uvicorn
+from msgspec import Struct
+
+from toolwire._json import JSON, dump
+from toolwire.server.asgi import App, Receive, Scope, Send
+from toolwire.server.gateway.app import Gateway
+from toolwire.server.gateway.config import Models, read
+from toolwire.server.mock import Mock
+
+FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "ai-sdk")
+UPSTREAMS = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
+_ROWS = {"openai-chat": "openai"}
+"""What an upstream is called in a configuration, where it is not its wire."""
+_BELOW = {"openai-chat": "/v1", "openai-responses": "/v1", "mistral": "/v1"}
+"""What belongs to the address of an upstream."""
+
+
+@contextmanager
+def serving(app: App) -> Iterator[str]:
+    """The address of an app that is served as long as the block runs."""
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # an answer that is cut is told there
+    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")  # type: ignore[arg-type]
+    server = uvicorn.Server(config)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(256)
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        late = monotonic() + 10
+        while not server.started:
+            assert thread.is_alive() and monotonic() < late, "it did not start"
+            sleep(0.005)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+class Below:
+    """Several apps in one server, each below a path."""
+
+    def __init__(self, apps: Mapping[str, App]) -> None:
+        self._apps = apps
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lived(receive, send)
+            return
+        path = scope["path"]
+        assert isinstance(path, str)
+        name, _, rest = path.removeprefix("/").partition("/")
+        await self._apps[name]({**scope, "path": f"/{rest}"}, receive, send)
+
+    async def _lived(self, receive: Receive, send: Send) -> None:
+        await receive()
+        opened = [app for app in self._apps.values() if isinstance(app, Gateway)]
+        for app in opened:
+            await app._upstream.open()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        for app in opened:
+            await app._upstream.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def row(wire: str, url: str, *, name: str = "*", model: str = "", more: Mapping[str, JSON] | None = None) -> str:
+    """The configuration of a model of a wire at an address."""
+    fields: dict[str, JSON] = {"upstream": _ROWS.get(wire, wire), "base_url": url + _BELOW.get(wire, ""), "key_env": "KEY"}
+    fields |= {"model": model} if model else {}
+    lines = [f"{key} = {dump(value).decode()}" for key, value in (fields | dict(more or {})).items()]
+    return "\n".join([f'[models."{name}"]', *lines, ""])
+
+
+def gateway(toml: str, *, strict: bool | None = None) -> Gateway:
+    """A gateway of a configuration."""
+    return Gateway(Models(read(toml), {"KEY": "a-key-of-the-gateway"}), strict=strict)
+
+
+class Doors(Struct, frozen=True):
+    """Where each upstream is asked through a gateway, and its mock."""
+
+    url: Callable[[str], str]
+    mocks: dict[str, Mock]
+    up: str
+    """Where the mocks listen."""
+
+
+@contextmanager
+def doors(*, strict: bool | None = None) -> Iterator[Doors]:
+    """A gateway for every upstream."""
+    mocks = {wire: Mock(wire) for wire in UPSTREAMS}
+    with serving(Below(mocks)) as up:
+        apps = {wire: gateway(row(wire, f"{up}/{wire}"), strict=strict) for wire in UPSTREAMS}
+        with serving(Below(apps)) as base:
+            yield Doors(lambda wire: f"{base}/{wire}", mocks, up)

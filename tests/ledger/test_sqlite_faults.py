@@ -1,0 +1,170 @@
+"""What a SQLite ledger keeps of its promise when processes are killed and disks fail: effects are counted outside, with fsync.
+
+The harness is `ledger_faults`. Budgets are small; TOOLWIRE_DEEP=1 makes them large.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from cases import DEEP
+from ledger_faults import AFTER, PLACE, POINTS, Faulty, Stage, chaos, faults
+
+from toolwire.tools.runnable import OnCrash
+
+FAULTS = faults()
+
+
+def states(file: Path) -> Counter[str]:
+    """How many rows are in which state, in a file that nobody holds; it must be whole."""
+    db = sqlite3.connect(file)
+    try:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return Counter(state for (state,) in db.execute("SELECT state FROM call"))
+    finally:
+        db.close()
+
+
+# --- kill -9 -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on_crash", ["report", "retry", "probe"])
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_any_point_a_call_is_told_and_happens_as_its_policy_says(tmp_path: Path, point: str, on_crash: OnCrash) -> None:
+    stage = Stage(tmp_path)
+    assert stage.run(on_crash=on_crash, die=point) == [], "killed before it could answer"
+    (told, again) = stage.run(on_crash=on_crash, ids=["call-1", "call-1"])
+    assert (told.state, stage.effects["call-1"]) == AFTER[on_crash, PLACE[point]]
+    assert (again.state, again.value, again.attempt) == (told.state, told.value, told.attempt)
+    if told.state == "done":
+        rerun = PLACE[point] in "BC" and (on_crash == "retry" or (on_crash == "probe" and PLACE[point] == "B"))
+        assert told.value == {"rang": "call-1", "attempt": 2 if rerun else 1}
+        assert again.replayed
+        assert told.replayed == (PLACE[point] == "D" or (on_crash == "probe" and PLACE[point] == "C")), "or the probe told it"
+    assert states(tmp_path / "ledger.db") == {told.state: 1}
+
+
+def test_killed_at_random_again_and_again_no_call_happens_twice_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    ids = [f"call-{n}" for n in range(3000 if DEEP else 300)]
+    acknowledged = chaos(stage, ids, kills=40 if DEEP else 5)
+    assert max(stage.effects.values()) == 1
+    values: dict[str, object] = {}
+    for one in acknowledged:
+        if one.state == "done":
+            assert values.setdefault(one.call_id, one.value) == one.value == {"rang": one.call_id, "attempt": 1}
+        else:
+            assert one.state == "lost"
+    final = {one.call_id: one for one in stage.run(ids=ids)}
+    assert {id for id, one in final.items() if one.state == "done"} >= set(values)
+    assert all(final[id].value == value for id, value in values.items())
+    assert all(one.state == "done" or stage.effects[one.call_id] <= 1 for one in final.values())
+    assert set(states(tmp_path / "ledger.db")) <= {"done", "lost"}
+
+
+def test_with_retry_the_kills_lose_no_call_at_all(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    ids = [f"call-{n}" for n in range(1000 if DEEP else 150)]
+    chaos(stage, ids, kills=20 if DEEP else 3, on_crash="retry", seed=1)
+    final = stage.run(ids=ids, on_crash="retry")
+    assert [one.state for one in final] == ["done"] * len(ids)
+    assert min(stage.effects[id] for id in ids) >= 1
+    assert states(tmp_path / "ledger.db") == {"done": len(ids)}
+
+
+# --- who holds the file --------------------------------------------------------------------------------------------------
+
+
+def test_a_second_process_is_told_to_use_postgresql_also_while_the_first_one_is_paused(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, options={"patience": 0.1})
+    first = stage.start("hold")
+    try:
+        first.speaks()
+        for pause in (False, True):
+            if pause:
+                os.kill(first.pid, signal.SIGSTOP)
+            (refused,) = stage.run()
+            assert "another process has this ledger open" in refused.note
+            assert "PostgreSQL" in refused.note
+        assert stage.effects == {}
+    finally:
+        first.kill()
+    (told,) = stage.run()
+    assert told.state == "done"
+
+
+# --- a full disk ---------------------------------------------------------------------------------------------------------
+
+
+def test_on_a_full_disk_nothing_new_runs_what_ran_is_told_from_memory_and_it_heals_by_itself(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    said = stage.run("full", ids=["call-1", "call-2", "call-3"])
+    room = [one.note for one in said].index("room")
+    first, duplicate, *others = said[:room]
+    assert (first.state, first.recorded) == ("done", False)
+    assert (duplicate.state, duplicate.value) == ("done", first.value)
+    assert [one.state for one in others] == ["unavailable"] * 2
+    healed, *after = said[room + 1 :]
+    assert (healed.state, healed.recorded, healed.value) == ("done", True, first.value)
+    assert [one.state for one in after] == ["done"] * 2
+    assert stage.effects == {"call-1": 1, "call-2": 1, "call-3": 1}
+    assert states(tmp_path / "ledger.db") == {"done": 3}
+    (told,) = stage.run()
+    assert (told.state, told.value) == ("done", first.value)
+
+
+# --- a disk that lies ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("faulty", FAULTS)
+def test_after_an_fsync_that_failed_nobody_is_told_done_and_nothing_new_is_taken(tmp_path: Path, faulty: Faulty) -> None:
+    stage = Stage(tmp_path)
+    well, ill, *after = stage.run("sick", ids=["call-1", "call-2", "call-3"], faulty=faulty)
+    assert well.state == "done"
+    assert ill.state == "unavailable"
+    assert [(one.call_id, one.state) for one in after] == [
+        ("call-3", "unavailable"),
+        ("call-2", "unavailable"),
+        ("call-1", "done"),
+    ]
+    assert stage.effects == {"call-1": 1}
+    again = stage.run(ids=["call-1", "call-2", "call-3"])
+    assert again[0].value == well.value
+    assert again[1].state in ("done", "lost"), "what was refused may still have reached the disk"
+    assert again[2].state == "done"
+    assert max(stage.effects.values()) == 1
+
+
+@pytest.mark.parametrize("faulty", FAULTS)
+def test_a_result_whose_fsync_failed_is_told_as_not_recorded_and_never_runs_again(tmp_path: Path, faulty: Faulty) -> None:
+    stage = Stage(tmp_path)
+    child = stage.start("sick_at_the_end", ids=["call-1", "call-2"], faulty=faulty)
+    assert child.wait() == -signal.SIGKILL
+    first, duplicate, other = child.said()
+    assert (first.state, first.recorded) == ("done", False)
+    assert (duplicate.state, duplicate.value) == ("done", first.value)
+    assert other.state == "unavailable"
+    (stage.disk / "fail").unlink()
+    (told,) = stage.run()
+    assert told.state in ("done", "lost"), "it may have reached the disk all the same"
+    assert stage.effects == {"call-1": 1}
+    assert set(states(tmp_path / "ledger.db")) <= {"done", "lost"}
+
+
+@pytest.mark.parametrize("faulty", FAULTS)
+@pytest.mark.parametrize("delay", [0, 3, 50])
+def test_many_calls_share_an_fsync_and_more_of_them_the_slower_the_disk_is(tmp_path: Path, faulty: Faulty, delay: int) -> None:
+    stage = Stage(tmp_path)
+    (stage.disk / "delay").write_text(str(delay))
+    ids = [f"call-{n}" for n in range(200)]
+    *told, batches = stage.run("crowd", ids=ids, faulty=faulty)
+    assert [one.state for one in told] == ["done"] * len(ids)
+    assert isinstance(batches.value, list)
+    taken, synced = batches.value
+    assert synced <= taken + 2, "one fsync for a batch; a checkpoint has two more"
+    assert taken <= len(ids) / 2, "400 durable writes"

@@ -1,0 +1,392 @@
+"""The process that the fault tests kill: it makes calls through the real `Calls`, and dies where it is told to.
+
+Run as `python ledger_child.py '<Orders as JSON>'`, or without orders as a nursery: it reads orders line by line and forks a child
+for each, which saves the imports. A child writes one JSON line for each answer to `Orders.out`, at once. Effects are lines of a
+file, with an fsync each: what they say happened, whatever became of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import resource
+import signal
+import sqlite3
+import sys
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from select import select
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+from runnables import runnable
+
+from toolwire.io._sqlite_book import Book
+from toolwire.io.calls import Calls
+from toolwire.io.sqlite import LedgerFileError, SqliteLedger
+from toolwire.tools.asking import Answer, Ask
+from toolwire.tools.canonical import key_of
+from toolwire.tools.errors import NoEffect
+from toolwire.tools.ledger import CallKey, Claim, Ledger, Outcome, Record, Sweep
+from toolwire.tools.runnable import Context, OnCrash, Runnable
+
+
+class Orders(Struct, frozen=True):
+    """What a child has to do."""
+
+    ledger: str
+    """`sqlite:<path>`, or the DSN of a PostgreSQL database."""
+    effects: str
+    act: str = "call"
+    ids: list[str] = []
+    on_crash: OnCrash = "report"
+    die: str | None = None
+    options: dict[str, float] = {}
+    seed: int = 0
+    out: str = ""
+    """Where it says what it has to say; the nursery puts the exit code beside it."""
+    disk: str = ""
+    """The folder whose files say what is wrong with the disk."""
+    hooked: bool = False
+    """The commit itself obeys them, and not a faulty fsync."""
+
+
+class Said(Struct, frozen=True, omit_defaults=True):
+    """A line of what a child prints."""
+
+    call_id: str = ""
+    state: str = ""
+    value: object = None
+    attempt: int = 0
+    recorded: bool = True
+    replayed: bool = False
+    note: str = ""
+
+
+def say(said: Said) -> None:
+    os.write(1, msgspec.json.encode(said) + b"\n")
+
+
+def told(answer: Answer) -> Said:
+    value = None if answer.outcome is None else answer.outcome.value
+    if isinstance(value, list):  # with padding
+        value = value[0]
+    return Said(answer.call_id, answer.state, value, answer.attempt, answer.recorded, answer.replayed)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# --- the ledger, with places to die in -----------------------------------------------------------------------------------
+
+
+def make(orders: Orders) -> Ledger:
+    """The ledger of a child."""
+    if orders.ledger.startswith("sqlite:"):
+        return SqliteLedger(orders.ledger.removeprefix("sqlite:"), **orders.options)  # type: ignore[arg-type]
+    from toolwire.io.postgres import PostgresLedger
+
+    return PostgresLedger(orders.ledger, **orders.options)  # type: ignore[arg-type]
+
+
+def arm_sqlite(point: str) -> None:
+    """From now on the commit of a finish kills the process: before it, or after it."""
+    commit = Book.commit
+
+    def dying(self: Book) -> None:
+        if point == "before commit":
+            die()
+        commit(self)
+        die()
+
+    Book.commit = dying  # type: ignore[method-assign]
+
+
+ARMS: dict[str, Callable[[str], None]] = {"SqliteLedger": arm_sqlite}
+"""By class of the ledger, how its next commit is made deadly. A kind without a row cannot be killed there."""
+
+
+class Deadly:
+    """A ledger that kills the process at one point."""
+
+    def __init__(self, inner: Ledger, point: str | None) -> None:
+        self.inner = inner
+        self.point = point
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)  # a ledger with transactions keeps them
+
+    def at(self, point: str) -> None:
+        if self.point == point:
+            die()
+
+    @property
+    def key(self) -> bytes:
+        return self.inner.key
+
+    async def open(self) -> None:
+        await self.inner.open()
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+        self.at("before claim")
+        claim = await self.inner.claim(key, fp, tool=tool, on_crash=on_crash, token=token)
+        if claim.state == "new":
+            self.at("after claim")
+        return claim
+
+    async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
+        if self.point in ("before commit", "after commit"):
+            ARMS[type(self.inner).__name__](self.point)
+        done = await self.inner.finish(claim, outcome)
+        self.at("after record")
+        return done
+
+    async def release(self, claim: Claim) -> None:
+        await self.inner.release(claim)
+
+    async def wait(self, key: CallKey, timeout: float) -> Record | None:
+        return await self.inner.wait(key, timeout)
+
+    async def get(self, key: CallKey) -> Record | None:
+        return await self.inner.get(key)
+
+    async def sweep(self) -> Sweep:
+        return await self.inner.sweep()
+
+
+# --- the tool ------------------------------------------------------------------------------------------------------------
+
+
+def bell(orders: Orders) -> Runnable:
+    """A tool with an effect that can be counted from outside, and a probe that looks there."""
+    file = Path(orders.effects)
+
+    async def ring(arguments: Mapping[str, object], context: Context) -> object:
+        if orders.die == "in body":
+            die()
+        done = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(done, f"{context.call_id}\n".encode())
+            os.fsync(done)
+        finally:
+            os.close(done)
+        if orders.die == "after effect":
+            die()
+        await asyncio.sleep(0)
+        return {"rang": context.call_id, "attempt": context.attempt}
+
+    def rang(arguments: Mapping[str, object], context: Context) -> object:
+        if file.exists() and context.call_id in file.read_text().split():
+            return {"rang": context.call_id, "attempt": context.attempt}
+        raise NoEffect("the bell did not ring")
+
+    return runnable(ring, "Doorbell.Ring@1.0.0", on_crash=orders.on_crash, probe=rang if orders.on_crash == "probe" else None)
+
+
+@asynccontextmanager
+async def ready(orders: Orders) -> AsyncIterator[tuple[Calls, Callable[[str], Ask]]]:
+    """The calls of a child, and how it asks for one."""
+    tool = bell(orders)
+    async with Calls(Deadly(make(orders), orders.die), guard_all_logs=False) as calls:
+        yield calls, lambda id: Ask(tool=tool, input={"door": 1}, call_id=id, principal="p")
+
+
+# --- acts ----------------------------------------------------------------------------------------------------------------
+
+
+async def call(orders: Orders) -> None:
+    """Each id once, one after the other."""
+    async with ready(orders) as (calls, ask):
+        for id in orders.ids:
+            say(told(await calls.call(ask(id))))
+
+
+async def many(orders: Orders) -> None:
+    """All ids in an order of its own, twenty at a time; each answer is told as soon as it is there."""
+    ids = orders.ids[:]
+    random.Random(orders.seed).shuffle(ids)
+    async with ready(orders) as (calls, ask):
+
+        async def caller() -> None:
+            while ids:
+                say(told(await calls.call(ask(ids.pop()))))
+
+        await asyncio.gather(*(caller() for _ in range(20)))
+
+
+async def hold(orders: Orders) -> None:
+    """Open the ledger, say so, and keep it until killed."""
+    async with ready(orders):
+        say(Said(note="open"))
+        await asyncio.sleep(600)
+
+
+async def full(orders: Orders) -> None:
+    """The disk is full once the first id's tool has run; then there is room again. What is asked meanwhile and after."""
+    folder = Path(orders.effects).parent
+    tool = bell(orders)
+
+    def fill() -> None:
+        most = max(file.stat().st_size for file in folder.glob("ledger.db*"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+
+    first, *others = orders.ids
+    ask = Ask(tool=afterwards(tool, fill, padding=100_000), input={"door": 1}, call_id=first, principal="p")
+    ledger = make(orders)
+    async with Calls(ledger, guard_all_logs=False) as calls:
+        for id in (first, first, *others):
+            say(told(await calls.call(replace(ask, call_id=id))))
+        say(Said(note="room"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        for _ in range(200):
+            await asyncio.sleep(0.05)
+            record = await ledger.get(key_of("p", None, first))
+            if record is not None and record.recorded:
+                break
+        say(told(await calls.call(ask)))
+        for id in others:
+            say(told(await calls.call(replace(ask, tool=tool, call_id=id))))
+
+
+def afterwards(tool: Runnable, work: Callable[[], None], *, padding: int = 0) -> Runnable:
+    """A tool after whose effect something else happens, before its result is recorded."""
+    body = tool.body
+
+    async def longer(arguments: Mapping[str, object], context: Context) -> object:
+        done = body(arguments, context)
+        value = await done if isinstance(done, Awaitable) else done
+        work()
+        return [value, "x" * padding]
+
+    return replace(tool, body=longer)
+
+
+async def sick(orders: Orders) -> None:
+    """The first id well, the second with an fsync that fails, then all with a disk that seems well again."""
+    async with ready(orders) as (calls, ask):
+        first, second, *others = orders.ids
+        say(told(await calls.call(ask(first))))
+        Path(orders.disk, "fail").touch()
+        say(told(await calls.call(ask(second))))
+        Path(orders.disk, "fail").unlink()
+        for id in (*others, second, first):
+            say(told(await calls.call(ask(id))))
+
+
+async def sick_at_the_end(orders: Orders) -> None:
+    """An fsync that fails when the result is to be recorded; then the process is killed."""
+    tool = afterwards(bell(orders), Path(orders.disk, "fail").touch)
+    calls = Calls(make(orders), guard_all_logs=False)
+    await calls.open()
+    first, second = orders.ids
+    for id in (first, first, second):
+        say(told(await calls.call(Ask(tool=tool, input={"door": 1}, call_id=id, principal="p"))))
+    die()
+
+
+async def crowd(orders: Orders) -> None:
+    """All ids at once, on a disk that is slow or counted; how many batches it took."""
+    ledger = SqliteLedger(orders.ledger.removeprefix("sqlite:"))
+
+    async def nothing(arguments: Mapping[str, object], context: Context) -> object:
+        return context.call_id
+
+    tool = runnable(nothing, "Nothing.Do@1.0.0")
+    async with Calls(ledger, guard_all_logs=False) as calls:
+        count = Path(orders.disk, "count")
+        count.touch()
+        writer = ledger._writer
+        assert writer is not None
+        before = writer.batches
+        asks = [Ask(tool=tool, input={"door": 1}, call_id=id, principal="p") for id in orders.ids]
+        for answer in await asyncio.gather(*(calls.call(one) for one in asks)):
+            say(told(answer))
+        say(Said(note="batches", value=[writer.batches - before, count.stat().st_size]))
+
+
+def hook_disk(folder: Path) -> None:
+    """A commit that obeys the files of a folder, for where fsync itself cannot be made to."""
+    commit = Book.commit
+
+    def faulty(self: Book) -> None:
+        if self._writing:
+            if (folder / "fail").exists():
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+                raise error
+            if (folder / "delay").exists():
+                time.sleep(float((folder / "delay").read_text()) / 1000)
+            if (folder / "count").exists():
+                with (folder / "count").open("a") as file:
+                    file.write(".")
+        commit(self)
+
+    Book.commit = faulty  # type: ignore[method-assign]
+
+
+ACTS = {one.__name__: one for one in (call, many, hold, full, sick, sick_at_the_end, crowd)}
+
+
+def obey(orders: Orders) -> None:
+    """Do what is ordered, with what is said going to its file."""
+    out = os.open(orders.out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(out, 1)
+    if orders.hooked:
+        hook_disk(Path(orders.disk))
+    try:
+        asyncio.run(ACTS[orders.act](orders))
+    except LedgerFileError as error:
+        say(Said(note=str(error)))
+
+
+def nursery() -> None:
+    """Fork a child for each line of orders, until there are no more. Prints the process id of each."""
+    with suppress(ImportError):
+        import_module("toolwire.io.postgres")
+    outs: dict[int, str] = {}
+
+    def reap() -> None:
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                code = Path(f"{outs.pop(pid)}.code")
+                code.with_suffix(".part").write_text(str(os.waitstatus_to_exitcode(status)))
+                code.with_suffix(".part").rename(code)
+
+    while True:
+        while not select([0], [], [], 0.005)[0]:
+            reap()
+        line = sys.stdin.buffer.readline()
+        if not line:
+            return
+        orders = msgspec.json.decode(line, type=Orders)
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                obey(orders)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        outs[pid] = orders.out
+        os.write(1, f"{pid}\n".encode())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        obey(msgspec.json.decode(sys.argv[1], type=Orders))
+    else:
+        nursery()

@@ -1,0 +1,99 @@
+"""The ledgers that the contract tests and the fault tests run on. A new one is a class here and a row in KINDS.
+
+A place is a folder of its own for each test: two ledgers made at one place share one record.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import postgres
+from psycopg import AsyncConnection
+
+from toolwire.io._horizon import TOLERANCE
+from toolwire.io.postgres import PostgresLedger
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.tools.ledger import Ledger
+
+DAY = 24 * 3600.0
+
+
+class Kind(Protocol):
+    """A kind of ledger, and what tests have to do to one from outside."""
+
+    name: ClassVar[str]
+
+    def make(self, place: Path, *, result_ttl: float = DAY, tombstone_ttl: float = 30 * DAY, key: bytes | None = None) -> Ledger:
+        """A ledger at this place, not yet open."""
+
+    async def die(self, ledger: Ledger) -> None:
+        """The owner is gone as if killed: calls under way stay `running`, and the next ledger made here finds it dead at once."""
+
+    async def later(self, ledger: Ledger, seconds: float) -> None:
+        """From now on so much more time has passed, as far as this ledger is concerned."""
+
+
+class Clock:
+    """The clock of a ledger, which a test may turn."""
+
+    def __init__(self) -> None:
+        self.ahead = 0
+
+    def __call__(self) -> int:
+        return time.time_ns() // 1_000_000 + self.ahead
+
+
+class Sqlite:
+    """SQLite: whoever opens the file is alone with it, so closing it in mid-call is as good as dying."""
+
+    name: ClassVar[str] = "sqlite"
+
+    def __init__(self) -> None:
+        self._clocks: dict[Path, Clock] = {}
+
+    def make(self, place: Path, *, result_ttl: float = DAY, tombstone_ttl: float = 30 * DAY, key: bytes | None = None) -> Ledger:
+        clock = self._clocks.setdefault(place, Clock())
+        return SqliteLedger(
+            place / "ledger.db", result_ttl=result_ttl, tombstone_ttl=tombstone_ttl, key=key, sweep_every=DAY, clock=clock
+        )
+
+    async def die(self, ledger: Ledger) -> None:
+        await ledger.close()
+
+    async def later(self, ledger: Ledger, seconds: float) -> None:
+        assert isinstance(ledger, SqliteLedger)
+        clock = ledger._clock
+        assert isinstance(clock, Clock)
+        clock.ahead += int(seconds * 1000)
+
+
+class Postgres:
+    """PostgreSQL: a place is a schema. Its clock is the server's, so a test moves the rows back instead."""
+
+    name: ClassVar[str] = "postgres"
+
+    def make(self, place: Path, *, result_ttl: float = DAY, tombstone_ttl: float = 30 * DAY, key: bytes | None = None) -> Ledger:
+        schema = f"t{sha256(str(place).encode()).hexdigest()[:16]}"
+        return PostgresLedger(
+            postgres.dsn(), schema=schema, result_ttl=result_ttl, tombstone_ttl=tombstone_ttl, key=key, sweep_every=DAY
+        )
+
+    async def die(self, ledger: Ledger) -> None:
+        await ledger.close()
+
+    async def later(self, ledger: Ledger, seconds: float) -> None:
+        assert isinstance(ledger, PostgresLedger)
+        terms = ledger._terms
+        terms.horizon -= int(seconds * 1000)
+        terms.params |= {"horizon": terms.horizon, "tolerance": TOLERANCE + int(seconds * 1000)}
+        times = ", ".join(f"{name} = {name} - %s" for name in ("started_at", "ended_at", "expires_at"))
+        back = f"UPDATE {ledger._sql.schema}.tw_call SET {times}"
+        async with await AsyncConnection.connect(postgres.dsn()) as connection:
+            await connection.execute(back.encode(), [timedelta(seconds=seconds)] * 3)
+
+
+KINDS: list[Kind] = [Sqlite(), Postgres()]

@@ -1,0 +1,251 @@
+"""Replicas that the fault tests of the PostgreSQL ledger kill and stop: processes that make calls through the real `Calls`.
+
+Forked from a process that has imported everything, so that a death costs milliseconds. Effects are lines of a file with an
+fsync each, or rows of the database for a transactional tool: what they say happened, whatever became of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Callable, Mapping
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from multiprocessing.forkserver import ensure_running
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+from psycopg.rows import TupleRow
+from runnables import runnable
+
+from toolwire.io._pg_link import Link
+from toolwire.io._pg_transaction import Scope
+from toolwire.io.calls import Calls
+from toolwire.io.postgres import PostgresLedger
+from toolwire.tools.asking import Answer, Ask
+from toolwire.tools.errors import NoEffect
+from toolwire.tools.ledger import Claim, Outcome
+from toolwire.tools.runnable import Context, OnCrash, Runnable
+
+LEASE = 1.0
+
+
+class Orders(Struct, frozen=True):
+    """What a replica has to do, and where it has to die."""
+
+    dsn: str
+    effects: str
+    ids: tuple[str, ...] = ("call-1",)
+    on_crash: OnCrash = "report"
+    die: str = ""
+    act: str = "call"
+    tasks: int = 20
+    seed: int = 0
+    lease: float = LEASE
+
+    def ledger(self) -> PostgresLedger:
+        return PostgresLedger(self.dsn, lease=self.lease, sweep_every=self.lease / 2)
+
+
+class Said(Struct, frozen=True):
+    """What a call came to."""
+
+    call_id: str
+    state: str
+    value: object = None
+    attempt: int = 0
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def bell(orders: Orders, *, inside: Callable[[Context], None] | None = None) -> Runnable:
+    """A tool whose effect can be counted from outside, and a probe that looks there. `inside` is called after the effect."""
+    file = Path(orders.effects)
+
+    async def ring(arguments: Mapping[str, object], context: Context) -> object:
+        if orders.die == "in body":
+            die()
+        if context.transaction is None:
+            done = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            os.write(done, f"{context.call_id}\n".encode())
+            os.fsync(done)
+            os.close(done)
+        else:
+            await context.transaction.execute("INSERT INTO effect VALUES (%s)", [context.call_id])
+        if orders.die == "after effect":
+            die()
+        if inside is not None:
+            inside(context)
+        return {"rang": context.call_id}
+
+    def rang(arguments: Mapping[str, object], context: Context) -> object:
+        if file.exists() and context.call_id in file.read_text().split():
+            return {"rang": context.call_id}
+        raise NoEffect("the bell did not ring")
+
+    return runnable(ring, "Doorbell.Ring@1.0.0", on_crash=orders.on_crash, probe=rang if orders.on_crash == "probe" else None)
+
+
+def told(answer: Answer) -> Said:
+    return Said(answer.call_id, answer.state, answer.outcome and answer.outcome.value, answer.attempt)
+
+
+def asked(tool: Runnable, id: str) -> Ask:
+    return Ask(tool=tool, input={"door": 1}, call_id=id, principal="p")
+
+
+def arm(point: str) -> None:
+    """Make one moment of a call deadly."""
+    claim, finish, transact, run = PostgresLedger.claim, PostgresLedger.finish, Scope.finish, Link.run
+
+    async def deadly_claim(self: PostgresLedger, *args: object, **options: object) -> Claim:
+        if point == "before claim":
+            die()
+        made = await claim(self, *args, **options)  # type: ignore[arg-type]
+        if point == "after claim" and made.state == "new":
+            die()
+        return made
+
+    async def deadly_run(self: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
+        if point == "before commit" and params.get("e_outcome") is not None:
+            die()
+        rows = await run(self, query, params)
+        if point == "after commit" and params.get("e_outcome") is not None:
+            die()
+        return rows
+
+    async def deadly_finish(self: PostgresLedger, made: Claim, outcome: Outcome) -> str:
+        done = await finish(self, made, outcome)
+        if point == "after record":
+            die()
+        return done
+
+    async def deadly_transaction(self: Scope, outcome: Outcome) -> str:
+        if point == "before commit":
+            die()
+        done = await transact(self, outcome)
+        if point in ("after commit", "after record"):
+            die()
+        return done
+
+    PostgresLedger.claim = deadly_claim  # type: ignore[method-assign]
+    PostgresLedger.finish = deadly_finish  # type: ignore[assignment, method-assign]
+    Scope.finish = deadly_transaction  # type: ignore[assignment, method-assign]
+    Link.run = deadly_run  # type: ignore[method-assign]
+
+
+async def call(orders: Orders, say: Connection) -> None:
+    """Each id once, one after the other."""
+    arm(orders.die)
+    async with Calls(orders.ledger(), guard_all_logs=False) as calls:
+        for id in orders.ids:
+            say.send(told(await calls.call(asked(bell(orders), id))))
+
+
+async def many(orders: Orders, say: Connection) -> None:
+    """All ids in an order of its own, some at a time; each answer is told as soon as it is there."""
+    ids = list(orders.ids)
+    random.Random(orders.seed).shuffle(ids)
+    tool = bell(orders)
+    async with Calls(orders.ledger(), guard_all_logs=False) as calls:
+
+        async def caller() -> None:
+            while ids:
+                say.send(told(await calls.call(asked(tool, ids.pop()))))
+
+        await asyncio.gather(*(caller() for _ in range(orders.tasks)))
+
+
+async def storm(orders: Orders, say: Connection) -> None:
+    """Every task asks for every id, past the single flight of one process: each has calls of its own on one ledger."""
+    tool = bell(orders)
+    ledger = orders.ledger()
+    await ledger.open()
+
+    async def caller(n: int) -> list[Said]:
+        ids = list(orders.ids)
+        random.Random(orders.seed + n).shuffle(ids)
+        calls = Calls(ledger, guard_all_logs=False, sweep_every=None)
+        return [told(await calls.call(asked(tool, id))) for id in ids]
+
+    answers = await asyncio.gather(*(caller(n) for n in range(orders.tasks)))
+    for answer in {(one.call_id, one.state, str(one.value)) for part in answers for one in part}:
+        say.send(Said(*answer))
+    await ledger.close()
+
+
+async def paused(orders: Orders, say: Connection) -> None:
+    """One call that says when its effect has happened, and stands still there until it is woken."""
+
+    def stop(context: Context) -> None:
+        say.send(Said(context.call_id, "effect"))
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    async with Calls(orders.ledger(), guard_all_logs=False) as calls:
+        say.send(told(await calls.call(asked(bell(orders, inside=stop), orders.ids[0]))))
+
+
+ACTS = {act.__name__: act for act in (call, many, storm, paused)}
+
+
+def play(orders: Orders, say: Connection) -> None:
+    asyncio.run(ACTS[orders.act](orders, say))
+    say.close()
+
+
+class Replica:
+    """A replica in a process of its own."""
+
+    def __init__(self, orders: Orders) -> None:
+        context = get_context("forkserver")
+        context.set_forkserver_preload(["ledger_pg_child"])
+        with pytest.MonkeyPatch.context() as patch:  # what it imports, it finds here
+            patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+            ensure_running()
+        self.ear, mouth = context.Pipe(duplex=False)
+        self._process: ForkServerProcess = context.Process(target=play, args=(orders, mouth), daemon=True)
+        self._process.start()
+        mouth.close()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def hear(self) -> Said:
+        assert self.ear.poll(60), "a replica says nothing"
+        said = self.ear.recv()
+        assert isinstance(said, Said)
+        return said
+
+    def rest(self) -> list[Said]:
+        """All it says until it ends. What it was killed in saying is not said."""
+        heard = []
+        try:
+            while True:
+                heard.append(self.hear())
+        except (EOFError, OSError):
+            pass
+        self._process.join(60)
+        self.ear.close()
+        return heard
+
+    @property
+    def died(self) -> bool:
+        return self._process.exitcode == -signal.SIGKILL
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def counted(effects: str) -> Counter[str]:
+    """How often each call rang."""
+    file = Path(effects)
+    return Counter(file.read_text().split() if file.exists() else ())

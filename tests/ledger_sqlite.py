@@ -1,0 +1,81 @@
+"""A SQLite ledger for tests, and jobs that look into it or hold it up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from ledger_kinds import DAY, Clock
+
+from toolwire.io._sqlite_book import Book
+from toolwire.io._writer import Job
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.tools.ledger import CallKey, Claim, Outcome
+
+KEY = CallKey("alice", "call-1")
+FP = b"f" * 32
+VALUE = Outcome({"rang": True})
+
+
+async def claim(ledger: SqliteLedger, id: str = "call-1", *, by: bytes | None = None, fp: bytes = FP) -> Claim:
+    key = CallKey("alice", id)
+    return await ledger.claim(key, fp, tool="Doorbell.Ring@1.0.0", on_crash="report", token=by or os.urandom(16))
+
+
+def with_ledger(
+    work: Callable[[SqliteLedger], Awaitable[None]],
+    path: Path | str = ":memory:",
+    *,
+    sweep_every: float = DAY,
+    patience: float = 60,
+) -> None:
+    """Run a test with a ledger of its own."""
+
+    async def all_of_it() -> None:
+        ledger = SqliteLedger(path, sweep_every=sweep_every, clock=Clock())
+        await ledger.open()
+        try:
+            await asyncio.wait_for(work(ledger), patience)
+        finally:
+            await ledger.close()
+
+    asyncio.run(all_of_it())
+
+
+class Ask(Job[Book, list[object]]):
+    """SQL in the writer's thread: what it gives."""
+
+    def __init__(self, *statements: str) -> None:
+        super().__init__()
+        self.statements = statements
+
+    def run(self, store: Book) -> list[object]:
+        return [value for sql in self.statements for row in store.db.execute(sql) for value in row]
+
+
+class Look(Job[Book, Book]):
+    """The book itself, for tests that count."""
+
+    def run(self, store: Book) -> Book:
+        return store
+
+
+class Hold(Job[Book, None]):
+    """Keeps the writer busy until the gate is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+        self.gate = threading.Event()
+
+    def run(self, store: Book) -> None:
+        self.begun.set()
+        self.gate.wait(30)
+
+
+def ahead(ledger: SqliteLedger, seconds: float) -> None:
+    assert isinstance(ledger._clock, Clock)
+    ledger._clock.ahead += int(seconds * 1000)

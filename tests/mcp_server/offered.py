@@ -1,0 +1,100 @@
+"""Tools that an MCP server is tested with, and the program that serves them over stdio.
+
+Whatever runs leaves a line in a file, so that it is counted across processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+from toolwire._json import JSON, Object
+from toolwire.io.calls import Calls
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.server.mcp import stdio
+from toolwire.tools.errors import RetryableToolError, ToolError
+from toolwire.tools.function import tool
+from toolwire.tools.given import from_schema
+from toolwire.tools.registry import Tools
+from toolwire.tools.runnable import Context
+
+
+class Sum(TypedDict):
+    """A sum."""
+
+    total: int
+
+
+def tools(folder: Path) -> Tools:
+    """The tools; what runs is written down in the folder."""
+
+    def ran(name: str) -> None:
+        with (folder / "effects").open("a") as file:
+            file.write(f"{name}\n")
+
+    @tool(id="Calculator.Add@1.0.0", read_only=True)
+    def old(a: Annotated[int, "The first."], b: Annotated[int, "The second."]) -> Sum:
+        """Add two numbers, the old way."""
+        ran("add-1")
+        return {"total": a + b}
+
+    @tool(id="Calculator.Add@1.10.0", idempotent=True)
+    def add(a: Annotated[int, "The first."], b: Annotated[int, "The second."]) -> Sum:
+        """Add two numbers."""
+        ran("add")
+        return {"total": a + b}
+
+    @tool(id="Doorbell.Ring@0.1.0")
+    async def ring(doorbell_id: Annotated[str, "Which doorbell."]) -> None:
+        """Ring a doorbell."""
+        ran("ring")
+        if doorbell_id != "doorbell42":
+            raise RetryableToolError(
+                "There is no such doorbell.",
+                developer_message="looked in the hall",
+                additional_prompt_content="Doorbells: doorbell42",
+                retry_after_ms=50,
+            )
+
+    @tool(id="Slow.Run@1.0.0")
+    async def slow(seconds: Annotated[float, "How long."]) -> str:
+        """Take a while."""
+        ran("slow")
+        await asyncio.sleep(seconds)
+        ran("slow-done")
+        return "done"
+
+    @tool(id="Bad.Boom@1.0.0")
+    def boom() -> None:
+        """Fail."""
+        ran("boom")
+        raise ToolError("It went off.", kind="bang", developer_message="fuse", extra={"yield": 3})
+
+    @tool(id="Sms.Send@0.1.2", secrets=["TWILIO_API_KEY"], authorization=["phone"], user_id=True)
+    def send(context: Context, to: Annotated[str, "Whom."]) -> list[str]:
+        """Send a message."""
+        ran("send")
+        return [to, context.secret("TWILIO_API_KEY"), context.token("phone"), context.user_id or ""]
+
+    def given_back(arguments: Mapping[str, JSON]) -> JSON:
+        ran("echo")
+        return arguments["value"]
+
+    schema: Object = {"type": "object", "properties": {"value": {"description": "Anything."}}, "required": ["value"]}
+    echo = from_schema("Echo.Any@1.0.0", "Give it back.", schema, given_back)
+
+    return Tools(old, add, ring, slow, boom, send, echo)
+
+
+def effects(folder: Path, name: str) -> int:
+    """How often something ran."""
+    file = folder / "effects"
+    return file.read_text().split().count(name) if file.exists() else 0
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1])
+    asyncio.run(stdio(tools(where), Calls(SqliteLedger(where / "calls.db"), wait=float(sys.argv[2])), drain=1.0))

@@ -1,0 +1,336 @@
+"""The MCP server, judged by the official client: over stdio in a process of its own, and over HTTP on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import httpx2
+import postgres
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_server.offered import effects, tools
+from mcp_types import CallToolResult, TextContent
+from oxp_server.serving import running
+
+from toolwire._json import JSON, Object
+from toolwire.io.calls import Calls
+from toolwire.io.postgres import PostgresLedger
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.server.auth import NOBODY, Auth
+from toolwire.server.mcp import McpApp
+from toolwire.server.tools import ToolServer
+from toolwire.tools.asking import Answer, Ask
+
+PROGRAM = Path(__file__).parent / "offered.py"
+Over: TypeAlias = Literal["stdio", "http"]
+Mode: TypeAlias = Literal["auto", "legacy"]
+EVERY = [(over, mode) for over in ("stdio", "http") for mode in ("auto", "legacy")]
+
+
+@asynccontextmanager
+async def connected(folder: Path, over: str, mode: str = "auto", *, wait: float = 30.0) -> AsyncIterator[Client]:
+    """The official client on a server with a durable record."""
+    if over == "stdio":
+        env = {"PYTHONPATH": str(PROGRAM.parents[1]), "TWILIO_API_KEY": "from-the-environment"}
+        program = StdioServerParameters(command=sys.executable, args=[str(PROGRAM), str(folder), str(wait)], env=env)
+        async with Client(program, mode=mode) as client:
+            yield client
+        return
+    offered, calls = tools(folder), Calls(SqliteLedger(folder / "calls.db"), wait=wait)
+    server = ToolServer(offered, calls)
+    McpApp(offered, calls, secrets={"TWILIO_API_KEY": "from-the-server"}).mount(server)
+    with running(server) as where:
+        async with Client(f"{where.url}/mcp", mode=mode) as client:
+            yield client
+
+
+def run(act: Awaitable[None]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(60):
+            await act
+
+    asyncio.run(bounded())
+
+
+async def call(client: Client, name: str, arguments: dict[str, JSON], **meta: JSON) -> CallToolResult:
+    said = {f"toolwire/{key}": value for key, value in meta.items()}
+    return await client.call_tool(name, arguments, meta=said or None)  # type: ignore[arg-type]
+
+
+def texts(result: CallToolResult) -> list[str]:
+    return [block.text for block in result.content if isinstance(block, TextContent)]
+
+
+def error_of(result: CallToolResult) -> Object:
+    assert result.is_error
+    told = (result.meta or {})["toolwire/error"]
+    assert isinstance(told, dict)
+    return told
+
+
+@pytest.mark.parametrize(("over", "mode"), EVERY)
+def test_tools_are_listed_with_their_ids_and_hints_and_always_in_one_order(tmp_path: Path, over: str, mode: str) -> None:
+    async def act() -> None:
+        async with connected(tmp_path, over, mode) as client:
+            listed = (await client.list_tools()).tools
+            assert listed == (await client.list_tools()).tools
+        assert [tool.name for tool in listed] == [
+            "Bad_Boom", "Calculator_Add_v1_0_0", "Calculator_Add", "Doorbell_Ring", "Echo_Any", "Slow_Run", "Sms_Send",
+        ]  # fmt: skip
+        by_name = {tool.name: tool for tool in listed}
+        newest, old = by_name["Calculator_Add"], by_name["Calculator_Add_v1_0_0"]
+        assert (newest.meta or {})["toolwire/id"] == "Calculator.Add@1.10.0"
+        assert (old.meta or {})["toolwire/id"] == "Calculator.Add@1.0.0"
+        assert old.annotations is not None and old.annotations.read_only_hint is True
+        assert newest.annotations is not None and newest.annotations.idempotent_hint is True
+        assert newest.output_schema is not None and newest.output_schema["type"] == "object"
+        assert by_name["Slow_Run"].output_schema is None, "a text is no object"
+        assert newest.input_schema["required"] == ["a", "b"]
+
+    run(act())
+
+
+@pytest.mark.parametrize(("over", "mode"), EVERY)
+def test_a_value_comes_as_structure_and_as_text_and_failures_say_what_they_mean(tmp_path: Path, over: str, mode: str) -> None:
+    async def act() -> None:
+        async with connected(tmp_path, over, mode) as client:
+            sum = await call(client, "Calculator_Add", {"a": 10, "b": 5})
+            assert (sum.is_error, sum.structured_content, texts(sum)) == (False, {"total": 15}, ['{"total":15}'])
+            assert (sum.meta or {})["toolwire/call_id"]
+            assert "toolwire/replayed" not in (sum.meta or {})
+            held = await call(client, "Echo_Any", {"value": {"a": None, "n": 90071992547409931, "x": [1, None]}})
+            assert held.structured_content == {"a": None, "n": 90071992547409931, "x": [1, None]}
+
+            ring = await call(client, "Doorbell_Ring", {"doorbell_id": "nope"}, call_id="r1")
+            assert texts(ring) == ["There is no such doorbell.", "Doorbells: doorbell42"]
+            told = error_of(ring)
+            assert (told["can_retry"], told["retry_after_ms"], told["call_id"], told["attempt"]) == (True, 50, "r1", 1)
+
+            boom = error_of(await call(client, "Bad_Boom", {}, call_id="b1"))
+            assert (boom["kind"], boom["can_retry"], boom["yield"]) == ("bang", False, 3)
+            assert isinstance(error_of(await call(client, "Bad_Boom", {}, call_id="b1"))["started_at"], int)
+
+            wrong = await call(client, "Calculator_Add", {"a": 10, "b": "infinity"})
+            parameters = error_of(wrong)["parameter_errors"]
+            assert isinstance(parameters, dict) and list(parameters) == ["b"]
+            assert "infinity" not in str(wrong.content)
+            assert effects(tmp_path, "add") == 1
+
+            with pytest.raises(MCPError) as unknown:
+                await call(client, "Nobody", {})
+            assert unknown.value.code == -32602
+
+    run(act())
+
+
+@pytest.mark.parametrize(("over", "mode"), EVERY)
+def test_one_call_id_runs_once_and_its_answer_is_replayed(tmp_path: Path, over: str, mode: str) -> None:
+    async def act() -> None:
+        async with connected(tmp_path, over, mode) as client:
+            slow = [call(client, "Slow_Run", {"seconds": 0.3}, call_id="s1") for _ in range(5)]
+            others = [call(client, "Calculator_Add", {"a": n, "b": 1}, call_id=f"a{n}") for n in range(10)]
+            found = await asyncio.gather(*slow, *others)
+            assert [texts(one) for one in found[:5]] == [["done"]] * 5
+            assert [one.structured_content for one in found[5:]] == [{"total": n + 1} for n in range(10)]
+            again = await call(client, "Slow_Run", {"seconds": 0.3}, call_id="s1")
+            assert texts(again) == ["done"]
+            assert (again.meta or {})["toolwire/replayed"] is True
+            assert effects(tmp_path, "slow") == 1
+
+            for _ in range(2):
+                assert error_of(await call(client, "Bad_Boom", {}, call_id="b1"))["kind"] == "bang"
+            assert effects(tmp_path, "boom") == 1, "a failure is recorded too"
+
+            with pytest.raises(MCPError) as mismatch:
+                await call(client, "Slow_Run", {"seconds": 0.4}, call_id="s1")
+            assert (mismatch.value.code, mismatch.value.data) == (-32602, {"kind": "call_id_reused"})
+
+    run(act())
+
+
+def test_a_record_outlives_the_process_that_made_it(tmp_path: Path) -> None:
+    async def act() -> None:
+        for replayed in (None, True):
+            async with connected(tmp_path, "stdio") as client:
+                ring = await call(client, "Doorbell_Ring", {"doorbell_id": "doorbell42"}, call_id="r1")
+                assert (ring.meta or {}).get("toolwire/replayed") is replayed
+                assert texts(ring) == ["null"]
+        assert effects(tmp_path, "ring") == 1
+
+    run(act())
+
+
+@pytest.mark.parametrize("over", ["stdio", "http"])
+def test_a_call_that_takes_longer_than_the_wait_is_said_to_be_running_and_its_id_gets_the_result(
+    tmp_path: Path, over: str
+) -> None:
+    async def act() -> None:
+        async with connected(tmp_path, over, wait=0.2) as client:
+            first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 1.5}, call_id="s1"))
+            while not effects(tmp_path, "slow"):
+                await asyncio.sleep(0.02)
+            told = error_of(await call(client, "Slow_Run", {"seconds": 1.5}, call_id="s1"))
+            assert (told["kind"], told["can_retry"], told["call_id"]) == ("still_running", True, "s1")
+            assert texts(await first) == ["done"]
+            assert effects(tmp_path, "slow") == 1
+
+    run(act())
+
+
+@pytest.mark.parametrize(("over", "mode"), [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto")])
+def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(tmp_path: Path, over: str, mode: str) -> None:
+    async def act() -> None:
+        async with connected(tmp_path, over, mode) as client:
+            first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 0.5}, call_id="s1"))
+            unnamed = asyncio.create_task(call(client, "Slow_Run", {"seconds": 20}))
+            while effects(tmp_path, "slow") < 2:
+                await asyncio.sleep(0.02)
+            for task in (first, unnamed):
+                task.cancel()  # the client says so to the server
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert (await call(client, "Calculator_Add", {"a": 1, "b": 1})).structured_content == {"total": 2}
+            assert texts(await call(client, "Slow_Run", {"seconds": 0.5}, call_id="s1")) == ["done"]
+            assert effects(tmp_path, "slow") == 2
+            assert effects(tmp_path, "slow-done") == 1, "without an id nobody can ask for it, so it was stopped"
+
+    run(act())
+
+
+@pytest.mark.parametrize(("over", "secret"), [("stdio", "from-the-environment"), ("http", "from-the-server")])
+def test_what_a_tool_needs_comes_with_the_call_or_from_the_server(tmp_path: Path, over: str, secret: str) -> None:
+    async def act() -> None:
+        async with connected(tmp_path, over) as client:
+            told = error_of(await call(client, "Sms_Send", {"to": "me"}, call_id="m1"))
+            missing = told["missing_requirements"]
+            assert told["kind"] == "missing_requirements" and isinstance(missing, dict)
+            assert set(missing) == {"authorization", "user_id"}
+            assert effects(tmp_path, "send") == 0
+
+            context: Object = {"authorization": [{"id": "phone", "token": "t-0"}], "user_id": "u1"}
+            sent = await call(client, "Sms_Send", {"to": "me"}, call_id="m1", context=context)
+            assert sent.structured_content == ["me", secret, "t-0", "u1"], "nothing was recorded of the first try"
+            context["secrets"] = [{"id": "TWILIO_API_KEY", "value": "mine"}]
+            own = await call(client, "Sms_Send", {"to": "me"}, context=context)
+            assert own.structured_content == ["me", "mine", "t-0", "u1"]
+
+            bad: list[JSON] = [
+                [],
+                {"secrets": {"TWILIO_API_KEY": "x"}},
+                {"user_id": 7},
+                {"secrets": [{"id": "a", "key": "hush"}]},
+            ]
+            for wrong in bad:
+                with pytest.raises(MCPError) as refused:
+                    await call(client, "Sms_Send", {"to": "me"}, context=wrong)
+                assert refused.value.code == -32602
+                assert "hush" not in str(refused.value)
+
+    run(act())
+
+
+def http(act: Callable[[str, Path], Awaitable[None]], folder: Path, auth: Auth = NOBODY) -> None:
+    offered, calls = tools(folder), Calls(SqliteLedger(folder / "calls.db"))
+    server = ToolServer(offered, calls, auth=auth)
+    McpApp(offered, calls, origins=["https://page.example"]).mount(server)
+    with running(server) as where:
+        run(act(f"{where.url}/mcp", folder))
+
+
+def test_an_idempotency_key_is_a_call_id_and_the_id_of_the_request_is_not(tmp_path: Path) -> None:
+    async def act(url: str, folder: Path) -> None:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "Echo_Any", "arguments": {"value": 1}}}
+        accept = {"Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient() as plain:
+            for _ in range(2):
+                await plain.post(url, json=body, headers=accept)
+            assert effects(folder, "echo") == 2, "a JSON-RPC id starts again with every client"
+            found = [await plain.post(url, json=body, headers={**accept, "Idempotency-Key": '"k-1"'}) for _ in range(2)]
+            found += [await plain.post(url, json=body, headers={**accept, "Idempotency-Key": "k-1"})]
+            assert [one.status_code for one in found] == [200] * 3
+            assert "toolwire/replayed" not in found[0].text and "toolwire/replayed" in found[2].text
+            assert effects(folder, "echo") == 3
+            body["params"] = {"name": "Echo_Any", "arguments": {"value": 1}, "_meta": {"toolwire/call_id": "other"}}
+            both = await plain.post(url, json=body, headers={**accept, "Idempotency-Key": "k-1"})
+            assert "-32602" in both.text
+            assert effects(folder, "echo") == 3
+
+    http(act, tmp_path)
+
+
+def test_who_asks_is_checked_by_the_server_and_parts_the_record(tmp_path: Path) -> None:
+    keys = {"ann": "a-key-that-is-long-enough-for-ann-0123456789", "bob": "b-key-that-is-long-enough-for-bob-9876543210"}
+
+    async def act(url: str, folder: Path) -> None:
+        async with httpx2.AsyncClient() as plain:
+            assert (await plain.post(url, json={})).status_code == 401
+        for key in keys.values():
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as signed,
+                Client(streamable_http_client(url, http_client=signed)) as client,
+            ):
+                result = await call(client, "Echo_Any", {"value": [key[0]]}, call_id="same")
+                assert result.structured_content == [key[0]]
+        assert effects(folder, "echo") == 2
+
+    http(act, tmp_path, Auth(keys))
+
+
+def test_a_page_of_another_site_is_turned_away(tmp_path: Path) -> None:
+    async def act(url: str, folder: Path) -> None:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "Echo_Any", "arguments": {"value": 1}}}
+        accept = {"Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient() as page:
+            for origin, status in (("https://evil.example", 403), ("null", 403), ("https://page.example", 200)):
+                assert (await page.post(url, json=body, headers={**accept, "Origin": origin})).status_code == status
+            large = {**body, "params": {"name": "Echo_Any", "arguments": {"value": "x" * 5_000_000}}}
+            assert (await page.post(url, json=large, headers=accept)).status_code == 413
+        assert effects(folder, "echo") == 1
+
+    http(act, tmp_path)
+
+
+def test_replicas_share_one_record_and_any_of_them_answers(tmp_path: Path) -> None:
+    schema = postgres.fresh()
+
+    def replica() -> ToolServer:
+        offered, calls = tools(tmp_path), Calls(PostgresLedger(postgres.dsn(), schema=schema))
+        server = ToolServer(offered, calls)
+        McpApp(offered, calls).mount(server)
+        return server
+
+    async def act() -> None:
+        with running(replica()) as one, running(replica()) as two:
+            async with Client(f"{one.url}/mcp") as ann, Client(f"{two.url}/mcp", mode="legacy") as bob:
+                both = [call(client, "Slow_Run", {"seconds": 0.3}, call_id="s1") for client in (ann, bob) * 3]
+                assert [texts(one) for one in await asyncio.gather(*both)] == [["done"]] * 6
+        assert effects(tmp_path, "slow") == 1
+
+    run(act())
+
+
+def test_a_bug_of_the_server_is_not_told_to_its_callers(tmp_path: Path) -> None:
+    class Broken(Calls):
+        async def call(self, ask: Ask) -> Answer:
+            raise ZeroDivisionError("the password is hunter2")
+
+    async def act() -> None:
+        offered, calls = tools(tmp_path), Broken(None)
+        server = ToolServer(offered, calls)
+        McpApp(offered, calls).mount(server)
+        with running(server) as where:
+            for mode in ("auto", "legacy"):
+                async with Client(f"{where.url}/mcp", mode=mode) as client:
+                    with pytest.raises(MCPError) as told:
+                        await call(client, "Echo_Any", {"value": 1})
+                    assert (told.value.code, str(told.value)) == (-32603, "The server made a mistake.")
+
+    run(act())

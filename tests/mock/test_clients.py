@@ -1,0 +1,47 @@
+"""The official clients talk to the mock over loopback: what it says is read by the ones that read its models."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from mock.hosting import hosted
+from mock.talks import TALKS
+from mock.tools import FINAL, QUESTION
+
+LOOKS = {
+    "openai-chat": r"call_\w{24}",
+    "azure-openai": r"call_\w{24}",
+    "openai-responses": r"call_\w{24}",
+    "anthropic": r"toolu_01\w{22}",
+    "bedrock": r"tooluse_\w{22}",
+    "mistral": r"[a-zA-Z0-9]{9}",
+    "cohere": r"Calculator_(Add|Multiply)_[a-z0-9]{12}",
+    "gemini": "",
+    "ollama": "",
+}
+"""How the ids of each look; these clients of the last two show none."""
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", TALKS)
+def test_a_client_calls_one_tool_twice_at_once_and_another_with_the_results_and_reads_every_result(
+    name: str, stream: bool
+) -> None:
+    profile, talk = TALKS[name]
+    with hosted(profile) as server:
+        turns, text = talk(server.url, QUESTION, stream)
+    assert [[called for _, called in turn] for turn in turns] == [["Calculator_Add", "Calculator_Add"], ["Calculator_Multiply"]]
+    assert text.splitlines() == list(FINAL)
+    ids = [one for turn in turns for one, _ in turn]
+    assert all(re.fullmatch(LOOKS[profile], one) for one in ids)
+    assert not any(ids) or len(set(ids)) == len(ids)
+    assert [seen.status for seen in server.mock.seen] == [200, 200, 200]
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_a_client_gets_an_answer_in_words_when_no_tool_fits(name: str) -> None:
+    profile, talk = TALKS[name]
+    with hosted(profile) as server:
+        turns, text = talk(server.url, "hello there", False)
+    assert (turns, text) == ([], "You said: hello there\nNone of the tools here is for that.")

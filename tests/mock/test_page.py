@@ -1,0 +1,33 @@
+"""The page about the mock says what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from toolwire.agent.demo import DIRECTIVES
+from toolwire.server._mock_paths import ROUTES, found
+
+PAGE = (Path(__file__).parents[2] / "docs" / "mock.md").read_text()
+
+
+def test_the_table_of_directives_is_the_one_in_the_code() -> None:
+    rows = [f"| `[[{one.word}{' ' if one.takes else ''}{one.takes}]]` | {one.does} |" for one in DIRECTIVES.values()]
+    assert re.findall(r"^\| `\[\[.*$", PAGE, re.MULTILINE) == rows
+
+
+def test_the_directives_that_are_part_of_an_answer_come_first_and_are_as_many_as_the_page_says() -> None:
+    says = [one.says for one in DIRECTIVES.values()]
+    assert says == sorted(says, reverse=True)
+    assert "(the first five)" in PAGE and says.count(True) == 5
+
+
+def test_every_path_on_the_page_is_one_where_the_mock_listens() -> None:
+    rows = re.findall(r"^\| ([a-z-]+) \| (`/.*) \|$", PAGE, re.MULTILINE)
+    assert {wire for wire, _ in rows} == {*ROUTES} - {"text", "azure-foundry"}
+    for wire, cell in rows:
+        paths = re.findall(r"`(?:GET )?(/[^`]*)`", cell)
+        assert paths
+        for path in paths:
+            method = "GET" if f"`GET {path}`" in cell else "POST"
+            assert isinstance(found(wire, method, re.sub(r"\{\w+\}", "m1", path)), tuple), path

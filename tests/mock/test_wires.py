@@ -1,0 +1,265 @@
+"""What every mocked wire does: a stream says what the body says, directives are followed, models are listed."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import pytest
+from mock.asking import PATHS, ask, send
+from mock.tools import TOOLS
+from msgspec.structs import replace
+
+from toolwire import LocalError, Tool, Usage, check, decode, encode, fold, repair, wires
+from toolwire._json import JSON, Object, dump
+from toolwire.model import Conversation, Message
+from toolwire.parts import Call, Reasoning, Text
+from toolwire.profiles import PROFILES
+from toolwire.server._mock_paths import HOUSES, ROUTES
+from toolwire.server._mock_shapes import SHAPES
+from toolwire.server._mock_words import WORDS
+from toolwire.server.mock import Mock, app
+
+MODELS = [name for name in PATHS if name != "text"]
+
+
+def request(wire: str, question: str) -> Object:
+    """A question with tools as a body of a wire."""
+    tools = tuple(Tool(name, about, schema) for name, (about, schema) in TOOLS.items())
+    body = encode(Conversation((Message("user", (Text(question),)),), tools, {}, ""), wire).body
+    assert isinstance(body, dict)
+    body.pop("max_tokens", None)
+    return body
+
+
+@pytest.mark.parametrize("wire", PATHS)
+@pytest.mark.parametrize("question", ["weather in Oslo and Rome", "hello", "[[think hm]] [[text first]] [[call get_weather {}]]"])
+def test_a_stream_of_the_mock_folds_to_what_its_whole_answer_says(wire: str, question: str) -> None:
+    mock = Mock(wire)
+    whole = ask(mock, wire, request(wire, question))
+    stream = ask(mock, wire, request(wire, question), stream=True)
+    assert (whole.status, stream.status) == (200, 200)
+    assert stream.whole
+    body, folded = decode(whole.json, wire, "response"), decode(fold(stream.body, wire), wire, "response")
+    assert [_said(part) for part in folded.parts()] == [_said(part) for part in body.parts()]
+    assert len(body.calls()) == {"w": 2, "h": 0, "[": 1}[question[0]]
+
+
+def _said(part: object) -> object:
+    """What a part says: an id that the wire does not send depends on where the call is read from."""
+    if isinstance(part, Call):
+        return part.name, part.input, part.id if part.origin == "wire" else ""
+    return type(part).__name__, part.text if isinstance(part, Text | Reasoning) else ""
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic", "bedrock", "cohere"])
+def test_arguments_come_in_several_pieces(wire: str) -> None:
+    mock = Mock(wire)
+    stream = ask(mock, wire, request(wire, '[[call get_weather {"city": "Llanfairpwllgwyngyll"}]]'), stream=True)
+    assert b"Llanfairpwllgwyngyll" not in b"".join(piece for piece in stream.body.split(b"\n") if b".done" not in piece
+                                                   and b"completed" not in piece)  # fmt: skip
+    assert decode(fold(stream.body, wire), wire, "response").calls()[0].input == {"city": "Llanfairpwllgwyngyll"}
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_an_answer_says_how_many_tokens_it_took(wire: str) -> None:
+    usage = decode(ask(Mock(wire), wire, request(wire, "hello")).json, wire, "response").settings["usage"]
+    assert isinstance(usage, Usage) and usage.input and usage.output
+
+
+def test_a_chat_tells_its_usage_in_a_stream_only_if_asked_to() -> None:
+    body = request("openai-chat", "hello")
+    assert b'"usage"' not in ask(Mock("openai-chat"), "openai-chat", body, stream=True).body
+    told = ask(Mock("openai-chat"), "openai-chat", {**body, "stream_options": {"include_usage": True}}, stream=True)
+    assert b'"usage"' in told.body and told.body.endswith(b"data: [DONE]\n\n")
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_an_error_that_was_asked_for_comes_as_often_as_was_said(wire: str) -> None:
+    mock = Mock(wire)
+    body = request(wire, "[[error 429 2]] hello")
+    assert [ask(mock, wire, body).status for _ in range(4)] == [429, 429, 200, 200]
+    assert [ask(mock, wire, request(wire, "[[error 503]]")).status for _ in range(3)] == [503, 503, 503]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("wire", MODELS)
+def test_an_answer_that_is_cut_is_never_brought_to_its_end(wire: str, stream: bool) -> None:
+    answer = ask(Mock(wire), wire, request(wire, '[[cut]] [[call get_weather {"city": "Oslo"}]]'), stream=stream)
+    assert answer.status == 200 and not answer.whole
+    if not stream:
+        assert len(answer.body) < int(answer.headers["content-length"])
+    else:
+        assert b'"Oslo"' not in answer.body
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
+def test_a_call_that_was_cut_off_is_found_to_be_so(wire: str) -> None:
+    stream = ask(Mock(wire), wire, request(wire, '[[cut]] [[call get_weather {"city": "Oslo"}]]'), stream=True)
+    assert "stream-aborted-call" in [one.name for one in check(stream.body, wire, "stream")]
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic", "bedrock", "mistral", "cohere"])
+def test_broken_arguments_are_broken_in_the_stream(wire: str) -> None:
+    stream = ask(Mock(wire), wire, request(wire, "[[broken-json]] weather in Oslo"), stream=True)
+    folded = decode(fold(stream.body, wire), wire, "response")
+    assert "unfinished" in folded.calls()[0].arguments
+    assert folded.calls()[0].input is None or "_raw" in folded.calls()[0].arguments
+
+
+def test_a_slow_answer_is_slow() -> None:
+    start = monotonic()
+    ask(Mock("openai-chat"), "openai-chat", request("openai-chat", "[[slow 0.05]] hello"))
+    whole = monotonic() - start
+    ask(Mock("openai-chat"), "openai-chat", request("openai-chat", "[[slow 0.05]] hello"), stream=True)
+    assert 0.05 <= whole < monotonic() - start - whole
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock", "ollama"])
+def test_calls_said_as_text_are_text_on_the_wire(wire: str) -> None:
+    told = decode(ask(Mock(wire), wire, request(wire, "[[say-as-text]] weather in Oslo")).json, wire, "response")
+    assert told.calls() == []
+    assert any(isinstance(part, Text) and '"name":"get_weather"' in part.text for part in told.parts())
+
+
+@pytest.mark.parametrize("profile", sorted(name for name, row in PROFILES.items() if row.wire in PATHS))
+def test_every_profile_is_served_and_answers_two_turns_that_it_takes_itself(profile: str) -> None:
+    wire = PROFILES[profile].wire
+    mock = Mock(profile)
+    asked = request(wire, "weather in Oslo and Rome")
+    first = ask(mock, profile, asked)
+    assert first.status == 200, first.text
+    history, said = decode(asked, wire), decode(first.json, wire, "response")
+    results = tuple(call.result(f"cold in {call.arguments}") for call in said.calls())
+    messages = (*history.messages, *said.messages, Message("tool", results))
+    body = repair(encode(replace(history, messages=messages), profile).body, wire, target=profile).body
+    assert isinstance(body, dict)
+    second = ask(mock, profile, {key: value for key, value in body.items() if key != "max_tokens"})
+    assert second.status == 200, second.text
+    last = decode(second.json, wire, "response")
+    text = "".join(part.text for part in last.parts() if isinstance(part, Text))
+    assert text.splitlines() == [f'get_weather(city="{city}") gave: cold in {{"city":"{city}"}}' for city in ("Oslo", "Rome")]
+
+
+def test_models_that_think_must_get_back_what_they_thought() -> None:
+    body: Object = {**request("openai-chat", "weather in Oslo"), "model": "kimi-k2-thinking"}
+    mock = Mock("kimi")
+    message = ask(mock, "kimi", body).json["choices"][0]["message"]  # type: ignore[index, call-overload]
+    assert isinstance(message, dict) and message["reasoning_content"]
+    call = message["tool_calls"][0]["id"]  # type: ignore[index, call-overload]
+    assert call == "functions.get_weather:0"
+    told: JSON = {"role": "tool", "tool_call_id": call, "content": "cold"}
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    assert ask(mock, "kimi", {**body, "messages": [*messages, message, told]}).status == 200
+    forgot: JSON = {key: value for key, value in message.items() if key != "reasoning_content"}
+    refused = ask(mock, "kimi", {**body, "messages": [*messages, forgot, told]})
+    assert (refused.status, "reasoning_content is missing" in refused.text) == (400, True)
+
+
+def test_parts_are_streamed_as_one_array_unless_events_are_asked_for() -> None:
+    path = "/v1beta/models/gemini-3-pro:streamGenerateContent"
+    body = request("gemini", "weather in Oslo")
+    answer = send(Mock("gemini"), "POST", path, body)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.body.startswith(b"[{") and answer.body.endswith(b"]")
+    assert b"thoughtSignature" in answer.body
+    assert decode(fold(answer.body, "gemini"), "gemini", "response").calls()[0].name == "get_weather"
+
+
+LISTS = {
+    "openai-chat": ("/v1/models", ("data", 0, "id")), "azure-openai": ("/openai/v1/models", ("data", 0, "id")),
+    "anthropic": ("/v1/models", ("data", 0, "id")), "gemini": ("/v1beta/models", ("models", 0, "name")),
+    "bedrock": ("/foundation-models", ("modelSummaries", 0, "modelId")), "mistral": ("/v1/models", ("data", 0, "id")),
+    "cohere": ("/v1/models", ("models", 0, "name")), "ollama": ("/api/tags", ("models", 0, "name")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", LISTS)
+def test_the_models_are_listed_as_the_provider_lists_them(profile: str) -> None:
+    path, at = LISTS[profile]
+    value: JSON = send(Mock(profile), "GET", path).json
+    for step in at:
+        value = value[step]  # type: ignore[index]
+    assert str(value).endswith("toolwire-demo")
+
+
+def test_tokens_are_counted_where_the_provider_counts_them() -> None:
+    assert send(Mock("anthropic"), "POST", "/v1/messages/count_tokens", {"messages": []}).json["input_tokens"]
+    assert send(Mock("gemini"), "POST", "/v1beta/models/m:countTokens", {"contents": []}).json["totalTokens"]
+
+
+def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:
+    mock = Mock("openai-responses")
+    first = ask(mock, "openai-responses", request("openai-responses", "weather in Oslo")).json
+    assert send(mock, "GET", f"/v1/responses/{first['id']}").json == first
+    output = first["output"]
+    assert isinstance(output, list) and isinstance(output[0], dict)
+    told: JSON = {"type": "function_call_output", "call_id": output[0]["call_id"], "output": "cold"}
+    second = ask(mock, "openai-responses", {"previous_response_id": first["id"], "input": [told]})
+    assert b'get_weather(city="Oslo") gave: cold' in second.body.replace(b'\\"', b'"')
+    missing = ask(mock, "openai-responses", {"previous_response_id": first["id"], "input": "and?"})
+    assert (missing.status, "No tool output found for function call" in missing.text) == (400, True)
+    assert send(mock, "GET", "/v1/responses/resp_never").status == 404
+
+
+def test_what_came_is_remembered() -> None:
+    mock = Mock("openai-chat")
+    ask(mock, "openai-chat", request("openai-chat", "hello"))
+    assert [(seen.method, seen.path, seen.status) for seen in mock.seen] == [("POST", "/v1/chat/completions", 200)]
+
+
+def test_a_wire_that_no_model_speaks_cannot_be_mocked() -> None:
+    for name in sorted({*wires()} - {*PATHS}):
+        with pytest.raises(LocalError, match="no model's server speaks this wire"):
+            app(name)
+    with pytest.raises(LocalError):
+        app("no-such-wire")
+
+
+def test_every_name_in_the_tables_is_a_profile_or_a_wire() -> None:
+    known = {*PROFILES, *wires()}
+    named = {*ROUTES, *SHAPES, *WORDS, *HOUSES, *(one for house in HOUSES.values() for one in house)}
+    assert named - known == set()
+
+
+def test_the_same_request_gets_the_same_bytes() -> None:
+    body = request("anthropic", "weather in Oslo")
+    assert (
+        ask(Mock("anthropic"), "anthropic", body, stream=True).body == ask(Mock("anthropic"), "anthropic", body, stream=True).body
+    )
+    assert dump(ask(Mock("anthropic"), "anthropic", body).json) == dump(ask(Mock("anthropic"), "anthropic", body).json)
+
+
+ROUND = [
+    "openai-chat", "anthropic", "gemini", "openai-responses", "bedrock", "mistral", "cohere", "ollama", "kimi", "deepseek",
+    "minimax", "azure-openai", "vertex-anthropic", "vertex-gemini", "groq", "cerebras", "qwen", "xai",
+    "minimax-anthropic", "mistral-legacy",
+]  # fmt: skip
+
+
+def test_a_conversation_goes_round_all_strict_mocks_with_a_switch_after_every_answer() -> None:
+    tools = tuple(Tool(name, about, schema) for name, (about, schema) in TOOLS.items())
+    messages: tuple[Message, ...] = ()
+    turn = 0
+    for n in range(len(ROUND)):
+        messages = (*messages, Message("user", (Text(f"weather in Oslo and Rome, then add {n} and 2"),)))
+        answered = False
+        while not answered:
+            profile = ROUND[turn % len(ROUND)]
+            wire = PROFILES[profile].wire
+            turn += 1
+            written = encode(Conversation(messages, tools, {}, ""), profile).body
+            body = repair(written, wire, target=profile, unsafe=True).body
+            assert isinstance(body, dict)
+            answer = ask(Mock(profile), profile, {key: value for key, value in body.items() if key != "max_tokens"})
+            assert answer.status == 200, (profile, answer.text)
+            said = decode(answer.json, wire, "response")
+            results = tuple(call.result(f"the result of {call.arguments}") for call in said.calls())
+            messages = (*messages, *said.messages, *((Message("tool", results),) if results else ()))
+            answered = not results
+        assert [part.text for part in messages[-1].parts if isinstance(part, Text)] == [
+            'get_weather(city="Oslo") gave: the result of {"city":"Oslo"}\n'
+            'get_weather(city="Rome") gave: the result of {"city":"Rome"}\n'
+            f'Calculator_Add(a={n}, b=2) gave: the result of {{"a":{n},"b":2}}'
+        ]
+    assert turn == 3 * len(ROUND)

@@ -1,0 +1,16 @@
+"""One server for all tests of a module that need nothing special of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from oxp_server.kit import tools
+from oxp_server.serving import Where, serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
+    """All tools, a durable record, no authentication."""
+    with serving(tools(), tmp_path_factory.mktemp("ledger")) as where:
+        yield where

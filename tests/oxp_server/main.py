@@ -1,0 +1,17 @@
+"""A server in a process of its own: `python main.py FOLDER [PORT]`. Tests send it signals and look at its memory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from oxp_server.kit import tools
+from oxp_server.serving import calls_in
+
+from toolwire.server.run import Bounds, serve
+from toolwire.server.tools import ToolServer
+
+if __name__ == "__main__":
+    serve(ToolServer(tools(), calls_in(Path(sys.argv[1]))), port=0, bounds=Bounds(notice=float((sys.argv + ["", "0"])[2] or 0)))

@@ -1,0 +1,202 @@
+"""OXP without a socket: requests as values, and what is told of every answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import get_args
+
+import pytest
+from oxp_server.kit import tools
+
+from toolwire._json import JSON, Object, dump
+from toolwire.protocols import oxp
+from toolwire.protocols._oxp_reply import TOLD, WITHOUT_OUTCOME, Cause
+from toolwire.protocols.oxp import Refused, Request
+from toolwire.tools.asking import Answer
+from toolwire.tools.ledger import Failure, Outcome
+
+WHOLE: Object = {
+    "$schema": "urn:oxp:1.0",
+    "request": {
+        "tool_id": "Gmail.GetEmails@1.2.0",
+        "call_id": "c1",
+        "trace_id": "t1",
+        "input": {"query": "is:unread", "deep": [{"a": [1, None]}]},
+        "context": {
+            "authorization": [{"id": "google", "token": "t0ken"}],
+            "secrets": [{"id": "KEY", "value": "s3cret"}],
+            "user_id": "u1",
+        },
+    },
+}
+
+
+def read(body: JSON, version: str | None = None) -> Request | Refused:
+    return oxp.read_call(dump(body), version)
+
+
+def test_a_whole_request_is_read_whole() -> None:
+    assert read(WHOLE) == Request(
+        tool_id="Gmail.GetEmails@1.2.0",
+        call_id="c1",
+        trace_id="t1",
+        input={"query": "is:unread", "deep": [{"a": [1, None]}]},
+        user_id="u1",
+        tokens={"google": "t0ken"},
+        secrets={"KEY": "s3cret"},
+        enveloped=True,
+    )
+
+
+def test_a_request_does_not_show_its_secrets() -> None:
+    shown = f"{read(WHOLE)!r} {read(WHOLE)}"
+    assert "t0ken" not in shown and "s3cret" not in shown
+
+
+def test_integers_keep_every_digit() -> None:
+    found = read({"tool_id": "A.B", "input": {"n": 90071992547409931234567890}})
+    assert isinstance(found, Request) and found.input == {"n": 90071992547409931234567890}
+
+
+def test_unknown_keys_are_named_and_their_values_are_not() -> None:
+    found = read({"tool_id": "A.B", "color": "v4lue", "context": {"locale": "v4lue"}})
+    assert isinstance(found, Request) and found.ignored == ("color", "context.locale")
+
+
+ODD: list[JSON] = [None, True, -1, 1.5, "", "\0", [], {}, [None], {"": None}, "urn:oxp:2.0"]
+
+
+def changed(value: JSON) -> Iterator[JSON]:
+    """The value with each of its nodes taken away or replaced, one at a time."""
+    if isinstance(value, dict):
+        for key in value:
+            yield {other: held for other, held in value.items() if other != key}
+            for odd in ODD:
+                yield {**value, key: odd}
+            for inner in changed(value[key]):
+                yield {**value, key: inner}
+        yield {**value, "": 1}
+    if isinstance(value, list):
+        for n, item in enumerate(value):
+            yield [*value, item]
+            for inner in changed(item):
+                yield [*value[:n], inner, *value[n + 1 :]]
+
+
+def test_whatever_is_wrong_with_a_request_is_a_value_and_never_an_exception() -> None:
+    request = WHOLE["request"]
+    kinds = {Request: 0, Refused: 0}
+    for whole in (WHOLE, request):
+        for body in changed(whole):
+            before = deepcopy(body)
+            found = read(body)
+            kinds[type(found)] += 1
+            assert body == before
+            if isinstance(found, Refused):
+                assert found.status == 400 and found.body["message"] and found.body["developer_message"]
+                assert "t0ken" not in str(found.body) and "s3cret" not in str(found.body)
+    assert kinds[Request] > 50 and kinds[Refused] > 50
+
+
+def test_whatever_bytes_come_are_read_or_refused() -> None:
+    text = dump(WHOLE)
+    for n in range(len(text)):
+        for body in (text[:n], text[:n] + b"\xff" + text[n:], text[:n] + b'"' + text[n:], text[:n] + b":" + text[n + 1 :]):
+            assert isinstance(oxp.read_call(body), Request | Refused)
+
+
+@pytest.mark.parametrize("other", [{"a": 1.0}, {"a": True}, {"a": "1"}, {"a": [1]}, {}, {"a": 1, "b": None}], ids=str)
+def test_inputs_that_only_python_takes_for_equal_differ(other: Object) -> None:
+    assert isinstance(read({"tool_id": "A.B", "input": {"a": 1}, "inputs": other}), Refused)
+    assert isinstance(read({"tool_id": "A.B", "input": other, "inputs": other}), Request)
+
+
+# --- replies -------------------------------------------------------------------------------------------------------------------
+
+
+STATUS = {
+    "malformed": 400, "version": 400, "tool": 400, "missing": 400, "mismatch": 400, "unavailable": 400, "running": 400,
+    "too-old": 400, "credentials": 401, "path": 404, "method": 405, "slow": 408, "large": 413, "media": 415, "host": 421,
+    "input": 422, "bug": 500,
+}  # fmt: skip
+
+
+def test_every_cause_has_its_status() -> None:
+    assert {cause: row.status for cause, row in oxp.CAUSES.items()} == STATUS
+    assert set(get_args(Cause)) == set(oxp.CAUSES)
+
+
+def test_every_state_of_an_answer_is_told_somehow() -> None:
+    states = set(get_args(Answer.__annotations__["state"])) if not isinstance(Answer.__annotations__["state"], str) else None
+    known = {"done", "failed"} | set(TOLD) | set(WITHOUT_OUTCOME)
+    assert known == (states or {"done", "failed", "running", "lost", "mismatch", "gone", "unavailable", "too-old"})
+
+
+@pytest.mark.parametrize("enveloped", [True, False])
+@pytest.mark.parametrize(
+    ("answer", "status", "error"),
+    [
+        (Answer(state="mismatch", call_id="c"), 400, None),
+        (Answer(state="too-old", call_id="c"), 400, None),
+        (Answer(state="unavailable", call_id="c"), 400, None),
+        (Answer(state="running", call_id="c", retry_after_ms=2500), 400, None),
+        (
+            Answer(state="lost", call_id="c", attempt=2, started_at=1742000000000),
+            200,
+            {"can_retry": False, "kind": "outcome_unknown", "attempt": 2, "started_at": 1742000000000},
+        ),
+        (Answer(state="gone", call_id="c"), 200, {"can_retry": False, "kind": "result_expired", "attempt": 1}),
+    ],
+    ids=lambda one: one.state if isinstance(one, Answer) else "",
+)
+def test_an_answer_without_an_outcome(answer: Answer, status: int, error: Object | None, enveloped: bool) -> None:
+    told = oxp.reply(answer, enveloped=enveloped)
+    assert told.status == status
+    assert ("$schema" in told.body) is enveloped
+    if error is None:
+        assert told.body["message"]
+        return
+    body = told.body["result"] if enveloped else told.body
+    assert isinstance(body, dict) and isinstance(body["error"], dict)
+    assert (body["call_id"], body["success"], "value" in body) == ("c", False, False)
+    assert {key: value for key, value in body["error"].items() if key != "message"} == error
+
+
+def test_who_may_send_the_same_bytes_again_is_told_when() -> None:
+    headers = dict(oxp.reply(Answer(state="running", call_id="c", retry_after_ms=2500)).headers)
+    assert headers == {b"x-should-retry": b"true", b"retry-after": b"3", b"retry-after-ms": b"2500"}
+    assert dict(oxp.refused("bug").headers) == {b"x-should-retry": b"false"}
+    assert oxp.reply(Answer(state="mismatch", call_id="c")).headers == ()
+
+
+def test_what_a_tool_adds_to_its_failure_does_not_replace_what_is_known() -> None:
+    failure = Failure("broke", kind="upstream", extra={"message": "other", "can_retry": True, "status_code": 503})
+    told = oxp.reply(Answer(state="failed", call_id="c", outcome=Outcome(failure=failure, duration_ms=1.23456)))
+    assert told.body == {
+        "call_id": "c",
+        "success": False,
+        "duration": 1.235,
+        "error": {"message": "broke", "can_retry": False, "kind": "upstream", "status_code": 503},
+    }
+
+
+def test_an_outcome_that_could_not_be_recorded_says_so() -> None:
+    told = oxp.reply(Answer(state="done", call_id="c", outcome=Outcome(1), replayed=True, recorded=False))
+    assert told.headers == ((b"idempotent-replayed", b"true"), (b"toolwire-recorded", b"false"))
+
+
+def test_a_duration_is_never_negative() -> None:
+    assert oxp.reply(Answer(state="done", call_id="c", outcome=Outcome(1, duration_ms=-3.0))).body["duration"] == 0
+
+
+def test_the_list_is_the_same_however_the_tools_were_added() -> None:
+    held = list(tools())
+    assert json.dumps(oxp.listing(held)) == json.dumps(oxp.listing(reversed(held)))
+
+
+def test_hints_of_a_tool_go_along_in_its_schema() -> None:
+    packed = oxp.definition(tools().resolve("Shop.Pack"))
+    assert isinstance(packed["input_schema"], dict)
+    assert packed["input_schema"]["x-read-only"] is True

@@ -1,0 +1,184 @@
+"""What a tool server does beside OXP: mounts, metrics, traces, its life, and the examples of this project on it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import runpy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from oxp_server.kit import SEED, add, tools
+from oxp_server.serving import Where, calls_in, running
+
+from toolwire.io.calls import Calls
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.server.asgi import Message, Receive, Scope, Send, answer
+from toolwire.server.auth import Auth
+from toolwire.server.tools import ToolServer
+from toolwire.tools import Context, ToolMistake, Tools, tool
+
+KEY = "a key for tests that is long enough too"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.py"
+
+
+def test_the_example_tools_answer_the_examples_of_the_specification(tmp_path: Path) -> None:
+    offered = runpy.run_path(str(EXAMPLES))["TOOLS"]
+    assert isinstance(offered, Tools)
+    with running(ToolServer(offered, calls_in(tmp_path))) as server:
+        for body in SEED:
+            got = server.call(json.loads(body))
+            assert (got.status, got.json["success"], got.json["call_id"]) == (200, True, json.loads(body)["call_id"])
+        assert server.ask("GET", "/tools").status == 200
+
+
+def test_metrics_count_calls(server: Where) -> None:
+    server.call({"tool_id": "Calculator.Add@1.9.0", "input": {"a": 1, "b": 2}})
+    got = server.ask("GET", "/metrics")
+    assert got.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert b'toolwire_calls_total{tool="Calculator.Add@1.9.0",state="done"}' in got.body
+
+
+def test_tools_that_are_added_later_are_listed_with_another_tag(tmp_path: Path) -> None:
+    held = Tools(add("1.0.0"))
+    with running(ToolServer(held, calls_in(tmp_path), tools_too=True)) as server:
+        first = server.ask("GET", "/tools")
+        held.add(add("2.0.0"))
+        second = server.ask("GET", "/tools", headers={"If-None-Match": first.headers["etag"]})
+    assert second.status == 200
+    assert second.json["tools"] == second.json["items"]
+    assert b"Calculator.Add@2.0.0" in second.body
+
+
+def test_a_server_of_another_protocol_only_has_no_routes_of_this_one(tmp_path: Path) -> None:
+    with running(ToolServer(tools(), calls_in(tmp_path), oxp=False)) as server:
+        assert server.ask("GET", "/health").status == 200
+        assert server.ask("GET", "/tools").status == 404
+        assert server.call({"tool_id": "Calculator.Add"}).status == 404
+
+
+# --- mounts ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_mounted_app_is_behind_the_same_door_and_knows_who_asks(tmp_path: Path) -> None:
+    life: list[str] = []
+
+    @asynccontextmanager
+    async def context() -> AsyncIterator[None]:
+        life.append("open")
+        yield
+        life.append("closed")
+
+    async def mounted(scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope["state"]
+        assert isinstance(state, dict)
+        await answer(send, 200, f"{scope['path']} {state['principal']}".encode(), [_VERSION, _KIND])
+
+    app = ToolServer(tools(), calls_in(tmp_path), auth=Auth({"alice": KEY}))
+    app.mount("/mcp", mounted, context=context)
+    headers = {"OXP-API-Key": KEY}
+    with running(app) as server:
+        assert life == ["open"]
+        assert server.ask("GET", "/mcp").status == 401
+        assert server.ask("GET", "/mcp", headers={**headers, "Host": "evil.example"}).status == 421
+        for path in ("/mcp", "/mcp/", "/mcp/deep"):
+            connection = server.ask("HEAD", path, headers=headers)
+            assert connection.status == 200
+        assert server.ask("GET", "/mcpx", headers=headers).status == 404
+    assert life == ["open", "closed"]
+
+
+_VERSION = (b"oxp-version", b"1.0")
+_KIND = (b"content-type", b"application/json")
+
+
+def test_a_prefix_is_a_path_without_a_slash_at_its_end(tmp_path: Path) -> None:
+    async def nothing(scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    for prefix in ("mcp", "/mcp/", "/", ""):
+        with pytest.raises(ValueError, match="prefix"):
+            ToolServer(tools(), calls_in(tmp_path)).mount(prefix, nothing)
+
+
+# --- traces ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_joins_the_trace_that_its_request_names(tmp_path: Path) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    calls = Calls(SqliteLedger(tmp_path / "calls.db"), tracer_provider=provider)
+    trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    with running(ToolServer(tools(), calls)) as server:
+        body = {"tool_id": "Calculator.Add", "call_id": "traced", "trace_id": "t1", "input": {"a": 1, "b": 2}}
+        assert server.call(json.loads(json.dumps(body)), {"traceparent": f"00-{trace}-{span}-01"}).status == 200
+    (found,) = exporter.get_finished_spans()
+    assert found.context is not None and found.parent is not None and found.attributes is not None
+    assert (f"{found.context.trace_id:032x}", f"{found.parent.span_id:016x}") == (trace, span)
+    assert found.attributes["gen_ai.tool.call.id"] == "traced"
+
+
+# --- its life ----------------------------------------------------------------------------------------------------------------
+
+
+async def asked(app: ToolServer, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    """One request without a socket."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {"type": "http", "method": method, "path": path, "headers": [(b"content-type", b"application/json")]}
+    await app(scope, receive, send)
+    status, content = sent[0]["status"], sent[1]["body"]
+    assert isinstance(status, int) and isinstance(content, bytes)
+    return status, content
+
+
+def test_a_server_that_is_not_open_yet_or_no_more_runs_nothing(tmp_path: Path) -> None:
+    body = b'{"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}}'
+
+    async def lived() -> list[int]:
+        app = ToolServer(tools(), calls_in(tmp_path))
+        seen: list[int] = []
+        for step in (None, app.open, app.close):
+            if step is not None:
+                await step()
+            seen += [(await asked(app, "GET", "/health"))[0], (await asked(app, "POST", "/call", body))[0]]
+        return seen
+
+    assert asyncio.run(lived()) == [503, 400, 200, 200, 503, 400]
+
+
+def test_a_server_that_is_not_ready_says_so(tmp_path: Path) -> None:
+    with running(ToolServer(tools(), calls_in(tmp_path), ready=lambda: False)) as server:
+        assert server.ask("GET", "/health").status == 503
+
+
+def test_a_bug_is_500_and_is_not_to_be_sent_again(tmp_path: Path) -> None:
+    def broken() -> bool:
+        raise RuntimeError("a bug with a s3cret")
+
+    with running(ToolServer(tools(), calls_in(tmp_path), ready=broken)) as server:
+        got = server.ask("GET", "/health")
+    assert (got.status, got.headers["x-should-retry"]) == (500, "false")
+    assert b"s3cret" not in got.body
+
+
+def test_a_tool_that_the_ledger_cannot_serve_is_found_when_the_server_is_made(tmp_path: Path) -> None:
+    """A tool that wants a transaction needs a database that has them."""
+
+    @tool(id="A.B@1.0.0", on_crash="transactional")
+    async def change(context: Context) -> None:
+        """Change something."""
+
+    with pytest.raises(ToolMistake, match="transactional"):
+        ToolServer(Tools(change.runnable), calls_in(tmp_path))

@@ -1,0 +1,23 @@
+"""Another process: repairs the bodies it is given, a line each, and prints a hash of what it made of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from hashlib import blake2b
+
+from toolwire._json import JSON
+from toolwire.lint import repair
+
+
+def fingerprint(wire: str, target: str, body: JSON) -> str:
+    """A hash of all that a repair says."""
+    said = []
+    for unsafe in (False, True):
+        made = repair(body, wire, unsafe=unsafe, target=target)
+        said += [made.json(), [str(one) for one in made.changes], [str(one) for one in made.findings], made.ids.to_dict()]
+    return blake2b(repr(said).encode(), digest_size=8).hexdigest()
+
+
+if __name__ == "__main__":
+    print("\n".join(fingerprint(*json.loads(line)) for line in sys.stdin))

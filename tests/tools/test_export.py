@@ -1,0 +1,123 @@
+"""The same tools on every model wire, accepted by the official types, with names that lead back to the tool."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import pytest
+from judges import JUDGES
+from msgspec import Struct
+
+from toolwire import Call, decode, encode, wires
+from toolwire._json import JSON, Object
+from toolwire.errors import LocalError
+from toolwire.profiles import profile
+from toolwire.tools import Runnable, Tools, offer, tool
+
+OFFERING = (
+    "ai-sdk", "anthropic", "azure-foundry", "bedrock", "cohere", "gemini", "genkit", "meai", "mistral", "ollama", "openai-chat",
+    "openai-responses",
+)  # fmt: skip
+NOT_OFFERING = {
+    "adk": "tools belong to the agent",
+    "mcp": "a server lists its tools by a call of their own",
+    "oxp": "a server lists its tools at an address of their own",
+    "text": "tools are words of a message",
+}
+
+
+class Filter(Struct):
+    field: Literal["name", "size"]
+    values: list[str | int] = []
+
+
+def search(
+    query: Annotated[str, "What to look for."],
+    filters: Annotated[list[Filter] | None, "What to leave out."] = None,
+    limit: Annotated[int, "How many."] = 10,
+) -> list[str]:
+    """Search the stock."""
+    return []
+
+
+LONG = "Warehouse_With_A_Very_Long_Name.ListAllItemsByLocation"
+IDS = ("Stock.Search@1.9.0", "Stock.Search@1.10.0", "Stock.Search_1_9_0@1.0.0", f"{LONG}@1.0.0", f"{LONG}@2.0.0")
+
+
+def shelf() -> Tools:
+    return Tools(*(tool(search, id=id) for id in IDS))
+
+
+def request(wire: str, fields: Object) -> JSON:
+    """A request in which the user speaks and the tools are offered."""
+    made = decode({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5}, "openai-chat")
+    body = encode(made, wire).body
+    assert isinstance(body, dict)
+    return {**body, **fields}
+
+
+def test_every_wire_either_offers_tools_in_a_request_or_is_known_not_to() -> None:
+    assert sorted([*OFFERING, *NOT_OFFERING]) == wires()
+
+
+@pytest.mark.parametrize("wire", OFFERING)
+def test_the_official_types_take_the_tools_as_they_are_offered(wire: str) -> None:
+    offered = offer(shelf(), wire)
+    body = request(wire, offered.fields)
+    if wire in JUDGES:
+        JUDGES[wire](body, "request")
+    read = decode(body, wire).tools
+    assert [one.name for one in read] == list(offered.names)
+    assert [one.schema for one in read] == [one.input_schema for one in offered.names.values()]
+    assert [one.description for one in read] == ["Search the stock."] * len(IDS)
+    assert offered.losses == []
+
+
+@pytest.mark.parametrize("wire", OFFERING)
+def test_names_are_of_the_wire_no_two_alike_and_lead_back(wire: str) -> None:
+    tools = shelf()
+    offered = offer(tools, wire)
+    assert sorted(str(one.id) for one in offered.names.values()) == sorted(IDS)
+    assert [name for name in offered.names if not profile(wire).names.fits(name)] == []
+    assert all(offered.names[offered.name(one)] is one for one in tools)
+    assert offered.name(tools.resolve("Stock.Search")) == "Stock_Search"
+    assert offered.name(tools.resolve("Stock.Search_1_9_0")) == "Stock_Search_1_9_0"
+    assert offered.name(tools.resolve("Stock.Search@1.9.0")) == "Stock_Search_1_9_0_"
+    assert offer(shelf(), wire).names.keys() == offered.names.keys()
+
+
+@pytest.mark.parametrize("wire", sorted(NOT_OFFERING))
+def test_a_wire_without_tools_in_a_request_says_so(wire: str) -> None:
+    with pytest.raises(LocalError, match="offers no tools"):
+        offer(shelf(), wire)
+
+
+def test_a_profile_is_a_wire_too_and_its_own_names_hold() -> None:
+    assert offer(shelf(), "kimi").tools == offer(shelf(), "openai-chat").tools
+
+
+def test_the_list_is_the_value_of_the_wires_own_field() -> None:
+    tools = [tool(search, id="Stock.Search@1.0.0").runnable]
+    assert offer(tools, "bedrock").fields == {"toolConfig": {"tools": offer(tools, "bedrock").tools}}
+    assert offer(tools, "openai-chat").fields == {"tools": offer(tools, "openai-chat").tools}
+    assert isinstance(offer(tools, "ai-sdk").tools, dict)
+
+
+def test_no_tools_are_an_empty_list() -> None:
+    offered = offer(Tools(), "openai-chat")
+    assert (offered.tools, offered.fields, offered.names, offered.losses) == ([], {}, {}, [])
+
+
+def test_a_call_of_a_model_finds_its_tool() -> None:
+    tools = shelf()
+    offered = offer(tools, "openai-chat")
+    name = offered.name(tools.resolve(f"{LONG}@1.0.0"))
+    call: JSON = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": '{"query": "sails"}'}}
+    answer = decode({"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]}, "openai-chat", "response")
+    found: Call = answer.calls()[0]
+    one: Runnable = offered.names[found.name]
+    assert str(one.id) == f"{LONG}@1.0.0"
+    assert isinstance(found.input, dict)
+    assert one.takes(found.input) == {"query": "sails"}
+    with pytest.raises(KeyError, match="Other"):
+        offered.name(tool(search, id="Other.Search@1.0.0").runnable)

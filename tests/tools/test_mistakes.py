@@ -1,0 +1,159 @@
+"""A tool that cannot be offered as it was written is refused when it is decorated, with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Literal
+
+import pytest
+from msgspec import Meta, Struct
+from pydantic import BaseModel
+from tools.made import Person, Point, Size, made
+
+from toolwire.tools import Context, ToolMistake, ToolWarning, tool
+
+
+class Node(Struct):
+    children: list[Node] = []
+
+
+class Torn(Struct):
+    part: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+
+class Family(BaseModel):
+    children: list[Family] = []
+
+
+def plain(a: int) -> int:
+    return a
+
+
+def many(*numbers: int) -> None: ...
+def named(**numbers: int) -> None: ...
+def by_place(a: int, /) -> None: ...
+def untyped(a) -> None: ...  # type: ignore[no-untyped-def]
+def unknown(a: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+def broken(a: 1 + "") -> None: ...  # type: ignore[valid-type]  # noqa: F722
+def reserved(_meta: int) -> None: ...
+def recursive(a: Node) -> None: ...
+def recursive_model(a: Family) -> None: ...
+def gives_recursive() -> list[Node]: ...  # type: ignore[empty-body]
+def inside(a: Torn) -> None: ...
+def odd(a: complex) -> None: ...
+def unhashable(a: Literal[[]]) -> None: ...  # type: ignore[valid-type]
+def two_kinds(a: Point | Size) -> None: ...
+def mixed(a: Annotated[Person, Meta(title="x")]) -> None: ...
+def two_contexts(a: Context, b: Context) -> None: ...
+def bad_default(a: int = None) -> None: ...  # type: ignore[assignment]  # noqa: RUF013
+def unsayable(a: object = object()) -> None: ...
+def counting() -> Iterator[int]:
+    yield 1
+
+
+async def streaming() -> Iterator[int]:  # type: ignore[misc]
+    yield 1
+
+
+async def writes(context: Context) -> None: ...
+async def no_context() -> None: ...
+def other(z: int) -> None: ...  # fmt: skip
+
+
+MISTAKES: list[tuple[Callable[..., object], Mapping[str, object], str]] = [
+    (plain, {"id": "Add"}, "letters, digits and _"),
+    (plain, {"id": "A.B.C@1.0.0"}, "letters, digits and _"),
+    (plain, {"id": "My-Kit.Add@1.0.0"}, "letters, digits and _"),
+    (plain, {"id": "Kit.Größe@1.0.0"}, "letters, digits and _"),
+    (plain, {"id": "Kit.Add@01.0.0"}, "leading zeros"),
+    (plain, {"id": "Kit.Add@1"}, "three numbers"),
+    (plain, {"id": "Kit.Add@1.0.0\n"}, "three numbers"),
+    (plain, {"id": "Kit.Add", "version": "1.0"}, "three numbers"),
+    (plain, {"id": "Kit.Add@1.0.0", "version": "1.0.0"}, "leave out version="),
+    (plain, {"id": "Kit.Add@1.0.0", "kit": "Other"}, "not both"),
+    (plain, {"id": "Toolwire.Add@1.0.0"}, "reserved"),
+    (plain, {"id": f"Kit.{'a' * 61}@1.0.0"}, "longer than 64"),
+    (plain, {"on_crash": "hope"}, "on_crash is one of report"),
+    (plain, {"on_crash": "probe"}, "give it as probe="),
+    (plain, {"probe": plain}, "never asked"),
+    (plain, {"on_crash": "probe", "probe": other}, "the probe takes z"),
+    (plain, {"on_crash": "transactional"}, "make it async, with a Context"),
+    (no_context, {"on_crash": "transactional"}, "make it async, with a Context"),
+    (writes, {"on_crash": "transactional", "read_only": True}, "nothing to commit"),
+    (plain, {"timeout": 0}, "above 0"),
+    (plain, {"timeout": float("nan")}, "above 0"),
+    (plain, {"concurrency": 0}, "at least 1"),
+    (plain, {"secrets": "KEY"}, "are lists"),
+    (plain, {"secrets": ["KEY", "KEY"]}, "twice"),
+    (plain, {"authorization": [""]}, "not empty"),
+    (many, {}, "without names"),
+    (named, {}, "no schema names"),
+    (by_place, {}, "take the / out"),
+    (untyped, {}, "annotate it"),
+    (unknown, {}, "'Missing' cannot be resolved"),
+    (broken, {}, "cannot be resolved"),
+    (reserved, {}, "begin with _"),
+    (recursive, {}, "contains itself"),
+    (recursive_model, {}, "contains itself"),
+    (gives_recursive, {}, "what it returns: a type that contains itself"),
+    (odd, {}, "complex has no JSON form"),
+    (inside, {}, "'Nowhere' inside it cannot be resolved"),
+    (unhashable, {}, "the parameter a"),
+    (two_kinds, {}, "the parameter a"),
+    (mixed, {}, "in one of the two"),
+    (two_contexts, {}, "one is enough"),
+    (bad_default, {}, "default does not fit"),
+    (unsayable, {}, "JSON cannot say its default"),
+    (counting, {}, "do not yield"),
+    (streaming, {}, "do not yield"),
+    (Point, {}, "a tool is a function"),
+]
+
+
+def called(one: object) -> str:
+    """A name for a case that is the same in every process."""
+    return "-".join(one) if isinstance(one, Mapping) else str(getattr(one, "__name__", one))[:50]
+
+
+@pytest.mark.parametrize(("do", "options", "why"), MISTAKES, ids=called)
+def test_a_mistake_is_found_at_registration_and_says_what_to_do(
+    do: Callable[..., object], options: Mapping[str, object], why: str
+) -> None:
+    with pytest.raises(ToolMistake) as caught:
+        made(do, **options)  # type: ignore[arg-type]
+    assert why in str(caught.value)
+
+
+def test_a_transactional_tool_is_async_and_has_a_context() -> None:
+    assert made(writes, on_crash="transactional").on_crash == "transactional"
+
+
+def test_an_unknown_option_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="retries"):
+        tool(plain, retries=3)  # type: ignore[call-overload]
+
+
+def test_what_is_not_described_is_warned_of_once_and_refused_when_strict() -> None:
+    def get_mail(a: int, b: Annotated[int, "B."]) -> None: ...
+
+    with pytest.warns(ToolWarning) as caught:
+        one = tool(get_mail, kit="Mail").runnable
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert "Mail.GetMail@0.1.0 lacks a description" in str(caught[0].message)
+    assert "a description of a:" in str(caught[0].message)
+    assert one.description == "get mail"
+    with pytest.raises(ToolMistake, match="a description of a"):
+        tool(get_mail, kit="Mail", strict=True)
+
+
+def test_the_decorator_in_both_forms_points_its_warning_at_the_function() -> None:
+    with pytest.warns(ToolWarning) as caught:
+
+        @tool(kit="Kit")
+        def one() -> None: ...
+
+        @tool
+        def two() -> None: ...
+
+    assert [warning.filename for warning in caught] == [__file__, __file__]

@@ -1,0 +1,139 @@
+"""Tools are found by what a caller wrote: an exact version, a major one, none; and whoever misses one is told what there is."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+from tools.made import made
+
+from toolwire.tools import Runnable, ToolMistake, Tools, UnknownTool, tool
+
+
+def do() -> None:
+    """Do it."""
+
+
+def one(id: str) -> Runnable:
+    return tool(do, id=id).runnable
+
+
+IDS = ("SMS.Send@0.1.2", "Calculator.Add@1.9.0", "Calculator.Add@1.0.0", "Calculator.Add@1.10.0", "Calculator.Add@3.1.0")
+
+
+def shelf() -> Tools:
+    return Tools(*map(one, IDS))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Calculator.Add", "Calculator.Add@3.1.0"),
+        ("Calculator.Add@1", "Calculator.Add@1.0.0"),
+        ("Calculator.Add@1.9.0", "Calculator.Add@1.9.0"),
+        ("Calculator.Add@01.010.0", "Calculator.Add@1.10.0"),
+        ("SMS.Send", "SMS.Send@0.1.2"),
+    ],
+)
+def test_an_id_means_one_tool(text: str, found: str) -> None:
+    assert str(shelf().resolve(text).id) == found
+
+
+MALFORMED: tuple[object, ...] = (
+    "", "Add", "A.B.C", "Calculator.Add@1.0", "Calculator.Add@latest", "Calculator.Add@1.0.0-rc1", "Calculator.Add@",
+    "Calculator.Add\n", "Calculator.Add@1\n", " Calculator.Add", "My-Kit.Add", "Größe.Add", "Calculator.Add@١",
+    "Calculator.Add@" + "9" * 5000, 7, None, [], "x" * 100_000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text)[:30])
+def test_what_is_no_id_is_malformed(text: str) -> None:
+    with pytest.raises(UnknownTool) as caught:
+        shelf().resolve(text)
+    assert caught.value.malformed
+    assert len(caught.value.developer_message) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("calculator.add", "calculator_add", "did you mean Calculator.Add?"),
+        ("Calculator.Ad@1.0.0", "Calculator_Ad", "did you mean Calculator.Add?"),
+        ("SMS.Sent", "SMS_Sent", "did you mean SMS.Send?"),
+        ("Calculator.Add@2.0.0", "Calculator_Add", "there is 1.0.0, 1.9.0, 1.10.0, 3.1.0"),
+        ("Calculator.Add@3", "Calculator_Add", "(3 means exactly 3.0.0)"),
+        ("Nothing.Like", "Nothing_Like", "no such tool"),
+    ],
+)
+def test_whoever_misses_a_tool_is_told_what_there_is(text: str, message: str, hint: str) -> None:
+    with pytest.raises(UnknownTool) as caught:
+        shelf().resolve(text)
+    assert not caught.value.malformed
+    assert message in caught.value.message
+    assert hint in caught.value.developer_message
+    assert text.partition("@")[0] in caught.value.developer_message
+
+
+@pytest.mark.parametrize("text", ["Calculator_Add", "Add", "Calculator-Add"])
+def test_a_malformed_id_that_resembles_one_gets_a_hint(text: str) -> None:
+    with pytest.raises(UnknownTool) as caught:
+        shelf().resolve(text)
+    assert ("Calculator.Add?" in caught.value.developer_message) == (text != "Add")
+
+
+def test_models_find_the_newest_by_its_name() -> None:
+    assert str(shelf().by_name("Calculator_Add").id) == "Calculator.Add@3.1.0"
+    with pytest.raises(UnknownTool, match="Calculator_Sub"):
+        shelf().by_name("Calculator_Sub")
+
+
+def test_all_are_sorted_by_id_and_by_version_as_numbers() -> None:
+    tools = shelf()
+    assert [str(tool.id) for tool in tools] == [
+        "Calculator.Add@1.0.0", "Calculator.Add@1.9.0", "Calculator.Add@1.10.0", "Calculator.Add@3.1.0", "SMS.Send@0.1.2",
+    ]  # fmt: skip
+    assert tools.all() == list(tools)
+    assert len(tools) == 5
+    assert [str(tool.id) for tool in tools.newest()] == ["Calculator.Add@3.1.0", "SMS.Send@0.1.2"]
+
+
+def test_a_version_added_later_is_the_newest_only_if_it_is() -> None:
+    tools = Tools(one("A.B@2.0.0"))
+    tools.add(one("A.B@1.0.0"))
+    assert str(tools.resolve("A.B").id) == "A.B@2.0.0"
+    tools.add(one("A.B@10.0.0"))
+    assert str(tools.resolve("A.B").id) == "A.B@10.0.0"
+
+
+@pytest.mark.parametrize(
+    ("ids", "why"),
+    [(("A.B@1.0.0", "A.B@1.0.0"), "is there twice"), (("A_B.C@1.0.0", "A.B_C@1.0.0"), "models see it as A_B_C, and A_B.C too")],
+)  # fmt: skip
+def test_two_tools_of_one_id_or_one_name_are_refused_and_nothing_is_added(ids: tuple[str, ...], why: str) -> None:
+    tools = shelf()
+    with pytest.raises(ToolMistake, match=why):
+        tools.add(one("New.Tool@1.0.0"), *map(one, ids))
+    assert len(tools) == 5
+
+
+def test_the_very_same_tool_twice_is_one() -> None:
+    send = one("SMS.Send@0.1.2")
+    assert len(Tools(send, send)) == 1
+
+
+def test_functions_tools_modules_and_other_shelves_can_be_added() -> None:
+    module = ModuleType("my_tools")
+    setattr(module, "do", tool(do, kit="Module"))  # noqa: B010
+    tools = Tools(tool(do, kit="Function"), one("Runnable.Do@1.0.0"), module, Tools(one("Other.Do@1.0.0")))
+    assert [tool.id.kit for tool in tools] == ["Function", "Module", "Other", "Runnable"]
+
+
+@pytest.mark.parametrize("what", [do, 5, "SMS.Send", sys.argv], ids=lambda what: type(what).__name__)
+def test_what_is_no_tool_is_refused_with_what_to_do(what: object) -> None:
+    with pytest.raises(ToolMistake, match="decorate it with @tool"):
+        Tools(what)  # type: ignore[arg-type]
+
+
+def test_no_tools_are_no_tools() -> None:
+    assert (len(Tools()), list(Tools()), Tools(made(do)).all()[0].name) == (0, [], "Kit_Do")
