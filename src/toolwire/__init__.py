@@ -1,6 +1,6 @@
 """Tool calls that keep their identity on every wire: every result finds its call.
 
-What only some programs need (the rules, and what is built on them) is imported when somebody asks for it.
+What only some programs need (the rules, tools, the agent) is imported when somebody asks for it.
 """
 
 import importlib
@@ -31,18 +31,30 @@ from toolwire.streams import AsyncRestreamed, Restreamed, fold, restream
 from toolwire.translate import catalogue, detect, profiles, translate, wires
 
 if typing.TYPE_CHECKING:
+    from toolwire.agent.talk import Limits
     from toolwire.history import abandon, cut, pending, resume
+    from toolwire.io.agent import Agent
+    from toolwire.io.calls import Calls
+    from toolwire.io.mcp_client import McpClient
+    from toolwire.io.model import HttpModel
+    from toolwire.io.oxp_client import OxpClient
+    from toolwire.io.postgres import PostgresLedger
+    from toolwire.io.sqlite import SqliteLedger
+    from toolwire.io.threads import FileStore
     from toolwire.lint import Repaired, check, repair
     from toolwire.lint._rule import Finding
     from toolwire.lint.explain import Explanation, explain
+    from toolwire.tools import Context, NoEffect, RetryableToolError, ToolError, Tools, tool
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AsyncRestreamed", "Call", "Change", "Choice", "Conversation", "Encoded", "Explanation", "Finding", "Format", "IdMap",
-    "LocalError", "Loss", "Media", "Message", "Opaque", "Pair", "Part", "Reasoning", "RemoteError", "Repaired", "Restreamed",
-    "Result", "Text", "Tool", "Usage", "WireError", "abandon", "catalogue", "check", "cut", "decode", "detect", "encode",
-    "explain", "fold", "pending", "profiles", "repair", "restream", "resume", "translate", "wires",
+    "Agent", "AsyncRestreamed", "Call", "Calls", "Change", "Choice", "Context", "Conversation", "Encoded", "Explanation",
+    "FileStore", "Finding", "Format", "HttpModel", "IdMap", "Limits", "LocalError", "Loss", "McpClient", "Media", "Message",
+    "NoEffect", "Opaque", "OxpClient", "Pair", "Part", "PostgresLedger", "Reasoning", "RemoteError", "Repaired", "Restreamed",
+    "Result", "RetryableToolError", "SqliteLedger", "Text", "Tool", "ToolError", "Tools", "Usage", "WireError", "abandon",
+    "catalogue", "check", "cut", "decode", "detect", "encode", "explain", "fold", "pending", "profiles", "repair", "restream",
+    "resume", "tool", "translate", "wires",
 ]  # fmt: skip
 
 _LATE = {
@@ -50,6 +62,16 @@ _LATE = {
     **dict.fromkeys(("Repaired", "check", "repair"), "toolwire.lint"),
     "Finding": "toolwire.lint._rule",
     **dict.fromkeys(("Explanation", "explain"), "toolwire.lint.explain"),
+    **dict.fromkeys(("Context", "NoEffect", "RetryableToolError", "ToolError", "Tools", "tool"), "toolwire.tools"),
+    "Agent": "toolwire.io.agent",
+    "Calls": "toolwire.io.calls",
+    "FileStore": "toolwire.io.threads",
+    "HttpModel": "toolwire.io.model",
+    "Limits": "toolwire.agent.talk",
+    "McpClient": "toolwire.io.mcp_client",
+    "OxpClient": "toolwire.io.oxp_client",
+    "PostgresLedger": "toolwire.io.postgres",
+    "SqliteLedger": "toolwire.io.sqlite",
 }
 
 
