@@ -63,10 +63,17 @@ class Encoded:
 
 def resolve(name: str) -> tuple[Wire, Profile]:
     """The wire and the rules that a name of a wire or profile stands for."""
-    row = PROFILES.get(name) if isinstance(name, str) else None
-    if row is None:
-        return wire(name), Profile(name, name)
-    return wire(row.wire), row
+    try:
+        return _RESOLVED[name]
+    except (KeyError, TypeError):
+        row = PROFILES.get(name) if isinstance(name, str) else None
+    found = (wire(name), Profile(name, name)) if row is None else (wire(row.wire), row)
+    _RESOLVED[name] = found
+    return found
+
+
+_RESOLVED: dict[str, tuple[Wire, Profile]] = {}
+"""Names that were asked for before; there are only as many as there are wires and profiles."""
 
 
 def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
@@ -211,14 +218,17 @@ class _Survey:
             if raw.__class__ is dict and message.row is not None:
                 only = parts[0] if len(parts) == 1 else None
                 if len(raw) == 2 and only.__class__ is Text and only.raw.__class__ is str and "role" in raw:
-                    tidy = tidy and not due
+                    if due:
+                        tidy = False
                     continue  # a role and a plain text: nothing more can be in it
                 if not message.row.keys.issuperset(raw):
                     foreign.append(message)
             for part in parts:
                 if part.__class__ is Text:
-                    tidy = tidy and not due
-                    mixed = mixed or told is message
+                    if due:
+                        tidy = False
+                    if told is message:
+                        mixed = True
                     if part.raw.__class__ is str and part.seal is None:
                         continue
                 elif part.__class__ is Call:
@@ -227,16 +237,19 @@ class _Survey:
                         tidy = False
                     asking = message
                     due.append(part.id)
-                    hosted = hosted or part.executor != "client"
+                    if part.executor != "client":
+                        hosted = True
                 elif part.__class__ is Result:
                     results.append(part)
                     told = message
-                    errors = errors or part.error
+                    if part.error:
+                        errors = True
                     if due and due[0] == part.call_id:
                         del due[0]
                     else:
                         tidy = False
-                    hosted = hosted or part.executor != "client"
+                    if part.executor != "client":
+                        hosted = True
                     if part.output.__class__ is tuple:
                         foreign += part.output
                 else:
@@ -285,15 +298,19 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
     came = PROFILES.get(conversation.wire)
     if conversation.wire != spoken.name or home.names:
         choice = conversation.settings.get("choice")
-        used = {call.name for call in survey.calls}.union(tool.name for tool in conversation.tools if tool.name)
-        used |= set(choice.names) if isinstance(choice, Choice) else set()
-        names = fit_names(used, rules.names, home.names)
-        if came is not None:
-            names |= {name: name for name in sorted(odd(used, came.names)) if name not in names}
+        used = {call.name for call in survey.calls}
+        if conversation.tools:
+            used.update([tool.name for tool in conversation.tools if tool.name])
+        if isinstance(choice, Choice):
+            used.update(choice.names)
+        if used:
+            names = fit_names(used, rules.names, home.names)
+            if came is not None:
+                names |= {name: name for name in sorted(odd(used, came.names)) if name not in names}
     page = Page(spoken.name, kind, ids=sent, names=names, home=home)
     page.results = survey.results
     page.needed = partial(needed, conversation.messages, ordered=conversation.ordered)
-    if came is not None and came.wire != spoken.name:
+    if survey.calls and came is not None and came.wire != spoken.name:
         page.sent = {one: one for one in odd([call.id for call in survey.calls if not is_minted(call.id)], came.ids)}
     return page
 

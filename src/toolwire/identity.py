@@ -52,8 +52,10 @@ def _list_pattern(rule: IdRule) -> re.Pattern[str]:
 
 def _all_fit(texts: Collection[str], rule: IdRule) -> bool:
     """Whether every text fits, asked once for all of them: the common case, and a cheap one."""
+    if not texts:
+        return True
     if not rule.chars and not rule.first:
-        return all(texts) and (not rule.longest or not texts or max(map(len, texts)) <= rule.longest)
+        return all(texts) and (not rule.longest or max(map(len, texts)) <= rule.longest)
     joined = "\n".join((*texts, ""))
     return joined.count("\n") == len(texts) and _list_pattern(rule).fullmatch(joined) is not None
 
@@ -244,6 +246,8 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
     `joined` says which call a result belongs to; it is asked only if something has to change. `home` holds ids that are
     known from an earlier encoding and go back to what they were. Two calls of one turn in `messages` never share an id.
     """
+    if not calls and not results:
+        return None
     used = [call.id for call in calls]
     ids = {*used, *[result.call_id for result in results]}
     bad = set() if _all_fit(ids, rule) else {text for text in ids if not rule.fits(text)}

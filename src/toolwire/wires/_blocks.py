@@ -94,11 +94,16 @@ class Blocks(Struct, frozen=True, eq=False):
     def _mixed(self, message: Message, turn: _Turn, page: Page) -> list[JSON]:
         """The blocks of a message but for results, which join those of the turn."""
         blocks: list[JSON] = []
+        foreign = self.foreign
+        strange, asks = message.wire != self.name, message.role == "assistant"
         for part in message.parts:
-            block = self._block(part, message, page)
+            kind = part.__class__
+            plain = strange and kind is not Media
+            block = foreign[kind](part, page) if plain else self._block(part, message, page)
             if block is None:
                 continue
-            if isinstance(part, Result) and message.role != "assistant":
+            if kind is Result and not asks:
+                assert isinstance(part, Result)
                 turn.results.append(block)
                 turn.answered.append(part.call_id)
             else:

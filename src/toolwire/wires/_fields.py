@@ -35,6 +35,9 @@ class Field(Struct, frozen=True, eq=False):
     """Which leaves of an object it understands, as dotted paths; none named means all."""
 
 
+_BOXES = (list, dict)
+
+
 class Settings(Struct, frozen=True):
     """What was read from a body: the settings, where each stood, and the paths of what nobody understood."""
 
@@ -65,7 +68,7 @@ def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) 
     extra: list[At] = []
     readers = _index(fields).readers
     for key, item in body.items():
-        if key in known or item is None or item in ([], {}):
+        if key in known or item is None or (not item and item.__class__ in _BOXES):
             continue
         rows = readers.get(key)
         if rows is None or not _read(rows, key, item, values, places, extra):
@@ -77,6 +80,9 @@ def _read(
     rows: tuple[Field, ...], key: str, item: JSON, values: dict[str, Setting], places: dict[str, At], extra: list[At]
 ) -> bool:
     """Read what the rows find in one top-level field; False if none of it was understood."""
+    only = rows[0]
+    if len(rows) == 1 and len(only.path) == 1:  # what most fields are
+        return _read_one(only, item, values, places, extra)
     seen: set[At] = set()
     for one in rows:
         value = item if len(one.path) == 1 else get(item, one.path[1:])
@@ -91,16 +97,37 @@ def _read(
             values[one.name] = meant
             places[one.name] = one.path
             if one.knows:
-                extra += (one.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in one.knows)
+                extra += _strange(one, value)
     if (key,) not in seen and seen and isinstance(item, dict):
         _beyond(item, (key,), seen, {path[:n] for path in seen for n in range(1, len(path))}, extra)
     return bool(seen)
 
 
+def _read_one(one: Field, item: JSON, values: dict[str, Setting], places: dict[str, At], extra: list[At]) -> bool:
+    try:
+        meant = one.read(item)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError):
+        return False
+    if isinstance(meant, UnsetType):
+        return False
+    values[one.name] = meant
+    places[one.name] = one.path
+    if one.knows:
+        extra += _strange(one, item)
+    return True
+
+
+def _strange(one: Field, value: JSON) -> list[At]:
+    """The leaves of a setting that its row does not understand."""
+    if isinstance(value, dict) and one.knows.issuperset(value) and not any(item.__class__ is dict for item in value.values()):
+        return []
+    return [one.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in one.knows]
+
+
 def _beyond(value: Object, at: At, seen: set[At], inside: set[At], extra: list[At]) -> None:
     for key, item in value.items():
         path = (*at, key)
-        if path in seen or item is None or item in ([], {}):
+        if path in seen or item is None or (not item and item.__class__ in _BOXES):
             continue
         if path in inside and isinstance(item, dict):
             _beyond(item, path, seen, inside, extra)
@@ -132,7 +159,10 @@ def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Pa
         if one is None or isinstance(written, UnsetType):
             page.lose(page.place, f"this wire has no such setting: {name}")
         else:
-            body = put(body, one.path, written)  # type: ignore[assignment]
+            if len(one.path) == 1:
+                body[one.path[0]] = written
+            else:
+                body = put(body, one.path, written)  # type: ignore[assignment]
     if not own:
         for path in conversation.unknown:
             page.lose(path, "no such field on this wire")
