@@ -111,5 +111,5 @@ TOOLS: dict[str, tuple[Function[[], object], str, bool]] = {
     "nothing": (nothing, "", False),
     "cancels": (cancels, "", True),
     "exits": (exits, "", True),
-}  # type: ignore[assignment]
+}
 """Each tool, words of its result, and whether it is an error."""

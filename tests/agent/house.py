@@ -93,7 +93,9 @@ class House:
             listener.bind(("127.0.0.1", 0))
             listener.listen(128)
             house = cls(f"http://127.0.0.1:{listener.getsockname()[1]}")
-            server = uvicorn.Server(uvicorn.Config(house, log_config=None, lifespan="off", timeout_graceful_shutdown=1, ws="none"))
+            server = uvicorn.Server(
+                uvicorn.Config(house, log_config=None, lifespan="off", timeout_graceful_shutdown=1, ws="none")
+            )
             thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
             thread.start()
             late = monotonic() + 10

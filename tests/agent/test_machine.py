@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 
@@ -151,8 +151,8 @@ def test_the_table_names_all_moves() -> None:
 def test_the_diagram_has_an_arrow_for_every_row() -> None:
     lines = diagram().splitlines()
     assert lines[0] == "stateDiagram-v2"
-    for (before, move), after in MOVES.items():
-        assert any(line.strip().startswith(f"{before} --> {after}: ") and move in line for line in lines)
+    for (before, move), end in MOVES.items():
+        assert any(line.strip().startswith(f"{before} --> {end}: ") and move in line for line in lines)
 
 
 def test_a_turn_is_saved_before_anything_of_it_is_done() -> None:
@@ -181,6 +181,18 @@ def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_
     made.take(Ran(1, ONE.result("x")))
     assert told(made.thread) == [("c1", "x"), ("c2", "y")]
     assert [call.id for call in calls_of(made.thread.messages[1])] == ["c1", "c2"]
+
+
+def test_in_whatever_order_calls_are_complete_and_run_each_result_stands_with_its_call() -> None:
+    three = [Call(f"c{n}", "ring", Json(f'{{"n":{n}}}')) for n in range(3)]
+    for begun, ran, early in product(permutations(three), permutations(range(3)), range(4)):
+        made = machine(Ask("hi"), *(Complete(call) for call in begun))
+        for n in ran[:early]:
+            made.take(Ran(n, begun[n].result(begun[n].id)))
+        made.take(Answered(asks(*three)))
+        for n in ran[early:]:
+            made.take(Ran(n, begun[n].result(begun[n].id)))
+        assert told(made.thread) == [(call.id, call.id) for call in three] and made.phase is Phase.ASKING
 
 
 def test_a_call_that_the_answer_has_under_another_id_is_not_run_twice() -> None:
@@ -257,3 +269,10 @@ def test_the_limit_of_turns_ends_with_every_result_told() -> None:
     said = made.take(Ran(0, ONE.result("x")))
     assert said[-1] == Finish(Phase.STOPPED, "1 turns")
     assert told(made.thread) == [("c1", "x")]
+
+
+def test_a_model_that_paused_is_asked_to_go_on() -> None:
+    made = machine(Ask("hi"))
+    said = made.take(Answered(Message("assistant", (Text("wait"),), "pause")))
+    assert [type(one) for one in said] == [Save, Send] and made.phase is Phase.ASKING
+    assert [message.role for message in made.thread.messages] == ["user", "assistant"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -12,7 +13,7 @@ from agent.house import KEY, QUICK, TEXT, WIRES, House, add, model_at, only, out
 from msgspec.structs import replace
 
 from toolwire._json import JSON, Json, Object
-from toolwire.agent.endpoints import ROWS, address
+from toolwire.agent.endpoints import ROWS, Endpoint, address
 from toolwire.agent.machine import Phase
 from toolwire.agent.talk import Again, Asking, Done, ModelError, Reply, Running
 from toolwire.agent.thread import Thread
@@ -21,6 +22,7 @@ from toolwire.errors import LocalError
 from toolwire.events import Start
 from toolwire.io.agent import Agent
 from toolwire.io.model import HttpModel
+from toolwire.io.threads import FileStore
 from toolwire.parts import Call, Message, Text
 from toolwire.profiles import PROFILES
 from toolwire.server.asgi import App, Receive, Scope, Send
@@ -54,7 +56,7 @@ def said(body: JSON) -> bytes:
     return json.dumps(body).encode()
 
 
-GOOD = (200, {}, said(ANSWER))
+GOOD: tuple[int, dict[str, str], bytes] = (200, {}, said(ANSWER))
 
 
 def asked(house: House, *answers: tuple[int, dict[str, str], bytes], wire: str = "openai-chat") -> tuple[Agent, Heard]:
@@ -66,9 +68,8 @@ def asked(house: House, *answers: tuple[int, dict[str, str], bytes], wire: str =
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.free], ids=lambda row: row.name)
-def test_without_a_key_it_is_said_which_variable_to_set(row: object) -> None:
-    name = getattr(row, "name")  # noqa: B009
-    keys, base = getattr(row, "keys"), getattr(row, "base_env")  # noqa: B009
+def test_without_a_key_it_is_said_which_variable_to_set(row: Endpoint) -> None:
+    name, keys, base = row.name, row.keys, row.base_env
     env = {base: "https://models.example"} if base else {}
     with pytest.raises(LocalError, match="there is no key; set ") as raised:
         address(f"{name}:m", env)
@@ -127,8 +128,9 @@ def test_every_endpoint_has_a_profile_and_every_model_with_a_base_of_its_own_is_
 # --- tries ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize(
+    ("wire", "status"), [*((wire, 429) for wire in WIRES), ("anthropic", 500), ("gemini", 503), ("bedrock", 529)]
+)
 def test_a_busy_server_is_asked_again_until_it_answers(house: House, wire: str, status: int) -> None:
     placed = house.mock(wire)
     seen = talk(Agent(model_at(wire, placed.url), [add]), f"[[error {status} 2]] [[text hello]]")
@@ -163,14 +165,19 @@ def test_other_errors_are_not_tried_again(house: House, status: int) -> None:
 
 @pytest.mark.parametrize(
     ("headers", "least"),
-    [({"retry-after": "0.3"}, 0.3), ({"retry-after-ms": "300"}, 0.3), ({"retry-after": "soon"}, 0.0), ({"retry-after": "inf"}, 0.0)],
+    [
+        ({"retry-after": "0.3"}, 0.3),
+        ({"retry-after-ms": "300"}, 0.3),
+        ({"retry-after": "soon"}, 0.0),
+        ({"retry-after": "inf"}, 0.0),
+    ],
 )
 def test_a_server_is_left_alone_for_as_long_as_it_wants(house: House, headers: dict[str, str], least: float) -> None:
     agent, server = asked(house, (429, headers, b"{}"), GOOD)
     began = monotonic()
     seen = talk(agent, "hi")
     assert over(seen).text == "hello" and len(server.scopes) == 2
-    assert least <= monotonic() - began < 3
+    assert least <= monotonic() - began < 20
     if least:
         assert only(seen, Again)[0].wait == pytest.approx(least)
 
@@ -219,7 +226,9 @@ def test_a_history_that_is_refused_is_mended_once_and_sent_again(house: House, n
 
 
 def test_a_history_that_is_still_refused_is_reported_with_what_it_means(house: House) -> None:
-    refusal = said({"error": {"message": "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous message."}})
+    refusal = said(
+        {"error": {"message": "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous message."}}
+    )
     agent, server = asked(house, (400, {}, refusal))
     end = over(talk(agent, "hi"))
     assert len(server.scopes) == 1, "there is nothing to mend in it"
@@ -229,7 +238,9 @@ def test_a_history_that_is_still_refused_is_reported_with_what_it_means(house: H
 
 
 def test_a_refusal_is_mended_at_most_once(house: House) -> None:
-    refusal = said({"error": {"message": "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous message."}})
+    refusal = said(
+        {"error": {"message": "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous message."}}
+    )
     agent, server = asked(house, (400, {}, refusal), wire="vllm")
     agent.thread = ODD["a call that nobody answered"]
     seen = talk(agent, "hi")
@@ -249,16 +260,17 @@ def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(ho
     seen = talk(agent, script)
     given = {done.call.arguments.replace(" ", "") for done in only(seen, Running)}
     assert '{"a":3,"b":4}' not in given
-    assert all(isinstance(done.call.input, dict) and done.call.input.get("a") == 1 for done in only(seen, Done))
+    ran = [done.call.input for done in only(seen, Done)]
+    assert ran == [{"a": 1, "b": 2}]
     assert over(seen).phase in (Phase.BROKEN, Phase.STOPPED, Phase.DONE)
     assert set(placed.statuses()) == {200}, "no history was refused"
     sound(agent)
 
 
-@pytest.mark.parametrize("wire", WIRES)
-def test_an_answer_cut_off_in_its_words_is_asked_for_again(house: House, wire: str) -> None:
+@pytest.mark.parametrize(("wire", "stream"), [*((wire, True) for wire in WIRES), ("anthropic", False), ("bedrock", False)])
+def test_an_answer_cut_off_in_its_words_is_asked_for_again(house: House, wire: str, stream: bool) -> None:
     placed = house.mock(wire)
-    agent = Agent(model_at(wire, placed.url), [add])
+    agent = Agent(model_at(wire, placed.url, stream=stream), [add])
     seen = talk(agent, "[[cut]] [[text one two three four five six seven eight nine ten]]")
     assert over(seen).phase is Phase.BROKEN and len(placed.statuses()) == QUICK.tries
     assert [message.role for message in agent.thread.messages] == ["user"]
@@ -351,9 +363,10 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("how", ["cancel", "leave"])
-def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(house: House, how: str) -> None:
+def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(house: House, how: str, tmp_path: Path) -> None:
     server = Slow(opening("anthropic"))
-    agent = Agent(model_at("anthropic", house.place(server)), [add])
+    store = FileStore(tmp_path / "t.json")
+    agent = Agent(model_at("anthropic", house.place(server)), [add], store=store)
 
     async def cancelled() -> None:
         begun = asyncio.Event()
@@ -382,7 +395,9 @@ def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(house: H
         await agent.model.close()
 
     asyncio.run(both(cancelled() if how == "cancel" else left()))
-    assert [message.role for message in agent.thread.messages] == ["user"]
+    kept = asyncio.run(store.load())
+    assert kept is not None and kept.id == agent.thread.id
+    assert [message.role for message in agent.thread.messages] == [message.role for message in kept.messages] == ["user"]
     sound(agent)
 
 
@@ -392,6 +407,13 @@ def test_a_server_that_falls_silent_counts_as_lost(house: House) -> None:
     agent = Agent(model_at("anthropic", house.place(server), patience=quick), [add])
     seen = talk(agent, "hi")
     assert over(seen).phase is Phase.BROKEN and len(only(seen, Again)) == 1
+
+
+def test_a_run_that_broke_does_not_repeat_what_was_said_before(house: House) -> None:
+    agent, _ = asked(house, GOOD, (404, {}, b"gone"))
+    assert over(talk(agent, "hi")).text == "hello"
+    end = over(talk(agent, "and now?"))
+    assert (end.phase, end.text) == (Phase.BROKEN, "")
 
 
 def test_a_connection_is_used_for_more_than_one_turn(house: House) -> None:
@@ -414,7 +436,8 @@ def test_a_model_can_be_asked_by_itself(house: House) -> None:
         async with model_at("mistral", house.mock("mistral").url) as model:
             body = Encoded({"model": "demo", "messages": [{"role": "user", "content": "[[text hello]]"}]}, [], Thread("t").body(
                 "mistral", tools=[], settings={}).ids)  # fmt: skip
-            return [one async for one in model.ask(body) if isinstance(one, Reply)][0]
+            (reply,) = [one async for one in model.ask(body) if isinstance(one, Reply)]
+            return reply
 
     reply = asyncio.run(go())
     assert reply.message.parts == (Text("hello"),) and not reply.cut and reply.usage is not None

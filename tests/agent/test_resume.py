@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +18,9 @@ from agent.house import NAMES, TEXT, WIRES, House, add, model_at, only, outputs,
 
 from toolwire._json import Json
 from toolwire.agent.machine import Ask, Machine, Phase, Run
-from toolwire.agent.talk import Deny, Done, Running
+from toolwire.agent.talk import Deny, Done, Over, Running
 from toolwire.agent.thread import Thread, calls_of
-from toolwire.codec import Encoded
+from toolwire.codec import Encoded, decode
 from toolwire.errors import LocalError
 from toolwire.io.agent import Agent
 from toolwire.io.calls import Calls
@@ -27,7 +28,7 @@ from toolwire.io.memory import MemoryLedger
 from toolwire.io.sqlite import SqliteLedger
 from toolwire.io.threads import FileStore, SqliteStore, Store
 from toolwire.lint import check
-from toolwire.parts import Call, Message
+from toolwire.parts import Call, Message, Result
 from toolwire.tools import tool
 
 SCRIPT = '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'
@@ -75,10 +76,8 @@ def orders(house: House, folder: Path, wire: str, **more: object) -> Orders:
 
 
 POINTS = [
-    *(("save", n) for n in range(1, 10)),
-    *(("saved", n) for n in (1, 2, 3, 5, 7)),
-    *(("event", n) for n in (2, 6, 9, 13, 18, 25)),
-    ("ring", 1), ("ring", 3), ("rung", 1), ("rung", 2), ("rung", 3), ("asked", 1), ("asked", 2), ("asked", 3),
+    *(("save", n) for n in (1, 2, 3, 4, 6, 8)), ("saved", 2), ("saved", 5), *(("event", n) for n in (2, 9, 18)),
+    ("ring", 1), ("ring", 3), ("rung", 2), ("rung", 3), ("asked", 2),
 ]  # fmt: skip
 
 
@@ -97,11 +96,10 @@ def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_sai
     assert max(after.values()) == 1, "a door was rung twice"
     lost = [one for one in told.done if one[1] == "lost"]
     for door in ("1", "2", "3"):
-        assert door in after or f"Door_Ring(n={door}) failed: [toolwire] it was started" in told.text
-    assert len(lost) == (1 if die in ("ring", "rung") else len(lost))
-    assert len(lost) <= 2
-    for door in before:
-        assert f"Door_Ring(n={door}) gave: rang {door}" in told.text or lost
+        said = told.text.partition(f"Door_Ring(n={door}) ")[2].splitlines()[0]
+        assert (door in after and said == f"gave: rang {door}") or "[toolwire] it was started, and it is not known" in said
+    assert 1 <= len(lost) <= 2 if die in ("ring", "rung") else len(lost) <= 2
+    assert all(after[door] == 1 for door in before)
 
 
 def test_a_call_that_had_not_been_allowed_is_asked_about_again_and_one_that_had_is_not(
@@ -167,10 +165,11 @@ def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
 
     seen = asyncio.run(go())
     ran = [one for one in seen if isinstance(one, Done)]
-    assert [(done.n, done.result.output) for done in ran] == [(1, 7.0), (2, 11.0)]
+    assert sorted((done.n, done.result.output) for done in ran) == [(1, 7.0), (2, 11.0)]
     assert len(calls_of(answer)) == 3
     end = seen[-1]
-    assert all(f"gave: {n}.0" in getattr(end, "text") for n in (3, 7, 11))  # noqa: B009
+    assert isinstance(end, Over)
+    assert all(f"gave: {n}.0" in end.text for n in (3, 7, 11))
     assert set(placed.statuses()) == {200}
 
 
@@ -273,6 +272,20 @@ def test_a_thread_that_was_kept_asks_its_model_with_the_same_request(house: Hous
     assert asked(kept).body == asked(agent.thread).body
 
 
+@pytest.mark.parametrize("wire", [*WIRES, TEXT])
+def test_a_result_that_was_an_error_stays_one_when_it_was_kept_and_goes_elsewhere(house: House, wire: str) -> None:
+    agent = Agent(model_at(wire, house.mock(wire).url), [add])
+    talk(agent, '[[call Calculator_Add {"a": "one"}]] [[call Calculator_Add {"a": 1, "b": 2}]] [[unknown-tool]]')
+    kept = Thread.of(json.dumps(agent.thread.to_json()), id="x")
+    errors = [[part.error for part in message.parts if isinstance(part, Result)] for message in kept.messages]
+    assert [error for some in errors for error in some] == [True, False, True]
+    sent = kept.said("go on").body("anthropic", tools=agent.offer.tools, settings={"model": "m"}).body
+    if wire != TEXT:
+        assert [result.error for result in decode(sent, "anthropic").results()] == [True, False, True]
+    there = agent.request(agent.thread.said("go on")).body
+    assert agent.request(kept.said("go on")).body == there
+
+
 def test_ids_that_do_not_fit_the_wire_in_which_they_are_kept_come_back(house: House) -> None:
     agent = Agent(model_at("mistral", house.mock("mistral").url), [add])
     talk(agent, "[[repeat-id]] add 1 and 2, and add 3 and 4")
@@ -309,8 +322,6 @@ def test_a_save_that_was_cancelled_never_comes_after_a_newer_one(tmp_path: Path)
             if n == 1:
                 event.wait(2)
             super()._in_turn(n, body)
-
-    import threading
 
     event = threading.Event()
 

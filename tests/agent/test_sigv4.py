@@ -18,7 +18,11 @@ from toolwire.io.sigv4 import signed
 from toolwire.server.asgi import Receive, Scope, Send
 
 NOW = datetime(2026, 5, 17, 8, 9, 10, tzinfo=UTC)
-ENV = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "region": "eu-west-1"}
+ENV = {
+    "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+    "region": "eu-west-1",
+}
 HOST = "https://bedrock-runtime.eu-west-1.amazonaws.com"
 MODELS = [
     "amazon.nova-lite-v1",
@@ -76,7 +80,7 @@ def test_with_odd_header_fields_and_bodies() -> None:
 
 
 def test_what_is_sent_is_what_was_signed(house: House) -> None:
-    paths: list[object] = []
+    paths: list[tuple[object, str, str, str]] = []
     placed = house.mock("bedrock")
 
     async def noted(scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,7 +96,7 @@ def test_what_is_sent_is_what_was_signed(house: House) -> None:
         "bedrock:anthropic.claude-3:0", base=url, env={**env, "AWS_REGION": "eu-west-1", "AWS_SESSION_TOKEN": "token-token"}
     )
     assert "gave: 3.0" in over(talk(Agent(model, [add]), "add 1 and 2")).text
-    path, host, authorization, token = paths[0]  # type: ignore[misc]
+    path, host, authorization, token = paths[0]
     assert path == b"/model/anthropic.claude-3%3A0/converse-stream"
     assert host == url.removeprefix("http://").split("/")[0]
     assert "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token," in authorization

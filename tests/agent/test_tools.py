@@ -45,16 +45,14 @@ def answered(agent: Agent) -> None:
 # --- what tools do ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", TEXT])
 @pytest.mark.parametrize("name", TOOLS)
-def test_whatever_a_tool_does_its_call_gets_a_result_and_the_history_stays_valid(house: House, name: str, wire: str) -> None:
+def test_whatever_a_tool_does_its_call_gets_a_result_and_others_go_on(house: House, name: str) -> None:
     bad, words, error = TOOLS[name]
-    placed = house.mock(wire)
-    agent = Agent(model_at(wire, placed.url), [bad, add], limits=Limits(result_chars=2000))
+    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [bad, add], limits=Limits(result_chars=2000))
     called = f"[[call {bad.runnable.name} {{}}]]"
     began = monotonic()
     seen = talk(agent, f'{called} [[call Calculator_Add {{"a": 1, "b": 2}}]] {called}')
-    assert monotonic() - began < 5
+    assert monotonic() - began < 20
     told = {done.n: done.result for done in only(seen, Done)}
     assert sorted(told) == [0, 1, 2]
     assert told[1].output == 3.0 and not told[1].error
@@ -63,7 +61,17 @@ def test_whatever_a_tool_does_its_call_gets_a_result_and_the_history_stays_valid
         assert words in told[n].text and len(told[n].text) < 3000
         assert told[n].text or name == "nothing"
     assert over(seen).phase is Phase.DONE and "gave: 3.0" in over(seen).text
-    assert set(placed.statuses()) == {200}
+    answered(agent)
+
+
+@pytest.mark.parametrize("wire", [*WIRES, TEXT])
+def test_whatever_tools_do_the_history_stays_valid_on_every_wire(house: House, wire: str) -> None:
+    placed = house.mock(wire)
+    bad = {name: one[0] for name, one in TOOLS.items() if name not in ("huge", "many")}
+    agent = Agent(model_at(wire, placed.url), [*bad.values(), add])
+    seen = talk(agent, " ".join(f"[[call {one.runnable.name} {{}}]]" for one in bad.values()))
+    assert [done.result.error for done in sorted(only(seen, Done), key=lambda done: done.n)] == [TOOLS[name][2] for name in bad]
+    assert over(seen).phase is Phase.DONE and set(placed.statuses()) == {200}
     answered(agent)
     sound(agent)
 
@@ -186,8 +194,7 @@ async def slowly(call: Call, tool: Runnable) -> Verdict:
     return rule(call, tool)
 
 
-@pytest.mark.parametrize("ask", [rule, slowly])
-@pytest.mark.parametrize("wire", [*WIRES, TEXT])
+@pytest.mark.parametrize(("wire", "ask"), [*((wire, rule) for wire in [*WIRES, TEXT]), ("anthropic", slowly), (TEXT, slowly)])
 def test_a_call_is_allowed_denied_or_edited_before_it_runs(
     house: House, wire: str, ask: Callable[[Call, Runnable], Verdict]
 ) -> None:

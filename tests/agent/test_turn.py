@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from time import monotonic
 
 import pytest
@@ -85,7 +86,9 @@ def test_whether_a_model_has_tools_can_be_said_for_one_model(house: House) -> No
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_turn_that_a_model_with_tools_spoke_in_text_is_told_in_text_and_the_next_is_native_again(house: House, wire: str) -> None:
+def test_a_turn_that_a_model_with_tools_spoke_in_text_is_told_in_text_and_the_next_is_native_again(
+    house: House, wire: str
+) -> None:
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     seen = talk(agent, f"{QUESTION} [[say-as-text]]")
@@ -178,10 +181,20 @@ def test_a_call_runs_while_the_answer_still_comes(house: House) -> None:
     agent = Agent(model_at("anthropic", placed.url), [watch.ring])
     seen = talk(agent, "[[slow 0.02]] " + RINGS)
     kinds = [type(one).__name__ for one in seen]
-    assert kinds.index("Done") < len(kinds) - 1 - kinds[::-1].index("Start"), "the first call had its result before the last began"
+    assert kinds.index("Done") < len(kinds) - 1 - kinds[::-1].index("Start"), (
+        "the first call had its result before the last began"
+    )
     assert outputs(seen) == {n: float(n) for n in range(6)}
-    assert [one.call.arguments for one in only(seen, Running)][0].replace(" ", "") in ('{"n":0}', '{"n":0.0}')
+    assert only(seen, Running)[0].call.arguments.replace(" ", "") in ('{"n":0}', '{"n":0.0}')
     sound(agent)
+
+
+def test_halves_of_characters_never_reach_a_server(house: House) -> None:
+    placed = house.mock("anthropic")
+    agent = Agent(model_at("anthropic", placed.url), [add], system="be \udcff brief")
+    assert "gave: 3.0" in over(talk(agent, "add 1 and 2 \ud83d")).text
+    assert all("\\ud" not in json.dumps(body, ensure_ascii=False) for body in placed.bodies())
+    assert all(json.dumps(body, ensure_ascii=False).encode() for body in placed.bodies())
 
 
 def test_many_steps_follow_one_another(house: House) -> None:

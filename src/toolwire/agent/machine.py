@@ -163,6 +163,8 @@ class Machine:
         self.thread = thread
         """Up to the last turn that is whole."""
         self.phase = Phase.READY
+        self.said = ""
+        """What the model said last, in this run; of a thread that is over already, what it had said."""
         self.turn = 0
         self.turns = turns
         """So many answers at most."""
@@ -216,6 +218,7 @@ class Machine:
                 return self._resumed(*left)
             if self.thread.over:
                 self._move("answer")
+                self.said = self.thread.last
                 return [Finish(self.phase, None if self.thread.messages else "nothing was asked")]
         self._move("ask")
         self.thread = self.now if message is None else self.now.said(message)
@@ -265,7 +268,10 @@ class Machine:
         parts += [self._calls[n] for n in left]  # it ran: whatever the answer says in the end, the call is told
         same = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
         self._answer = message if same else replace(message, parts=tuple(parts))
+        self.said = "".join(part.text for part in parts if isinstance(part, Text))
         self.thread = self.thread.spent(usage)
+        if not self._calls and message.stop == "pause":  # a provider whose own tools take long: it goes on when it is asked
+            return self._next()
         if not self._calls:
             self._move("answer")
             self.thread = self.now if any(map(_says, parts)) else self.thread  # nothing is not sent back: it is refused

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from msgspec.structs import replace
 
 from toolwire._json import JSON, text_of
-from toolwire.agent.thread import PLAIN, SPOKEN, calls_of
+from toolwire.agent.thread import PLAIN, SPOKEN, calls_of, readable
 from toolwire.codec import decode, resolve
 from toolwire.errors import WireError
 from toolwire.events import End
@@ -36,7 +36,7 @@ SAYS = {
 
 def failed(call: Call, why: str) -> Result:
     """The result of a call that no tool has answered."""
-    return call.result(f"{MARK} {why}", error=True)
+    return call.result(readable(f"{MARK} {why}"), error=True)
 
 
 def refused(call: Call, known: Collection[str]) -> Result:
@@ -51,24 +51,21 @@ def outcome_of(call: Call, answer: Answer) -> Result:
     if outcome is None:
         return failed(call, SAYS[answer.state])
     if outcome.failure is None:
-        return call.result(readable(outcome.value))
+        return call.result(_readable(outcome.value))
     told = [outcome.failure.message]
     if outcome.failure.additional_prompt_content:
         told.append(outcome.failure.additional_prompt_content)
     return call.result(readable("\n".join(told)), error=True)
 
 
-def readable(value: JSON) -> JSON:
-    """A value without halves of characters: servers refuse a whole history for one of them."""
+def _readable(value: JSON) -> JSON:
+    """A value with every text in it readable."""
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    elif isinstance(value, list):
-        return [readable(one) for one in value]
-    elif isinstance(value, dict):
-        return {str(readable(key)): readable(one) for key, one in value.items()}
+        return readable(value)
+    if isinstance(value, list):
+        return [_readable(one) for one in value]
+    if isinstance(value, dict):
+        return {readable(key): _readable(one) for key, one in value.items()}
     return value
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire._json import JSON, Body, Object, load
-from toolwire.codec import Encoded, decode, encode, resolve
+from toolwire.codec import Encoded, decode, encode
 from toolwire.errors import LocalError
 from toolwire.identity import digest, is_minted
 from toolwire.model import Conversation, Setting, Tool, Usage
@@ -38,7 +38,7 @@ class Thread(Struct, frozen=True, eq=False):
 
     def said(self, message: str | Message) -> Thread:
         """With what the user says."""
-        spoken = Message("user", (Text(message),)) if isinstance(message, str) else message
+        spoken = Message("user", (Text(readable(message)),)) if isinstance(message, str) else message
         return replace(self, messages=(*self.messages, spoken))
 
     def answered(self, message: Message, results: Iterable[Result] = ()) -> Thread:
@@ -115,19 +115,21 @@ class Thread(Struct, frozen=True, eq=False):
     # --- how it is kept ---
 
     def to_json(self) -> Object:
-        """The thread as JSON."""
+        """The thread as JSON. Results of a turn that is not over stand apart: some of them alone may not find their calls."""
+        messages = self.messages
+        left = self.waiting()
+        told = [] if left is None else _numbered(left[1], left[2])
+        while told and _is_results(messages[-1]):
+            messages = messages[:-1]
         stretches: list[JSON] = []
-        for wire, messages in _stretches(self.messages):
-            kept = encode(Conversation(tuple(messages)), wire)
+        for wire, some in _stretches(messages):
+            kept = encode(Conversation(tuple(some)), wire)
             ids: Object = {sent: before for sent, before in kept.ids.ids.items() if sent != before and not is_minted(before)}
-            stretches.append({"wire": wire, "body": kept.body, **({"ids": ids} if ids else {})})
-        used = self.usage
-        return {
-            "toolwire": VERSION,
-            "id": self.id,
-            "stretches": stretches,
-            "usage": {"input": used.input, "output": used.output},
-        }
+            failed: list[JSON] = [n for n, result in enumerate(_results(some)) if result.error]
+            more: Object = {**({"ids": ids} if ids else {}), **({"failed": failed} if failed else {})}
+            stretches.append({"wire": wire, "body": kept.body, **more})
+        used: Object = {"input": self.usage.input, "output": self.usage.output}
+        return {"toolwire": VERSION, "id": self.id, "stretches": stretches, **({"told": told} if told else {}), "usage": used}
 
     @classmethod
     def of(cls, body: Body, *, id: str, wire: str | None = None) -> Thread:
@@ -145,11 +147,24 @@ class Thread(Struct, frozen=True, eq=False):
             if not isinstance(stretch, dict) or not isinstance(stretch.get("wire"), str) or "body" not in stretch:
                 raise LocalError("", ("stretches", n), "expected an object with a wire and a body")
             read = decode(stretch["body"], stretch["wire"]).messages  # type: ignore[arg-type]
-            ids = stretch.get("ids")
-            messages += _home(read, ids) if isinstance(ids, dict) else read
+            ids, failed = stretch.get("ids"), stretch.get("failed")
+            read = _home(read, ids) if isinstance(ids, dict) else read
+            messages += _failed(read, failed) if isinstance(failed, list) else read
         kept = value.get("usage")
         used = kept if isinstance(kept, dict) else {}
-        return cls(str(value["id"]), tuple(messages), Usage(_count(used.get("input")), _count(used.get("output"))))
+        thread = cls(str(value["id"]), tuple(messages), Usage(_count(used.get("input")), _count(used.get("output"))))
+        left = thread.waiting()
+        results = _renumbered(left[1], value.get("told")) if left is not None else []
+        return replace(thread, messages=(*thread.messages, Message("tool", tuple(results)))) if results else thread
+
+
+def readable(text: str) -> str:
+    """A text without halves of characters: servers refuse a whole history for one of them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def calls_of(message: Message) -> list[Call]:
@@ -160,6 +175,29 @@ def calls_of(message: Message) -> list[Call]:
 def _is_results(message: Message) -> bool:
     """Whether a message is nothing but results."""
     return bool(message.parts) and all(isinstance(part, Result) for part in message.parts)
+
+
+def _numbered(answer: Message, results: list[Result]) -> list[JSON]:
+    """Results by the numbers of their calls."""
+    free = list(results)
+    out: list[JSON] = []
+    for n, call in enumerate(calls_of(answer)):
+        told = next((result for result in free if result.call_id == call.id), None)
+        if told is not None:
+            free.remove(told)
+            output = told.text if isinstance(told.output, tuple) else told.output
+            out.append({"call": n, "output": output, "error": told.error})
+    return out
+
+
+def _renumbered(answer: Message, told: JSON) -> list[Result]:
+    calls = calls_of(answer)
+    out: list[Result] = []
+    for one in told if isinstance(told, list) else []:
+        n = one.get("call") if isinstance(one, dict) else None
+        if isinstance(one, dict) and isinstance(n, int) and 0 <= n < len(calls):
+            out.append(calls[n].result(one.get("output"), error=one.get("error") is True))
+    return out
 
 
 def _joined(messages: tuple[Message, ...]) -> Message:
@@ -206,6 +244,21 @@ def _home(messages: tuple[Message, ...], ids: Object) -> tuple[Message, ...]:
     return tuple(replace(message, parts=tuple(map(known, message.parts))) for message in messages)
 
 
+def _failed(messages: tuple[Message, ...], numbers: list[JSON]) -> tuple[Message, ...]:
+    """Messages with the results that were errors as errors: not every wire says so."""
+    found = _results(messages)
+    marked = {id(found[n]) for n in numbers if isinstance(n, int) and 0 <= n < len(found) and not found[n].error}
+
+    def known(part: Part) -> Part:
+        return replace(part, error=True, was=part.was or part) if isinstance(part, Result) and id(part) in marked else part
+
+    return tuple(replace(message, parts=tuple(map(known, message.parts))) for message in messages) if marked else messages
+
+
+def _results(messages: Iterable[Message]) -> list[Result]:
+    return [part for message in messages for part in message.parts if isinstance(part, Result)]
+
+
 def _as_text(messages: list[Message]) -> list[Message]:
     """Turns in text, and the results of their calls, as plain messages."""
     if not messages:
@@ -226,8 +279,3 @@ def _stretches(messages: tuple[Message, ...]) -> list[tuple[str, list[Message]]]
             out.append((message.wire, [*loose, message]))
             loose = []
     return out if not loose else [(PLAIN, loose)]
-
-
-def has_tools(target: str) -> bool:
-    """Whether a wire can hold calls and results."""
-    return resolve(target)[0].name != SPOKEN

@@ -52,7 +52,7 @@ from toolwire.agent.talk import (
     Verdict,
 )  # fmt: skip
 from toolwire.agent.telling import Told
-from toolwire.agent.thread import SPOKEN, Thread
+from toolwire.agent.thread import SPOKEN, Thread, readable
 from toolwire.codec import Encoded, resolve
 from toolwire.errors import WireError
 from toolwire.fold import Gather
@@ -122,7 +122,7 @@ class Agent:
         """What the model is asked with: the thread, the tools and the settings."""
         begun = thread.messages[:1]
         if self.system is not None and not (begun and begun[0].role == "system"):
-            thread = replace(thread, messages=(Message("system", (Text(self.system),)), *thread.messages))
+            thread = replace(thread, messages=(Message("system", (Text(readable(self.system)),)), *thread.messages))
         settings = {"model": self.model.name, **self.settings}
         return thread.body(self.model.target, tools=self.offer.tools, settings=settings, text=not self.model.native)
 
@@ -171,6 +171,8 @@ class Agent:
             finally:
                 driven.cancel()
                 await asyncio.wait([driven])
+                if not driven.cancelled():
+                    driven.exception()  # told above, unless whoever watched has left
                 self.thread = self._left = turn.machine.now
                 if self._own_calls:
                     await self.calls.close()
@@ -216,8 +218,7 @@ class _Turn:
                     raise event
                 over = await self._do(self.machine.take(event))
             await self._quiet()
-            thread = self.machine.now
-            self.seen.put_nowait(Over(over.phase, over.why, thread.usage, thread.last))
+            self.seen.put_nowait(Over(over.phase, over.why, self.machine.now.usage, self.machine.said))
         except asyncio.CancelledError:
             await self._halt()
             raise

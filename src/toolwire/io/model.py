@@ -100,6 +100,7 @@ class HttpModel:
         self._wire = resolve(found.row.profile)[0].name
         self._hide = Scrubber([*found.secrets(), *(value for value in self._more.values() if len(value) >= _SECRET)])
         self._session: aiohttp.ClientSession | None = None
+        self._proxies: dict[str, str] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -178,7 +179,13 @@ class HttpModel:
         signed = self._allowed(url, headers, data)
         at = URL(url, encoded=True)  # what is signed is sent to the letter: the same path written otherwise is signed otherwise
         at = at.with_user(None) if "authorization" in signed else at
-        return self._connected().post(at, data=data, headers=signed, allow_redirects=False, proxy=_proxy(at))
+        return self._connected().post(at, data=data, headers=signed, allow_redirects=False, proxy=self._proxy(at))
+
+    def _proxy(self, url: URL) -> str | None:
+        """The way out that the environment names, if it names one for this address."""
+        if self._proxies is None:
+            self._proxies = {} if proxy_bypass(url.host or "") else getproxies()
+        return self._proxies.get(url.scheme)
 
     def _allowed(self, url: str, headers: dict[str, str], data: bytes) -> dict[str, str]:
         """The header fields with what proves who asks."""
@@ -330,11 +337,6 @@ class Heard:
         if self._cut or self.fault is not None or read is None or not read.messages:
             return Reply(Message("assistant", tuple(self._parts), self.stop or "error"), usage, cut=True)
         return Reply(read.messages[0], usage)
-
-
-def _proxy(url: URL) -> str | None:
-    """The way out that the environment names, if it names one for this address."""
-    return None if proxy_bypass(url.host or "") else getproxies().get(url.scheme)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Protocol, TypeVar
@@ -85,6 +85,8 @@ class FileStore(_Ordered):
             finally:
                 os.close(folder)
         except OSError as error:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
             raise LocalError("", (), f"{self.path}: {error}") from None
 
 

@@ -1,0 +1,23 @@
+"""An agent in fifteen lines: two providers, one tool server. The second model goes on where the first one stopped.
+
+Keys and addresses come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, and TOOLS_URL for the server.
+"""
+
+import asyncio
+import os
+
+from toolwire.io.agent import Agent
+from toolwire.io.model import HttpModel
+from toolwire.io.oxp_client import OxpClient
+
+
+async def main() -> None:
+    one, two = HttpModel("anthropic:claude-opus-5"), HttpModel("openai:gpt-5")
+    async with one, two, OxpClient(os.environ["TOOLS_URL"]) as server:
+        agent = Agent(one, await server.tools(), system="You are brief.")
+        print((await agent.run("add 1 and 2, and add 3 and 4")).text)
+        agent.model = two
+        print((await agent.run("add 10 and 20")).text)
+
+
+asyncio.run(main())
