@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix deep bench docs clean
+.PHONY: help run tour test check fix deep bench docs clean
 
 help: ## show these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -28,7 +28,10 @@ NPM := NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$(CERTS)}" npm install --pre
 tests/node/node_modules: tests/node/package.json
 	@if command -v npm >/dev/null; then $(NPM) && touch $@; else echo "no npm: the judge of the wire ai-sdk will not run"; fi
 
-run: .venv/ready ## the guided tour: a broken conversation, and the same conversation on three wires
+run: .venv/ready ## gateway, tool server and an offline model on this machine, with lines to try them
+	@$(BIN)/toolwire up examples/tools.py
+
+tour: .venv/ready ## the guided tour: a broken conversation, and the same conversation on three wires
 	@$(BIN)/toolwire tour
 
 test: .venv/tests tests/node/node_modules ## every test, with small budgets for the laws (under five minutes on two cores)

@@ -6,9 +6,7 @@ Keys and addresses come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY,
 import asyncio
 import os
 
-from toolwire.io.agent import Agent
-from toolwire.io.model import HttpModel
-from toolwire.io.oxp_client import OxpClient
+from toolwire import Agent, HttpModel, OxpClient
 
 
 async def main() -> None:

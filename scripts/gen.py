@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from textwrap import fill
 
 import click
 from click.testing import CliRunner
@@ -201,11 +202,9 @@ def field_words() -> dict[str, str]:
 
 def wires_table() -> str:
     """The wires, for the README."""
-    rows = []
-    for name in toolwire.wires():
-        mine = [entry for entry in toolwire.catalogue() if entry.wire == name]
-        rows.append([f"[`{name}`](docs/wires/{name}.md)", wire(name).title, str(len(mine))])
-    return grid(("wire", "what it is", "types of calls and results"), rows)
+    many = len(toolwire.catalogue())
+    named = ", ".join(f"[{wire(name).title}](docs/wires/{name}.md)" for name in toolwire.wires())
+    return fill(f"{named}: {many} types of calls and results.", 130, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def counts_table() -> str:

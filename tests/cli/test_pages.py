@@ -63,8 +63,13 @@ def test_commands_in_the_readme_print_what_the_readme_shows(tmp_path: Path) -> N
             assert run("sh", "-c", command, cwd=tmp_path) == output, command
 
 
-def test_the_readme_fits_on_two_screens() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+def test_the_readme_fits_on_three_screens() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 180
+
+
+def test_the_agent_in_the_readme_is_the_example_that_is_run() -> None:
+    shown = [text for language, text in fences("README.md") if language == "py" and "Agent(" in text]
+    assert [(ROOT / "examples" / "agent.py").read_text().endswith(text) for text in shown] == [True]
 
 
 @pytest.mark.parametrize("page", PAGES)
