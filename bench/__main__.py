@@ -1,8 +1,9 @@
-"""`make bench`: how long translating takes, as a ratio to the floor measured in the same run.
+"""`make bench`: how long things take, as a ratio to something measured beside it in the same run.
 
-The floor is `orjson.dumps(orjson.loads(body))` on the same bytes: what any program pays that looks at the body at all. For
-streams it is `orjson.loads` of each event's data, already cut out. Each number is the median of ratios of neighbouring
-measurements, so that a noisy or throttled machine does not tilt it.
+`python -m bench` measures everything and writes `docs/bench.md`; `python -m bench ledger tools` measures these parts and leaves
+the rest of the page as it is. For translating, the floor is `orjson.dumps(orjson.loads(body))` on the same bytes: what any
+program pays that looks at the body at all. For streams it is `orjson.loads` of each event's data, already cut out. Each number is
+the median of ratios of neighbouring measurements, so that a noisy or throttled machine does not tilt it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import orjson
 sys.path.insert(0, str(Path(__file__).parent))
 
 import chunks
+import tool_pages
 from conversations import chat
 
 import toolwire
@@ -164,13 +166,9 @@ def verdict(value: float, limit: float) -> str:
     return "ok" if value <= limit else "MISSED"
 
 
-def report() -> str:
-    """All measurements as a page."""
+def translated() -> list[str]:
     lines = [
-        "# Speed",
-        "",
-        "Written by `make bench`. Times are of one machine on one day; the ratios are what counts: × is the floor, `orjson`",
-        "loads and dumps of the same bytes, measured beside it in the same run. Losses, pairing and id maps are on.",
+        "× is the floor, `orjson` loads and dumps of the same bytes. Losses, pairing and id maps are on.",
         "",
         "| translate, bytes to bytes | messages | kB | µs | × the floor | limit |",
         "|---|---|---|---|---|---|",
@@ -178,8 +176,13 @@ def report() -> str:
     for route, size, length, times, micros in translation():
         limit = f"{LIMIT} {verdict(times, LIMIT)}" if size >= 60 else ""
         lines.append(f"| {route} | {size} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |")
-    lines += [
-        "",
+    slope = growth()
+    lines += ["", f"A message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of {GROWTH[0]} (1 is linear)."]
+    return lines
+
+
+def streamed() -> list[str]:
+    lines = [
         f"Streams of {CHUNKS} events with {chunks.CALLS} calls interleaved, given event by event as bytes; the floor is",
         "`orjson.loads` of each event's data, already cut out.",
         "",
@@ -188,32 +191,59 @@ def report() -> str:
     ]
     for route, length, times, micros, most in streaming():
         lines.append(f"| {route} | {length} | {micros:.1f} | {times:.2f} | {f'{most} {verdict(times, most)}' if most else ''} |")
+    lines += ["", f"A stream {LONGER} times as long needs {held():.2f} × the memory at its peak (1 is constant)."]
+    return lines
+
+
+def linted() -> list[str]:
     length, times, micros = linting()
     limit = f"{LINT_LIMIT} {verdict(times, LINT_LIMIT)}"
-    lines += [
-        "",
+    return [
         "| check and repair of a clean history, on top of reading it | messages | kB | µs | × the floor | limit |",
         "|---|---|---|---|---|---|",
         f"| openai-chat | {LINTED} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |",
     ]
-    more = held()
-    slope = growth()
+
+
+def imported() -> list[str]:
     bare, ours = importing()
-    lines += [
-        "",
-        f"- a stream {LONGER} times as long needs {more:.2f} × the memory at its peak (1 is constant)",
-        f"- a message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of {GROWTH[0]} (1 is linear)",
-        f"- `import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {verdict(ours, 3 * bare + 60)}",
-        "",
-    ]
-    return "\n".join(lines)
+    return [f"`import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {verdict(ours, 3 * bare + 60)}"]
 
 
-def main() -> None:
-    page = report()
-    print(page)
-    (Path(__file__).parents[1] / "docs" / "bench.md").write_text(page)
+PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
+    "translate": ("Translation", translated),
+    "streams": ("Streams", streamed),
+    "lint": ("Check and repair", linted),
+    "import": ("Import", imported),
+    "ledger": ("The record of calls", tool_pages.recorded),
+    "tools": ("Tools over HTTP", tool_pages.served),
+}
+"""By the word that asks for it: its heading, and what measures it."""
+PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
+HEAD = """# Speed
+
+Written by `make bench` (one part: `python -m bench ledger`). Times are of one machine on one day; the ratios are what counts:
+both sides of each were measured in turns in the same run.
+"""
+
+
+def sections(page: str) -> dict[str, str]:
+    """What stands under each heading of a page."""
+    found = (part.partition("\n") for part in page.split("\n## ")[1:])
+    return {heading: text.strip("\n") for heading, _, text in found}
+
+
+def main(words: list[str]) -> None:
+    if unknown := set(words) - set(PARTS):
+        sys.exit(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    known = sections(PAGE.read_text()) if words and PAGE.exists() else {}
+    for word, (heading, measure) in PARTS.items():
+        if not words or word in words:
+            known[heading] = "\n".join(measure())
+            print(f"## {heading}\n\n{known[heading]}\n", flush=True)
+    order = [heading for heading, _ in PARTS.values() if heading in known]
+    PAGE.write_text(HEAD + "".join(f"\n## {heading}\n\n{known[heading]}\n" for heading in order))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

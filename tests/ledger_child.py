@@ -155,6 +155,9 @@ class Deadly:
     async def release(self, claim: Claim) -> None:
         await self.inner.release(claim)
 
+    async def lose(self, claim: Claim) -> None:
+        await self.inner.lose(claim)
+
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
         return await self.inner.wait(key, timeout)
 

@@ -1,6 +1,6 @@
 // Talks to each URL as a page with `useChat` does: asks, runs the tools it is asked to run, goes on until there is an answer.
 //
-// In, one line each: {"url": string, "text": string, "image"?: data URL, "abort"?: true}. Out, one line each:
+// In, one line each: {"url": string, "model": string, "text": string, "tools": {}, "image"?: data URL, "abort"?: true}. Out, one line each:
 // {"messages": UIMessage[], "error": string | null, "status": string, "asked": [[name, input], ...], "invalid": string | null}
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
@@ -24,12 +24,12 @@ const TOOLS = { Calculator_Add: ({ a, b }) => `${a + b}`, Calculator_Multiply: (
 const words = error => (error == null ? null : String(error?.message ?? error).slice(0, 1000));
 const sleep = milliseconds => new Promise(done => setTimeout(done, milliseconds));
 
-async function talk({ url, text, tools, image, abort }) {
+async function talk({ url, model, text, tools, image, abort }) {
   const asked = [];
   const chat = new Chat({
     id: 'c',
     state: new State(),
-    transport: new DefaultChatTransport({ api: url, body: { tools } }),
+    transport: new DefaultChatTransport({ api: url, body: { model, tools } }),
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
     onError: () => {},
     onToolCall: ({ toolCall }) => {

@@ -36,7 +36,7 @@ _BELOW = {"openai-chat": "/v1", "openai-responses": "/v1", "mistral": "/v1"}
 def serving(app: App) -> Iterator[str]:
     """The address of an app that is served as long as the block runs."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # an answer that is cut is told there
-    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")  # type: ignore[arg-type]
+    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
     server = uvicorn.Server(config)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -98,6 +98,7 @@ class Doors(Struct, frozen=True):
     """Where each upstream is asked through a gateway, and its mock."""
 
     url: Callable[[str], str]
+    apps: dict[str, Gateway]
     mocks: dict[str, Mock]
     up: str
     """Where the mocks listen."""
@@ -110,4 +111,4 @@ def doors(*, strict: bool | None = None) -> Iterator[Doors]:
     with serving(Below(mocks)) as up:
         apps = {wire: gateway(row(wire, f"{up}/{wire}"), strict=strict) for wire in UPSTREAMS}
         with serving(Below(apps)) as base:
-            yield Doors(lambda wire: f"{base}/{wire}", mocks, up)
+            yield Doors(lambda wire: f"{base}/{wire}", apps, mocks, up)

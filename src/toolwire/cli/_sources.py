@@ -11,19 +11,33 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from toolwire.cli._misuse import Misuse
-from toolwire.cli._toolbox import load_tools, part
+from toolwire.cli._toolbox import load_tools, part, shown
+from toolwire.errors import WireError
 
 if TYPE_CHECKING:
+    from toolwire.io.oxp_client import ApiKey, Bearer
     from toolwire.tools.registry import Tools
 
+KEYS = ("TOOLWIRE_API_KEY", "OXP_API_KEY")
+TOKEN = "TOOLWIRE_TOKEN"
 
-async def gathered(sources: tuple[str, ...], stack: AsyncExitStack) -> Tools:
-    """All tools of some places; what had to be opened for them is closed with the stack."""
-    files = tuple(one for one in sources if not _elsewhere(one))
-    tools: Tools = load_tools(files) if files else part("toolwire.tools").Tools()
+
+def loaded(sources: tuple[str, ...]) -> Tools:
+    """The tools of those places that are files and packages: to be loaded before a loop runs, which would hold back Ctrl-C."""
+    return load_tools(tuple(one for one in sources if not _elsewhere(one)))
+
+
+async def gather(tools: Tools, sources: tuple[str, ...], stack: AsyncExitStack) -> None:
+    """Add the tools of those places that are servers; what had to be opened for them is closed with the stack."""
     for one in sources:
         if _elsewhere(one):
             await _add(tools, one, stack)
+
+
+async def gathered(sources: tuple[str, ...], stack: AsyncExitStack) -> Tools:
+    """All tools of some places, for whoever has a loop already."""
+    tools = loaded(sources)
+    await gather(tools, sources, stack)
     return tools
 
 
@@ -32,16 +46,47 @@ def _elsewhere(source: str) -> bool:
 
 
 async def _add(tools: Tools, source: str, stack: AsyncExitStack) -> None:
-    mistake = part("toolwire.tools.errors").ToolMistake
+    named = shown(source)
     try:
-        if source.startswith("mcp"):
-            where = source.removeprefix("mcp+") if source.startswith("mcp+") else shlex.split(source.removeprefix("mcp:"))
-            client = await stack.enter_async_context(part("toolwire.io.mcp_client").McpClient(where))
+        if source.startswith("mcp:"):
+            client = part("toolwire.io.mcp_client").McpClient(_command(source))
+        elif source.startswith("mcp+"):
+            client = part("toolwire.io.mcp_client").McpClient(source.removeprefix("mcp+"), auth=_auth(bearer=True))
         else:
-            key = os.environ.get("TOOLWIRE_API_KEY") or os.environ.get("OXP_API_KEY")
-            client = await stack.enter_async_context(part("toolwire.io.oxp_client").OxpClient(source, auth=key))
+            client = part("toolwire.io.oxp_client").OxpClient(source, auth=_auth())
+        await stack.enter_async_context(client)
         tools.add(*await client.tools())
-    except mistake as error:
-        raise Misuse(f"{source}: {error}") from None
+    except (Misuse, KeyboardInterrupt):
+        raise
     except Exception as error:
-        raise Misuse(f"{source}: {type(error).__name__}: {error}") from None
+        raise Misuse(f"{named}: {shown(_why(error))}") from None
+
+
+def _command(source: str) -> list[str]:
+    try:
+        words = shlex.split(source.removeprefix("mcp:"))
+    except ValueError as error:
+        raise Misuse(f"{source}: {str(error).lower()}") from None
+    if not words:
+        raise Misuse(f"{source}: say which command, as in mcp:'uvx some-server'")
+    return words
+
+
+def _auth(*, bearer: bool = False) -> ApiKey | Bearer | None:
+    """Who is asking, as the environment says: a key, or a token that somebody has signed."""
+    module = part("toolwire.io.oxp_client")
+    key = next((os.environ[one] for one in KEYS if os.environ.get(one)), None)
+    token = os.environ.get(TOKEN) or (key if bearer else None)
+    made: ApiKey | Bearer | None = module.Bearer(token) if token else module.ApiKey(key) if key else None
+    return made
+
+
+def _why(error: BaseException) -> str:
+    """What went wrong, out of the groups that task groups wrap it in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, WireError):
+        return error.why
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror.lower()}{f': {error.filename}' if error.filename else ''}"
+    return str(error) or type(error).__name__

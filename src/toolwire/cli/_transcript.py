@@ -14,7 +14,7 @@ from toolwire._json import JSON, text_of
 from toolwire.agent.machine import Phase
 from toolwire.agent.talk import Again, Asking, Done, Over, Running
 from toolwire.cli._misuse import printable
-from toolwire.parts import Reasoning, Text
+from toolwire.parts import Call, Reasoning, Text
 
 if TYPE_CHECKING:
     from toolwire.agent.talk import Seen
@@ -27,6 +27,8 @@ class Watcher(Protocol):
     """Shows what happens."""
 
     def take(self, seen: Seen) -> None: ...
+
+    def line(self) -> None: ...
 
 
 class Transcript:
@@ -52,29 +54,35 @@ class Transcript:
                 self._remark(f"again in {wait:.1f} s: {why}" if wait else f"again: {why}")
             case events.Start(slot=slot, part=Text()):
                 self._texts[slot] = True
-                self._line()
+                self.line()
             case events.Start(slot=slot, part=Reasoning()):
                 self._texts[slot] = False
-                self._line()
+                self.line()
             case events.Delta(slot=slot, text=text) if slot in self._texts:
                 self._write(text, dim=not self._texts[slot])
             case events.End(slot=slot) if self._texts.pop(slot, None) is not None:
-                self._line()
+                self.line()
             case Running(n=n, call=call):
-                self._line()
-                self._say(f"{self._letter(n)} → {printable(call.name)} {_short(call.arguments)}", "cyan")
-            case Done(n=n, result=result, seconds=seconds, state=state, replayed=replayed):
-                self._line()
+                self._begin(n, call)
+            case Done(n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed):
+                if n not in self._letters:  # it was never run
+                    self._begin(n, call)
+                self.line()
                 told = result.output if isinstance(result.output, str) else result.text or text_of(_plain(result.output))
                 how = [state] if state not in ("done", "failed") else []
                 noted = [f"{seconds:.2f} s", *how, *(["recorded"] if replayed else [])]
                 self._say(f"{self._letter(n)} ← {_short(told)}  ({', '.join(noted)})", "red" if result.error else "green")
             case Over(phase=phase, why=why, usage=usage):
-                self._line()
+                self.line()
                 if phase is not Phase.DONE:
                     self._remark(f"{phase}: {why or ''}")
                 if usage.input is not None or usage.output is not None:
-                    self._remark(f"{usage.input or 0} tokens in, {usage.output or 0} out, {self._turn} turns")
+                    turns = "1 turn" if self._turn == 1 else f"{self._turn} turns"
+                    self._remark(f"{usage.input or 0} tokens in, {usage.output or 0} out, {turns}")
+
+    def _begin(self, n: int, call: Call) -> None:
+        self.line()
+        self._say(f"{self._letter(n)} → {printable(call.name)} {_short(call.arguments)}", "cyan")
 
     def _letter(self, n: int) -> str:
         if n not in self._letters:
@@ -88,7 +96,8 @@ class Transcript:
             click.echo(click.style(shown, dim=True) if dim and self._colour else shown, nl=False)
             self._fresh = shown.endswith("\n")
 
-    def _line(self) -> None:
+    def line(self) -> None:
+        """Begin a new line, unless this is one."""
         if not self._fresh:
             click.echo()
             self._fresh = True
@@ -97,7 +106,7 @@ class Transcript:
         click.echo(click.style(text, fg=colour) if self._colour else text)
 
     def _remark(self, text: str) -> None:
-        self._line()
+        self.line()
         click.echo(click.style(printable(text), dim=True) if self._colour else printable(text), err=True)
 
 
@@ -108,6 +117,9 @@ class Lines:
         row = _row(seen)
         if row is not None:
             click.echo(text_of(row))
+
+    def line(self) -> None:
+        """Every line ends by itself."""
 
 
 def _row(seen: Seen) -> JSON:

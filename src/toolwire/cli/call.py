@@ -3,23 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct, to_builtins
 
 from toolwire._json import JSON, Object, dump, parse
-from toolwire.cli._misuse import Misuse, printable, read_input
-from toolwire.cli._sources import gathered
-from toolwire.cli._toolbox import open_ledger, part
+from toolwire.cli._misuse import Misuse, need_stdout, printable, read_input
+from toolwire.cli._sources import gather, loaded
+from toolwire.cli._toolbox import open_ledger, part, recorded, token, variable
 from toolwire.cli._view import view
 
 if TYPE_CHECKING:
     from toolwire.tools.asking import Answer
+    from toolwire.tools.ledger import Failure
+    from toolwire.tools.registry import Tools
     from toolwire.tools.runnable import Runnable
 
 URL = "http://127.0.0.1:8765"
+STATES = {
+    "running": "it is still running; ask again with --call-id {id}",
+    "lost": "it was begun, and nobody knows how it ended; it is not run again under this call id",
+    "mismatch": "this call id belongs to another call; nothing was run",
+    "gone": "it ran, and its result is no longer kept; it is not run again under this call id",
+    "unavailable": "the call could not be recorded, so it was not run; it may be tried again",
+    "too-old": "this call id is older than the record of calls; nothing was run",
+}
+"""What is said of a call without an outcome."""
+REFUSED = ("bad_request", "invalid_input", "missing_requirements", "tool_not_found", "unauthenticated")
+"""Kinds of failures that are a server's way to say misuse: nothing was run."""
+
+
+class Given(Struct, frozen=True):
+    """What the command line says of a call, beside where the tool is."""
+
+    tool: str
+    arguments: tuple[str, ...]
+    input: str | None
+    call_id: str | None
+    user_id: str | None
+    tokens: dict[str, str]
+    secrets: dict[str, str]
 
 
 @click.command("call")
@@ -30,59 +55,102 @@ URL = "http://127.0.0.1:8765"
               help="A file, package or server to take the tool from instead, as in `toolwire tools`.")  # fmt: skip
 @click.option("--input", "given", metavar="JSON", help="All arguments as one JSON object; - reads it from stdin.")
 @click.option("--call-id", metavar="ID", help="The id of the call: the same id again does not run it again.")
-@click.option("--ledger", metavar="URL", help="Where the call is recorded, with --tools.")
+@click.option("--ledger", metavar="URL", help="Where the call is recorded, with --tools; a server has a ledger of its own.")
 @click.option("--user", "user_id", metavar="ID", help="The user on whose behalf it is called.")
 @click.option("--token", "tokens", metavar="ID=VARIABLE", multiple=True,
               help="Give the tool a token, from a variable of the environment.")  # fmt: skip
 @click.option("--secret", "secrets", metavar="NAME", multiple=True,
               help="Give the tool a secret, from the variable of the environment of that name.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print everything known of the call as JSON, also if it failed.")
 @click.pass_context
 def verb(ctx: click.Context, tool: str, arguments: tuple[str, ...], url: str, sources: tuple[str, ...], given: str | None,
-         call_id: str | None, ledger: str | None, user_id: str | None, tokens: tuple[str, ...],
-         secrets: tuple[str, ...]) -> None:  # fmt: skip
+         call_id: str | None, ledger: str | None, user_id: str | None, tokens: tuple[str, ...], secrets: tuple[str, ...],
+         as_json: bool) -> None:  # fmt: skip
     """Call a tool and print what it gives.
 
     TOOL is an id: Calculator.Add, Calculator.Add@1, Calculator.Add@1.0.0. Values are read as the tool's schema wants them;
-    NAME:=JSON gives JSON whatever the schema says.
+    NAME:=JSON gives JSON whatever the schema says. TOOLWIRE_API_KEY or TOOLWIRE_TOKEN says who is calling a server.
 
     Exit codes: 0 it succeeded, 1 it failed, 2 misuse.
     """
-    held = {one.partition("=")[0]: _variable(one.partition("=")[2] or one) for one in tokens}
-    kept = {one: _variable(one) for one in secrets}
-    answer = asyncio.run(_called(sources or (url,), ledger, tool, arguments, given, call_id, user_id, held, kept))
-    if answer.outcome is not None and answer.outcome.failure is None:
-        view().body(dump(answer.outcome.value))
-        return
+    if ledger is not None and not sources:
+        raise Misuse("--ledger is of use with --tools: a server records its calls itself")
+    if call_id == "":
+        raise Misuse("--call-id: expected an id, got nothing")
+    need_stdout()
+    held = dict(token(one) for one in tokens)
+    asked = Given(tool, arguments, given, call_id, user_id, held, {one: variable(one) for one in secrets})
+    with recorded(ledger):
+        answer = asyncio.run(_called(loaded(sources), sources or (url,), ledger, asked))
     failure = answer.outcome.failure if answer.outcome is not None else None
-    said = failure.message if failure is not None else f"no result: the call is {answer.state}"
-    click.echo(f"{tool}: {printable(said)}", err=True)
-    if failure is not None and failure.additional_prompt_content:
+    if failure is not None and failure.kind in REFUSED:
+        raise Misuse(f"{tool}: {_refusal(failure)}")
+    if as_json:
+        view().body(dump(_row(answer)))
+    elif answer.outcome is not None and failure is None:
+        view().body(dump(answer.outcome.value))
+    else:
+        _tell(tool, answer, failure)
+    ctx.exit(0 if answer.outcome is not None and failure is None else 1)
+
+
+def _tell(tool: str, answer: Answer, failure: Failure | None) -> None:
+    """Why there is no value, on stderr."""
+    if failure is None:
+        click.echo(f"{tool}: {printable(STATES[answer.state].format(id=answer.call_id))}", err=True)
+        return
+    click.echo(f"{tool}: {printable(failure.message)}", err=True)
+    if failure.additional_prompt_content:
         click.echo(printable(failure.additional_prompt_content), err=True)
-    if failure is not None and failure.can_retry:
-        click.echo("it may be tried again", err=True)
-    ctx.exit(1)
+    if failure.can_retry:
+        after = f" after {failure.retry_after_ms} ms" if failure.retry_after_ms else ""
+        click.echo(f"it may be tried again{after}", err=True)
 
 
-async def _called(sources: tuple[str, ...], ledger: str | None, name: str, arguments: tuple[str, ...], given: str | None,
-                  call_id: str | None, user_id: str | None, tokens: dict[str, str],
-                  secrets: dict[str, str]) -> Answer:  # fmt: skip
+def _row(answer: Answer) -> Object:
+    """All that is known of a call."""
+    outcome = answer.outcome
+    row: Object = {"call_id": answer.call_id, "state": answer.state, "attempt": answer.attempt, "replayed": answer.replayed}
+    if outcome is None:
+        return {**row, "message": STATES[answer.state].format(id=answer.call_id)}
+    row["duration_ms"] = outcome.duration_ms
+    if outcome.failure is None:
+        return {**row, "value": outcome.value}
+    failure: JSON = to_builtins(outcome.failure)
+    return {**row, "failure": failure}
+
+
+def _refusal(failure: Failure) -> str:
+    """What a server says is wrong: by parameter where it does."""
+    wrong = failure.extra.get("parameter_errors")
+    if isinstance(wrong, dict) and wrong:
+        return "; ".join(f"{name}: {why}" for name, why in wrong.items())
+    more = f" ({failure.developer_message})" if failure.developer_message else ""
+    return f"{failure.message}{more}"
+
+
+async def _called(tools: Tools, sources: tuple[str, ...], ledger: str | None, given: Given) -> Answer:
     asking, errors = part("toolwire.tools.asking"), part("toolwire.tools.errors")
     async with AsyncExitStack() as stack:
-        tools = await gathered(sources, stack)
+        await gather(tools, sources, stack)
         try:
-            tool: Runnable = tools.resolve(name)
+            tool: Runnable = tools.resolve(given.tool)
         except errors.UnknownTool as error:
-            raise Misuse(f"{error.message} {error.developer_message}") from None
-        values = _values(tool, arguments, given)
-        calls = await stack.enter_async_context(part("toolwire.io.calls").Calls(open_ledger(ledger)))
+            raise Misuse(error.developer_message) from None
+        values = _values(tool, given.arguments, given.input)
+        calls = part("toolwire.io.calls").Calls(open_ledger(ledger))
         try:
+            calls.fits([tool])
+            await stack.enter_async_context(calls)
             answer: Answer = await calls.call(asking.Ask(
-                tool=tool, input=values, call_id=call_id, user_id=user_id, tokens=tokens, secrets=secrets,
+                tool=tool, input=values, call_id=given.call_id, user_id=given.user_id, tokens=given.tokens, secrets=given.secrets,
             ))  # fmt: skip
+        except errors.ToolMistake as error:
+            raise Misuse(str(error)) from None
         except errors.InvalidInput as error:
-            raise Misuse(f"{name}: {error}") from None
+            raise Misuse(f"{given.tool}: {error}") from None
         except asking.MissingRequirements as error:
-            raise Misuse(f"{name}: {error} (--token, --secret, --user)") from None
+            raise Misuse(f"{given.tool}: {error} (--token, --secret, --user)") from None
         return answer
 
 
@@ -99,11 +167,16 @@ def _values(tool: Runnable, arguments: tuple[str, ...], given: str | None) -> Ob
         values |= read
     properties = tool.input_schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
+    named: set[str] = set()
     for one in arguments:
-        name, equals, text = one.partition("=")
-        if not equals:
-            raise Misuse(f"{one}: expected NAME=VALUE")
-        values[name.removesuffix(":")] = _json(one, text) if name.endswith(":") else _typed(known.get(name), text)
+        written, equals, text = one.partition("=")
+        name = written.removesuffix(":")
+        if not equals or not name:
+            raise Misuse(f"{one}: expected NAME=VALUE, or NAME:=JSON")
+        if name in named:
+            raise Misuse(f"{name} is given twice")
+        named.add(name)
+        values[name] = _json(one, text) if written.endswith(":") else _typed(known.get(name), text)
     return values
 
 
@@ -116,8 +189,7 @@ def _json(one: str, text: str) -> JSON:
 
 def _typed(schema: JSON, text: str) -> JSON:
     """A value as its schema wants it: text where text will do, else JSON if it is some."""
-    wanted = schema.get("type") if isinstance(schema, dict) else None
-    if wanted == "string" or (isinstance(wanted, list) and "string" in wanted):
+    if _takes_text(schema):
         return text
     try:
         return parse(text)
@@ -125,8 +197,16 @@ def _typed(schema: JSON, text: str) -> JSON:
         return text
 
 
-def _variable(name: str) -> str:
-    value = os.environ.get(name)
-    if not value:
-        raise Misuse(f"the variable {name} is not set")
-    return value
+def _takes_text(schema: JSON) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    wanted, words = schema.get("type"), schema.get("enum")
+    if wanted == "string" or (isinstance(wanted, list) and "string" in wanted):
+        return True
+    if isinstance(words, list) and wanted is None:
+        return all(isinstance(word, str) for word in words)
+    return any(_takes_text(one) for key in ("anyOf", "oneOf") for one in _list(schema.get(key)))
+
+
+def _list(value: JSON) -> list[JSON]:
+    return value if isinstance(value, list) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from toolwire.cli._listening import PORTS, listen
 from toolwire.cli._misuse import Misuse, complete_wire, known_wire
 from toolwire.cli._toolbox import part
 
@@ -12,7 +13,7 @@ from toolwire.cli._toolbox import part
 @click.option("--wire", "name", metavar="WIRE", callback=known_wire, shell_complete=complete_wire, required=True,
               help="The wire or provider to speak for.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", default=8766, show_default=True, help="0 is any free one.")
+@click.option("--port", type=PORTS, default=8766, show_default=True, help="0 is any free one.")
 @click.option("--lenient", is_flag=True, help="Answer histories that the real server would refuse.")
 @click.option("--allow-anyone", is_flag=True, help="Listen beyond loopback: the mock takes any key.")
 def verb(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> None:
@@ -21,14 +22,10 @@ def verb(name: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> 
     It refuses what the provider refuses, with its status and its words. The model itself is small and always says the same: it
     reads the tools and the question, calls what the question names, and tells the results.
     """
-    module, run = part("toolwire.server.mock"), part("toolwire.server.run")
+    module = part("toolwire.server.mock")
     try:
         app = module.Mock(name, strict=not lenient)
     except module.LocalError as error:
-        raise Misuse(error.why) from None
-    try:
-        run.serve(app, host, port, allow_anyone=allow_anyone, ready=lambda url: click.echo(f"{name} at {url}; any key will do"))
-    except run.BindMistake as error:
-        raise Misuse(f"{error} (--allow-anyone)") from None
-    except OSError as error:
-        raise Misuse(f"{host}:{port}: {(error.strerror or str(error)).lower()}") from None
+        raise Misuse(f"--wire {name}: {error.why}") from None
+    listen(app, host, port, lambda url: f"{name} at {url}; any key will do; Ctrl-C stops it",
+           allow_anyone=allow_anyone, hint="--allow-anyone")  # fmt: skip

@@ -4,77 +4,82 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import sys
+from contextlib import redirect_stdout
+from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from toolwire.cli._listening import PORTS, listen
 from toolwire.cli._misuse import Misuse, printable
-from toolwire.cli._toolbox import load_tools, open_ledger, part
+from toolwire.cli._stdio import serve as over_stdio
+from toolwire.cli._toolbox import load_tools, open_ledger, part, recorded, shown
 
 if TYPE_CHECKING:
+    from toolwire.io.calls import Calls
     from toolwire.server.auth import Auth
     from toolwire.tools.registry import Tools
 
-METHODS = ("none", "key", "jwt")
+METHODS = ("key", "jwt")
+KEYS, SECRET = "TOOLWIRE_API_KEYS", "TOOLWIRE_JWT_SECRET"
+_OF_SOCKETS = ("host", "port", "oxp", "auth", "audience", "allow_anyone", "hosts")
 
 
 @click.command("serve")
 @click.argument("tools", nargs=-1, required=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen. Beyond loopback, --auth is needed.")
-@click.option("--port", default=8765, show_default=True, help="0 is any free one.")
-@click.option("--ledger", metavar="URL", default="sqlite:///toolwire.db", show_default=True,
+@click.option("--port", type=PORTS, default=8765, show_default=True, help="0 is any free one.")
+@click.option("--ledger", metavar="URL", default="sqlite:///toolwire.db", show_default=True, envvar="TOOLWIRE_LEDGER",
               help="Where calls are recorded: sqlite:///FILE, postgresql://…, or memory:.")  # fmt: skip
 @click.option("--oxp", is_flag=True, help="Speak OXP. Without --oxp and --mcp, both are spoken.")
 @click.option("--mcp", is_flag=True, help="Speak MCP, under /mcp.")
 @click.option("--stdio", is_flag=True, help="Speak MCP over stdin and stdout and listen nowhere.")
 @click.option("--auth", type=click.Choice(METHODS), multiple=True,
-              help="What callers must show: a key of TOOLWIRE_API_KEYS, a token signed with TOOLWIRE_JWT_SECRET; several may be "
+              help="What callers must show: a key of TOOLWIRE_API_KEYS, or a token signed with TOOLWIRE_JWT_SECRET; both may be "
                    "taken.")  # fmt: skip
 @click.option("--audience", multiple=True, metavar="NAME", help="An audience that tokens may name.")
 @click.option("--allow-anyone", is_flag=True, help="Listen beyond loopback without --auth all the same.")
 @click.option("--name", "hosts", multiple=True, metavar="HOST", help="A name that the server answers to; * is any.")
-def verb(
-    tools: tuple[str, ...],
-    host: str,
-    port: int,
-    ledger: str,
-    oxp: bool,
-    mcp: bool,
-    stdio: bool,
-    auth: tuple[str, ...],
-    audience: tuple[str, ...],
-    allow_anyone: bool,
-    hosts: tuple[str, ...],
-) -> None:
+@click.pass_context
+def verb(ctx: click.Context, tools: tuple[str, ...], host: str, port: int, ledger: str, oxp: bool, mcp: bool, stdio: bool,
+         auth: tuple[str, ...], audience: tuple[str, ...], allow_anyone: bool, hosts: tuple[str, ...]) -> None:  # fmt: skip
     """Serve the tools of Python files or packages to agents.
 
     TOOLS are files or importable packages with functions under @tool. A call that comes twice under one call id runs once, also
     over restarts: the ledger remembers.
 
     Keys come from the environment: TOOLWIRE_API_KEYS is `name=key`, several separated by commas; TOOLWIRE_JWT_SECRET is the
-    shared secret of HS256 tokens. Both need at least 32 characters. Ctrl-C finishes what is under way.
+    shared secret of HS256 tokens. Both need at least 32 characters. TOOLWIRE_LEDGER may hold the ledger's URL, so that no
+    password stands on the command line. Ctrl-C finishes what is under way.
     """
-    found = load_tools(tools)
-    calls = part("toolwire.io.calls").Calls(open_ledger(ledger))
+    if stdio:
+        given = [name for name in _OF_SOCKETS if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT]
+        if given:
+            words = ", ".join(f"--{'name' if one == 'hosts' else one.replace('_', '-')}" for one in given)
+            raise Misuse(f"--stdio listens nowhere, so it takes no {words}")
+        with redirect_stdout(sys.stderr):  # stdout is the wire: what a file prints while it is loaded goes elsewhere
+            found = load_tools(tools)
+    else:
+        found = load_tools(tools)
     mistake = part("toolwire.tools.errors").ToolMistake
-    gone = part("toolwire.tools.ledger").LedgerUnavailable
+    calls: Calls = part("toolwire.io.calls").Calls(open_ledger(ledger))
     try:
-        if stdio:
-            asyncio.run(part("toolwire.server.mcp").stdio(found, calls))
-            return
-        both = oxp == mcp
-        spoken = _Spoken(oxp or both, mcp or both)
-        server = part("toolwire.server.tools").ToolServer(found, calls, auth=_auth(auth, audience), hosts=hosts, oxp=spoken.oxp)
-        if spoken.mcp:
-            part("toolwire.server.mcp").McpApp(found, calls).mount(server)
-        run = part("toolwire.server.run")
-        run.serve(server, host, port, allow_anyone=allow_anyone, ready=lambda url: _ready(url, found, ledger, spoken))
-    except (mistake, gone) as error:
-        raise Misuse(str(error)) from None
-    except part("toolwire.server.run").BindMistake as error:
-        raise Misuse(f"{error} (--auth key, --auth jwt, --allow-anyone)") from None
-    except OSError as error:
-        raise Misuse(f"{host}:{port}: {(error.strerror or str(error)).lower()}") from None
+        with recorded(ledger):
+            if stdio:
+                calls.fits(found)
+                asyncio.run(over_stdio(found, calls))
+                return
+            both = oxp == mcp
+            server = part("toolwire.server.tools").ToolServer(found, calls, auth=_auth(auth, audience), hosts=hosts,
+                                                             oxp=oxp or both)  # fmt: skip
+            if mcp or both:
+                part("toolwire.server.mcp").McpApp(found, calls).mount(server)
+            listen(server, host, port, lambda url: _told(url, found, ledger, oxp=oxp or both, mcp=mcp or both),
+                   allow_anyone=allow_anyone, hint="--auth key, --auth jwt, --allow-anyone")  # fmt: skip
+    except mistake as error:
+        raise Misuse(f"{error} (--ledger {shown(ledger)})") from None
 
 
 def _auth(methods: tuple[str, ...], audience: tuple[str, ...]) -> Auth:
@@ -82,32 +87,32 @@ def _auth(methods: tuple[str, ...], audience: tuple[str, ...]) -> Auth:
     keys: dict[str, str] = {}
     secret: str | None = None
     if "key" in methods:
-        for one in filter(None, os.environ.get("TOOLWIRE_API_KEYS", "").split(",")):
-            name, has, key = one.strip().partition("=")
-            keys[name if has else f"key{len(keys) + 1}"] = key if has else name
+        for one in filter(None, (word.strip() for word in os.environ.get(KEYS, "").split(","))):
+            # Base64 may end in =, and then there is no name. Records bear the name: it must not depend on what stands beside
+            name, _, key = one.partition("=") if "=" in one.rstrip("=") else ("", "", one)
+            name = name or f"sha256-{sha256(sha256(key.encode()).digest()).hexdigest()[:16]}"
+            if name in keys:
+                raise Misuse(f"--auth key: {KEYS} names {name} twice")
+            keys[name] = key
         if not keys:
-            raise Misuse("--auth key: set TOOLWIRE_API_KEYS to name=key")
+            raise Misuse(f"--auth key: set {KEYS} to name=key")
     if "jwt" in methods:
-        secret = os.environ.get("TOOLWIRE_JWT_SECRET")
+        secret = os.environ.get(SECRET)
         if not secret:
-            raise Misuse("--auth jwt: set TOOLWIRE_JWT_SECRET")
+            raise Misuse(f"--auth jwt: set {SECRET}")
     try:
         made: Auth = module.Auth(keys, secrets=[secret] if secret else [], audiences=audience)
     except module.AuthMistake as error:
-        raise Misuse(str(error)) from None
+        raise Misuse(f"--auth: {error}") from None
     return made
 
 
-class _Spoken(NamedTuple):
-    oxp: bool
-    mcp: bool
-
-
-def _ready(url: str, tools: Tools, ledger: str, spoken: _Spoken) -> None:
-    kept = ledger if "@" not in ledger else f"{ledger.split('://')[0]}://…@{ledger.rsplit('@', 1)[1]}"
-    click.echo(f"{len(tools)} tools at {printable(url)}; calls are recorded in {printable(kept)}")
-    if spoken.oxp:
-        click.echo(f"  OXP  {url}/tools and {url}/tools/call")
-    if spoken.mcp:
-        click.echo(f"  MCP  {url}/mcp")
-    click.echo(f"  also {url}/health and {url}/metrics; Ctrl-C stops it")
+def _told(url: str, tools: Tools, ledger: str, *, oxp: bool, mcp: bool) -> str:
+    n = len(tools)
+    kept = "in memory only" if ledger == "memory:" else f"in {printable(shown(ledger))}"
+    lines = [f"{n} {'tool' if n == 1 else 'tools'} at {url}; calls are recorded {kept}"]
+    if oxp:
+        lines.append(f"  OXP  {url}/tools and {url}/tools/call")
+    if mcp:
+        lines.append(f"  MCP  {url}/mcp")
+    return "\n".join((*lines, f"  also {url}/health and {url}/metrics; Ctrl-C stops it"))

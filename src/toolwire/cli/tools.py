@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from toolwire._json import JSON
-from toolwire.cli._sources import gathered
+from toolwire.cli._sources import gather, loaded
 from toolwire.cli._view import view
 
 if TYPE_CHECKING:
+    from toolwire.tools.registry import Tools
     from toolwire.tools.runnable import Runnable
 
 
@@ -25,14 +26,15 @@ def verb(sources: tuple[str, ...], as_json: bool) -> None:
     SOURCE is a Python file or package, an OXP server (http://…), an MCP server (mcp+http://…, or mcp:COMMAND to start one). A
     table on a terminal, JSON when piped.
     """
-    found = asyncio.run(_found(sources))
+    found = asyncio.run(_found(loaded(sources), sources))
     rows: list[JSON] = [_row(one) for one in found]
     view(piped=as_json).table(("id", "parameters", "needs", "description"), [_cells(one) for one in found], rows)
 
 
-async def _found(sources: tuple[str, ...]) -> list[Runnable]:
+async def _found(tools: Tools, sources: tuple[str, ...]) -> list[Runnable]:
     async with AsyncExitStack() as stack:
-        return (await gathered(sources, stack)).all()
+        await gather(tools, sources, stack)
+        return tools.all()
 
 
 def _row(tool: Runnable) -> dict[str, JSON]:

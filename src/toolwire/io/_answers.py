@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 from msgspec.structs import replace
@@ -11,10 +12,16 @@ from msgspec.structs import replace
 from toolwire.io.scrub import Scrubber, scrubber
 from toolwire.tools.asking import Answer, Ask
 from toolwire.tools.ledger import CallKey, Claim, Failure, Outcome, Record
-from toolwire.tools.runnable import Context
+from toolwire.tools.runnable import Context, Runnable
 
 AGAIN_MS = 1000
 """What callers are told to wait before they ask again."""
+
+
+@lru_cache(maxsize=4096)
+def label(tool: Runnable) -> str:
+    """The id of a tool as text, made once."""
+    return str(tool.id)
 
 
 class Flight:
@@ -39,7 +46,7 @@ class Flight:
         self.ask = ask
         self.arguments = arguments
         self.call_id = call_id
-        self.tool = str(ask.tool.id)
+        self.tool = label(ask.tool)
         self.slot: CallKey | None = None
         """Where others find it to join in."""
         self.waiter: asyncio.Future[Answer] | None = None

@@ -32,7 +32,7 @@ _SLOWEST = 1.0
 _AGAIN = 0.05
 _place = attrgetter("place")
 _ENDED = ("done", "failed")
-_REPEATS = {"done": _ENDED, "failed": _ENDED, "free": ("free",)}
+_REPEATS = {"done": _ENDED, "failed": _ENDED, "free": ("free",), "lost": ("lost",)}
 """What a call is by then if its end was recorded before and only the answer was lost."""
 
 

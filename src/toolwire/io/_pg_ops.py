@@ -74,7 +74,7 @@ class Settling(Op[None]):
 
 
 class Ending(Op[Ended]):
-    """It ran, or it was released."""
+    """It ran, or it was released, or nobody knows."""
 
     __slots__ = ("attempt", "outcome", "probed", "state", "token")
 
@@ -84,7 +84,7 @@ class Ending(Op[Ended]):
         future: Future[Ended],
         deadline: float,
         *,
-        state: Literal["done", "failed", "free"],
+        state: Literal["done", "failed", "free", "lost"],
         outcome: bytes | None,
     ) -> None:
         super().__init__(claim.key, future, deadline)
@@ -119,13 +119,14 @@ class Row(Struct, frozen=True):
     waiters: bool
     rerunnable: bool
     dead: bool
+    resumable: bool = False
 
     def record(self, key: CallKey) -> Record | None:
         """As the ledger tells it; None of a call that was released."""
         if self.state == "free":
             return None
         outcome = None if self.outcome is None else unpack(self.outcome)
-        return Record(key, text(self.tool), self.state, self.attempt, self.started, self.ended, outcome)
+        return Record(key, text(self.tool), self.state, self.attempt, self.started, self.ended, outcome, resumable=self.resumable)
 
 
 class Found(Struct, frozen=True):
@@ -138,12 +139,12 @@ class Found(Struct, frozen=True):
 
 def found(line: TupleRow) -> Found:
     """A line of the statement that reads."""
-    _, state, attempt, token, fp, tool, started, ended, outcome, waiters, over, rerunnable, dead, alive, now = line
+    _, state, attempt, token, fp, tool, started, ended, outcome, waiters, over, rerunnable, dead, alive, now, resumable = line
     if state is None:
         return Found(None, alive, now)
     if over and state in ("done", "failed", "lost"):
         state, outcome = "gone", None
-    return Found(Row(state, attempt, token, fp, tool, started, ended, outcome, waiters, rerunnable, dead), alive, now)
+    return Found(Row(state, attempt, token, fp, tool, started, ended, outcome, waiters, rerunnable, dead, resumable), alive, now)
 
 
 def answer(op: Claiming, row: Row) -> Claim | None:

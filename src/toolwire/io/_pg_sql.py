@@ -85,7 +85,8 @@ UNION ALL SELECT NULL, NULL, NULL, NULL, i, waiters FROM ended"""
 # --- what is there -----------------------------------------------------------------------------------------------
 _KEYS = "unnest(%(tenant)b, %(call_id)b) WITH ORDINALITY AS k(tenant, call_id, i)"
 READ = f"""SELECT k.i, c.state, c.attempt, c.token, c.fp, c.tool, {_MS.format("c.started_at")}, {_MS.format("c.ended_at")},
-  c.outcome, c.waiters, c.expires_at <= {_NOW}, {_RERUN}, c.state = 'running' AND {_DEAD}, {_ALIVE}, {_MS.format(_NOW)}
+  c.outcome, c.waiters, c.expires_at <= {_NOW}, {_RERUN}, c.state = 'running' AND {_DEAD}, {_ALIVE}, {_MS.format(_NOW)},
+  c.on_crash = 'resume'
 FROM {_KEYS} LEFT JOIN {{s}}.tw_call c ON {_SAME}"""
 TAKE = f"""UPDATE {{s}}.tw_call c SET state = 'running', attempt = c.attempt + 1, owner = %(me)s, token = %(token)b, fp = %(fp)b,
   tool = %(tool)b, on_crash = %(on_crash)s, started_at = {_NOW}, ended_at = NULL, expires_at = NULL, outcome = NULL

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from time import perf_counter
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -21,7 +22,19 @@ from toolwire.io.inline import InlineRunner, Place
 from toolwire.io.metrics import Metrics
 from toolwire.tools.asking import Answer
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.ledger import CallIdTooOld, CallKey, Claim, Ledger, LedgerUnavailable, Outcome, Record, Runner, Transactions
+from toolwire.tools.ledger import (
+    CallIdTooOld,
+    CallKey,
+    Claim,
+    Engine,
+    Ledger,
+    LedgerUnavailable,
+    Outcome,
+    OutcomeUnknown,
+    Record,
+    Runner,
+    Transactions,
+)
 from toolwire.tools.runnable import Context
 
 logger = logging.getLogger("toolwire.calls")
@@ -40,6 +53,7 @@ class Runs:
         self._runner: Runner = runner or InlineRunner()
         self._inline = self._runner if isinstance(self._runner, InlineRunner) else InlineRunner()
         self._is_inline = self._inline is self._runner
+        self._engine = runner if isinstance(runner, Engine) else None
         self._transactions = ledger if isinstance(ledger, Transactions) else None
         self._behind: set[asyncio.Task[None]] = set()
 
@@ -97,7 +111,10 @@ class Runs:
             flight.cancellable = False
 
     async def _body(self, flight: Flight, place: Place, claim: Claim | None, context: Context) -> Outcome:
-        """What the body came to, without secrets. Raises NoEffect, Busy, and CancelledError if its caller goes."""
+        """What the body came to, without secrets. Raises NoEffect, Busy, OutcomeUnknown, and CancelledError if its caller goes.
+
+        Raises _LeftRunning if it was told to stop and an engine goes on with it.
+        """
         tool = flight.ask.tool
         flight.cancellable = True
         try:
@@ -105,15 +122,20 @@ class Runs:
                 outcome = await place.run(flight.arguments, context)
             else:
                 place.leave()
-                outcome = await self._runner.run(claim, tool, flight.ask.input, context)
+                run = self._runner.run if claim.state == "new" or self._engine is None else self._engine.resume
+                outcome = await run(claim, tool, flight.ask.input, context)
         except asyncio.CancelledError:
             if not flight.calmed():
                 raise
+            if claim is not None and self._engine is not None and flight.slot is not None:
+                raise _LeftRunning from None
             return Outcome(None, cancelled(flight.tool, flight.stopped))
-        except (NoEffect, Busy):
+        except (NoEffect, Busy, OutcomeUnknown):
             raise
         except Exception as error:  # of an engine: what runs here tells everything by its outcome
             logger.exception("the runner of %s failed", flight.tool)
+            if self._engine is not None:
+                raise OutcomeUnknown(f"the engine failed: {type(error).__name__}") from error
             outcome = Outcome(None, raised(error))
         finally:
             flight.cancellable = False
@@ -133,7 +155,8 @@ class Runs:
     async def _recorded(self, flight: Flight, key: CallKey) -> Answer:
         until = perf_counter() + (self.wait if flight.ask.wait is None else flight.ask.wait)
         while True:
-            place = await self._admit(flight)  # before the claim: who finds no room leaves no trace
+            # Before the claim: who finds no room leaves no trace
+            place = self._inline.at_once(flight.ask.tool) or await self._admit(flight)
             began = False
             try:
                 try:
@@ -149,6 +172,13 @@ class Runs:
                         return flight.unavailable()
                     began = True
                     return await self._mine(flight, claim, place)
+                if claim.state == "lost" and self._engine is not None and claim.record is not None and claim.record.resumable:
+                    if flight.stopped:
+                        return flight.unavailable()
+                    resumed = await self._mine(flight, claim, place)
+                    if resumed.state != "lost":
+                        return resumed
+                    place = await self._admit(flight)  # for the probe: an engine needs none here
                 if claim.state == "lost" and flight.ask.tool.probe is not None and flight.ask.tool.on_crash == "probe":
                     began = True
                     answer = await self._probed(flight, claim, place)
@@ -166,8 +196,8 @@ class Runs:
             await self._ended_elsewhere(flight, key, min(left, LOOK_AGAIN))
 
     async def _claim(self, flight: Flight, key: CallKey) -> Claim:
-        tool = flight.ask.tool
-        return await self.ledger.claim(key, flight.fp, tool=flight.tool, on_crash=tool.on_crash, token=os.urandom(16))
+        on_crash = flight.ask.tool.on_crash if self._engine is None else "resume"
+        return await self.ledger.claim(key, flight.fp, tool=flight.tool, on_crash=on_crash, token=os.urandom(16))
 
     async def _ended_elsewhere(self, flight: Flight, key: CallKey, timeout: float) -> Record | None:
         """The record of a call that somebody else runs; None if it is not known to have ended."""
@@ -182,14 +212,25 @@ class Runs:
             flight.cancellable = False
 
     async def _mine(self, flight: Flight, claim: Claim, place: Place) -> Answer:
-        """Run what was claimed."""
-        if self._transactions is not None and flight.ask.tool.on_crash == "transactional":
+        """Run what was claimed, or ask the engine for what somebody else began."""
+        if self._transactions is not None and self._engine is None and flight.ask.tool.on_crash == "transactional":
             return await self._transacted(flight, claim, place, self._transactions)
         try:
             outcome = await self._body(flight, place, claim, flight.context(claim.attempt))
         except (NoEffect, Busy) as error:
             return await self._undone(flight, claim, error)
+        except _LeftRunning:
+            return flight.running(claim)
+        except OutcomeUnknown as why:
+            return await self._unknown(flight, claim, why)
         return await self._settled(flight, claim, outcome)
+
+    async def _unknown(self, flight: Flight, claim: Claim, why: OutcomeUnknown) -> Answer:
+        """Nobody will know what it came to: said now, and written down for those who ask later."""
+        logger.error("what became of a call of %s is not known: %s", flight.tool, why)
+        if claim.state == "new":
+            await self._end(claim, "lose")
+        return Answer(state="lost", call_id=flight.call_id, attempt=claim.attempt)
 
     async def _undone(self, flight: Flight, claim: Claim, error: NoEffect | Busy) -> Answer:
         """Nothing happened: the same id may run again."""
@@ -226,20 +267,25 @@ class Runs:
         return flight.running(claim) if record is None else flight.known(record)
 
     async def _release(self, claim: Claim) -> None:
-        try:
-            await self.ledger.release(claim)
-        except Exception as error:
-            self._ledger_failed("release", error)
-            self.later(self._release_later(claim))
+        await self._end(claim, "release")
 
-    async def _release_later(self, claim: Claim) -> None:
+    async def _end(self, claim: Claim, how: Literal["release", "lose"]) -> None:
+        """End a claim without an outcome, now or as soon as the ledger can."""
+        end = self.ledger.release if how == "release" else self.ledger.lose
+        try:
+            await end(claim)
+        except Exception as error:
+            self._ledger_failed(how, error)
+            self.later(self._end_later(claim, end))
+
+    async def _end_later(self, claim: Claim, end: Callable[[Claim], Awaitable[None]]) -> None:
         """A claim that nobody works on must not look as if somebody did."""
         pause = 0.1
         while True:
             await asyncio.sleep(pause)
             pause = min(pause * 2, 10.0)
             with suppress(Exception):
-                return await self.ledger.release(claim)
+                return await end(claim)
 
     async def _probed(self, flight: Flight, claim: Claim, place: Place) -> Answer | None:
         """Ask a tool what became of a call after a crash; None if it never happened and may be claimed again."""
@@ -293,6 +339,10 @@ class Runs:
             if record is not None and record.state in ("done", "failed"):
                 return flight.known(record)
         return flight.unavailable()
+
+
+class _LeftRunning(Exception):
+    """The server stops, the engine does not: whoever asks next gets the answer."""
 
 
 class _Undo(Exception):

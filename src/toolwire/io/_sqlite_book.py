@@ -12,8 +12,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Final, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from toolwire.io._horizon import TOLERANCE, forgettable, too_old
 from toolwire.io._outcomes import unpack
+from toolwire.io._sqlite_ahead import Ahead
 from toolwire.io._sqlite_file import LARGE
 from toolwire.io._writer import Pending
 from toolwire.tools.ledger import CallIdTooOld, CallKey, Claim, LedgerUnavailable, Outcome, Record, State, Sweep
@@ -119,6 +122,7 @@ class Book:
         self._result_ms = result_ms
         self._tombstone_ms = tombstone_ms
         self._writing = False
+        self._ahead = Ahead()
         self._undo: list[tuple[CallKey, Flight | None]] = []
         self._woken: list[Pending] = []
         self._again_after = AGAIN
@@ -146,6 +150,9 @@ class Book:
             return None
         return min(max(0.0, (self._again_at if self.unwritten else self._sweep_at) - monotonic()), 3600.0)
 
+    def ahead(self) -> None:
+        self._ahead.write(None if self.broken or self.unwritten else self._write)
+
     def commit(self) -> None:
         if self._writing:
             self._execute("COMMIT")
@@ -164,6 +171,7 @@ class Book:
         if code in FATAL or code & 0xFF in FATAL:
             self.broken = str(error)
         self._woken.clear()
+        self._ahead.clear()
         for key, before in reversed(self._undo):
             if before is None:
                 del self.flights[key]
@@ -189,10 +197,18 @@ class Book:
 
     # --- jobs ----------------------------------------------------------------------------------------------------------
 
+    def will_claim(self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes) -> None:
+        now = self._clock()
+        fits = key not in self.flights and not too_old(key.call_id, now, self._tombstone_ms)
+        self._ahead.claim(key, (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now) if fits else None)
+
     def claim(self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
         flight = self.flights.get(key)
         if flight is not None:
             return self._joined(flight, key, fp, token)
+        if (taken := self._ahead.taken.pop(key, None)) is not None:
+            number, since = taken
+            return self._takes_off(key, Flight(number, fp, token, Record(key, tool, "running", 1, since)))
         if self.broken or self.unwritten:
             return self.known(key, fp, token, self.broken or "earlier results are not written yet")
         now = self._clock()
@@ -224,10 +240,21 @@ class Book:
             raise LedgerUnavailable(f"the ledger takes no new calls: {why}")
         return self._told(key, row, token)
 
+    def will_finish(self, claim: Claim, packed: bytes, outcome: Outcome) -> None:
+        flight = self._own(claim)
+        now = self._clock()
+        values = None
+        if flight is not None and len(packed) <= LARGE:
+            values = (flight.id, claim.attempt, claim.token, _end(outcome), now, now + self._result_ms, packed)
+        self._ahead.finish(claim.key, values)
+
     def finish(self, claim: Claim, packed: bytes, outcome: Outcome) -> Literal["recorded", "fenced"]:
         state = _end(outcome)
-        now = self._clock()
         flight = self._own(claim)
+        if flight is not None and (ended := self._ahead.ended.pop(claim.key, None)) is not None:
+            self._lands(claim.key, flight, _ended(flight.record, state, ended, outcome))
+            return "recorded"
+        now = self._clock()
         if flight is None:
             row = self._row(claim.key)
             if row is None or not _holds(claim, row):
@@ -250,6 +277,16 @@ class Book:
         elif claim.key not in self.unwritten:
             self._free(flight.id, b"")
             self._lands(claim.key, flight, None)
+
+    def lose(self, claim: Claim) -> None:
+        flight = self._own(claim)
+        if flight is None:
+            return
+        if claim.key in self.unwritten:
+            raise LedgerUnavailable("this call is still to be written")
+        now = self._clock()
+        self._write(LOSE, (now, now + self._result_ms, flight.id))
+        self._lands(claim.key, flight, replace(flight.record, state="lost", ended_at=now))
 
     def abandon(self, claim: Claim) -> None:
         """Whoever claimed it had gone before the answer came. If nobody else has the same token, nothing will happen."""
@@ -331,7 +368,7 @@ class Book:
 
     # --- inside ----------------------------------------------------------------------------------------------------------
 
-    def _write(self, sql: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+    def _write(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
         if self.broken:
             raise sqlite3.OperationalError(self.broken)
         if not self._writing:
@@ -411,7 +448,8 @@ class Book:
             if packed is None:
                 (packed,) = self._execute("SELECT outcome FROM large WHERE call=?", (row.id,)).fetchone()
             outcome = unpack(packed)
-        return Record(key, row.tool, state, row.attempt, row.created_at, row.ended_at, outcome)
+        resumable = row.on_crash == "resume"
+        return Record(key, row.tool, state, row.attempt, row.created_at, row.ended_at, outcome, resumable=resumable)
 
 
 class Swept(NamedTuple):

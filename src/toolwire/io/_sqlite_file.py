@@ -30,6 +30,7 @@ SETTINGS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # one fdatasync for each commit
     "PRAGMA wal_autocheckpoint=2000",
+    "PRAGMA cache_size=-32768",  # kB: the leaves of the index of keys are needed again and again, each at any time
 )
 # `free`: released, or of a dead owner and fit to run again; only the number of the attempt is left of it. A released one has an
 # empty fingerprint. `expires_at`: when a result is dropped, later when the id is forgotten.

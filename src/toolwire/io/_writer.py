@@ -1,8 +1,8 @@
 """One thread that owns a store, and the jobs it does for any number of event loops: natural group commit.
 
-It takes one job, then whatever else has come meanwhile, does them all in one transaction and wakes each event loop once. There is
-no timer: while the disk is busy the next batch grows. A storage error undoes the whole batch, and nobody in it is told that
-something was done. Knows no table and no call.
+It takes what one turn of an event loop asked for, then whatever else has come meanwhile, does it all in one transaction and wakes
+each event loop once. There is no timer: while the disk is busy the next batch grows. A storage error undoes the whole batch, and
+nobody in it is told that something was done. Knows no table and no call.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import sqlite3
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
 from os import getpid
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from toolwire.tools.ledger import LedgerUnavailable
 
+_together = attrgetter("together")
 MOST = 512
 """Jobs in one transaction at most."""
 STORAGE_ERRORS = (sqlite3.Error, MemoryError)
@@ -28,6 +31,9 @@ class Store(Protocol):
 
     def begin(self) -> None:
         """A batch begins; what is overdue may be done first. Raises nothing."""
+
+    def ahead(self) -> None:
+        """Jobs were foretold and will be run next: as much of it as possible may be done at once."""
 
     def commit(self) -> None: ...
 
@@ -71,6 +77,11 @@ class Job(Pending, Generic[S_contra, R_co]):
     """Something that the thread does with its store."""
 
     __slots__ = ()
+    together: ClassVar = False
+    """Whether it foretells itself, so that it can be done together with its neighbours of the same kind."""
+
+    def foretell(self, store: S_contra) -> None:
+        """Tell the store what will be asked of it."""
 
     def run(self, store: S_contra) -> R_co:
         """The answer, if the batch can be committed. May raise what its asker should get; then it has written nothing."""
@@ -94,7 +105,10 @@ class Writer(Generic[S]):
 
     def __init__(self, opening: Callable[[], S], *, name: str = "toolwire-ledger") -> None:
         self._opening = opening
-        self._queue: SimpleQueue[Job[S, object]] = SimpleQueue()
+        self._queue: SimpleQueue[list[Job[S, object]]] = SimpleQueue()
+        self._left: list[Job[S, object]] = []
+        """Taken from the queue, and too many for the batch."""
+        self._gathered: dict[AbstractEventLoop, list[Job[S, object]]] = {}
         self._gate = Lock()  # nothing is put behind the stop
         self._closed = False
         self._pid = getpid()
@@ -102,31 +116,47 @@ class Writer(Generic[S]):
         self._thread = Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
 
-    async def do(self, job: Job[S, R]) -> R:
-        """The answer to a job. Gives up waiting when cancelled; the job is done all the same."""
+    def do(self, job: Job[S, R]) -> Future[R]:
+        """The answer to a job. Whoever is cancelled gives up waiting; the job is done all the same."""
         future = job.expect()
-        self.put(job)
-        answer: R = await future  # type: ignore[assignment]  # a future of R, seen from a queue of all kinds
-        return answer
+        loop = job.loop
+        assert loop is not None
+        gathered = self._gathered.get(loop)
+        if gathered is None:
+            # Whatever else this turn of the event loop asks for goes with it: one lock and one wake-up for all
+            self._gathered[loop] = [job]
+            loop.call_soon(self._hand_over, loop)
+        else:
+            gathered.append(job)
+        return future  # type: ignore[return-value]  # a future of R, seen from a queue of all kinds
 
-    def put(self, job: Job[S, object]) -> None:
-        """Have a job done without waiting for it."""
-        if self._pid != getpid():
-            raise LedgerUnavailable("this process was forked from the one that opened the ledger: open one of its own")
-        self._push(job)
+    def _hand_over(self, loop: AbstractEventLoop) -> None:
+        jobs = self._gathered.pop(loop, None)
+        if jobs is None:
+            return
+        try:
+            if self._pid != getpid():
+                raise LedgerUnavailable("this process was forked from the one that opened the ledger: open one of its own")
+            self._push(jobs)
+        except LedgerUnavailable as error:
+            for job in jobs:
+                if job.future is not None and not job.future.done():
+                    job.future.set_exception(error)
 
-    def _push(self, job: Job[S, object]) -> None:
+    def _push(self, jobs: list[Job[S, object]]) -> None:
         with self._gate:
             if self._closed:
                 raise LedgerUnavailable("the ledger is closed")
-            self._closed = isinstance(job, _Stop)
-            self._queue.put(job)
+            self._closed = isinstance(jobs[-1], _Stop)
+            self._queue.put(jobs)
 
     async def stop(self) -> None:
         """Everything asked before is done, then the store is closed."""
         stop = _Stop()
         future = stop.expect()
-        self.put(stop)
+        assert stop.loop is not None
+        self._gathered.setdefault(stop.loop, []).append(stop)
+        self._hand_over(stop.loop)
         try:
             await future
         finally:
@@ -153,25 +183,35 @@ class Writer(Generic[S]):
 
     def _take(self, patience: float | None) -> list[Job[S, object]]:
         queue = self._queue
+        taken, self._left = self._left, []
         try:
-            taken = [queue.get(timeout=patience)]
+            if not taken:
+                taken = queue.get(timeout=patience)
         except Empty:
             return []
         while len(taken) < MOST and not queue.empty() and not isinstance(taken[-1], _Stop):
-            taken.append(queue.get())  # the only reader: what is there stays there
+            taken += queue.get()  # the only reader: what is there stays there
+        if len(taken) > MOST:
+            taken, self._left = taken[:MOST], taken[MOST:]
         return taken
 
     def _batch(self, store: S, jobs: Sequence[Job[S, object]]) -> None:
         self.batches += 1
         try:
             store.begin()
-            for job in jobs:
-                try:
-                    job.answer = job.run(store)
-                except STORAGE_ERRORS:
-                    raise
-                except Exception as error:
-                    job.error = error
+            for together, group in groupby(jobs, _together):
+                some = list(group)
+                if together and len(some) > 1:
+                    for job in some:
+                        job.foretell(store)
+                    store.ahead()
+                for job in some:
+                    try:
+                        job.answer = job.run(store)
+                    except STORAGE_ERRORS:
+                        raise
+                    except Exception as error:
+                        job.error = error
             store.commit()
         except Exception as error:
             store.undo(error)
@@ -197,12 +237,12 @@ class Writer(Generic[S]):
 
     def _mourn(self, error: Exception) -> None:
         """Nothing was opened: every job hears why, until the stop."""
-        while True:
-            job = self._queue.get()
-            job.error = None if isinstance(job, _Stop) else error
-            self._wake([job])
-            if isinstance(job, _Stop):
-                return
+        jobs: list[Job[S, object]] = []
+        while not jobs or not isinstance(jobs[-1], _Stop):
+            jobs = self._queue.get()
+            for job in jobs:
+                job.error = None if isinstance(job, _Stop) else error
+            self._wake(jobs)
 
     # --- in the event loop -------------------------------------------------------------------------------------------
 
@@ -224,4 +264,4 @@ class Writer(Generic[S]):
             job = one.unheard() if isinstance(one, Job) else None
             if job is not None:
                 with suppress(LedgerUnavailable):  # closed: the next to open it finds what is left
-                    self._push(job)
+                    self._push([job])

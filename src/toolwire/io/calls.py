@@ -226,21 +226,20 @@ class Calls:
         self.metrics.in_flight += 1
         tracer = self._telemetry.tracer()
         secrets = flight.secrets
+        started = perf_counter()
         try:
             if tracer is None and secrets is None:
-                return await self._told(flight, None)
+                return self._told(flight, await self._runs.answer(flight), started)
             with (
                 hiding(secrets),
                 nullcontext() if tracer is None else self._telemetry.call(tracer, flight.ask, flight.call_id, secrets) as span,
             ):
-                return await self._told(flight, span)
+                return self._told(flight, await self._runs.answer(flight), started, span)
         finally:
             self._live.discard(flight)
             self.metrics.in_flight -= 1
 
-    async def _told(self, flight: Flight, span: Span | None) -> Answer:
-        started = perf_counter()
-        answer = await self._runs.answer(flight)
+    def _told(self, flight: Flight, answer: Answer, started: float, span: Span | None = None) -> Answer:
         if span is not None:
             answered(span, answer)
         log(flight.ask, answer, (perf_counter() - started) * 1000, flight.secrets)

@@ -13,9 +13,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from time import perf_counter
+from types import CoroutineType
 
 from toolwire._json import JSON, Object
 from toolwire.io._failures import Busy, only, raised, timed_out, unfit
+from toolwire.io._steps import resumed
 from toolwire.io._threads import Threads
 from toolwire.tools.errors import NoEffect, ToolError
 from toolwire.tools.ledger import Claim, Outcome
@@ -43,10 +45,14 @@ class InlineRunner:
         place = await self.admit(tool)
         return await place.run(tool.takes(arguments), context)
 
+    def at_once(self, tool: Runnable) -> Place | None:
+        """A place for a tool that is not bounded; None for any other."""
+        return Place(self, tool, ()) if tool.is_async and tool.concurrency is None else None
+
     async def admit(self, tool: Runnable) -> Place:
         """A place for one run: use it, or leave it. Raises Busy."""
-        if tool.is_async and tool.concurrency is None:
-            return Place(self, tool, ())
+        if (free := self.at_once(tool)) is not None:
+            return free
         rooms = [self._room_of(tool)]
         if not tool.is_async:
             rooms.append(self._room)
@@ -137,26 +143,38 @@ class Place:
         return await self._timed(question, inspect.iscoroutinefunction(question), arguments, context)
 
     async def _timed(self, body: Body, is_async: bool, arguments: Mapping[str, object], context: Context) -> object:
-        timeout = self.tool.timeout
+        if not is_async:
+            return await self._limited(self._threaded(body, arguments, context), self.tool.timeout)
+        try:
+            started = perf_counter()
+            given = body(arguments, context)
+            if not isinstance(given, (CoroutineType, Awaitable)):
+                return given
+            steps = given.__await__()
+            try:
+                waits_for = next(steps)
+            except StopIteration as ended:  # it has never waited, so no clock could have stopped it
+                return ended.value
+            timeout = self.tool.timeout
+            left = None if timeout is None else timeout - (perf_counter() - started)
+            return await self._limited(resumed(steps, waits_for), left)
+        finally:
+            self.leave()
+
+    async def _limited(self, work: Awaitable[object], timeout: float | None) -> object:
         if timeout is None:
-            return await self._awaited(body, is_async, arguments, context)
+            return await work
         try:
             async with asyncio.timeout(timeout) as limit:
-                return await self._awaited(body, is_async, arguments, context)
+                return await work
         except TimeoutError:
             if limit.expired():
                 raise _TimedOut from None
             raise
 
-    async def _awaited(self, body: Body, is_async: bool, arguments: Mapping[str, object], context: Context) -> object:
-        if not is_async:
-            given = await self._in_thread(body, arguments, context)
-            return await given if isinstance(given, Awaitable) else given
-        try:
-            given = body(arguments, context)
-            return await given if isinstance(given, Awaitable) else given
-        finally:
-            self.leave()
+    async def _threaded(self, body: Body, arguments: Mapping[str, object], context: Context) -> object:
+        given = await self._in_thread(body, arguments, context)
+        return await given if isinstance(given, Awaitable) else given
 
     async def _in_thread(self, body: Body, arguments: Mapping[str, object], context: Context) -> object:
         """What a function gives, run in a thread with the context variables of here."""

@@ -82,7 +82,7 @@ class MemoryLedger:
         return self._running.get(key) or self._ended.get(key) or self._stones.get(key)
 
     async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
-        """As every ledger. The one owner is this process, so no call is ever lost."""
+        """As every ledger. The one owner is this process, so no call is ever lost by a crash."""
         now = self._clock()
         self._expire(now)
         row = self._find(key)
@@ -118,6 +118,15 @@ class MemoryLedger:
         row.state = None
         del self._running[claim.key]
         self._stones[claim.key] = row
+        self._end(row)
+
+    async def lose(self, claim: Claim) -> None:
+        row = self._running.get(claim.key)
+        if row is None or row.token != claim.token:
+            return
+        row.state = "lost"
+        del self._running[claim.key]
+        self._ended[claim.key] = row
         self._end(row)
 
     def _end(self, row: _Row) -> None:

@@ -268,7 +268,18 @@ class PostgresLedger:
             del opened.held[claim.key]
         await self._ending(opened, claim, "free", None).future
 
-    def _ending(self, opened: _Open, claim: Claim, state: Literal["done", "failed", "free"], packed: bytes | None) -> Ending:
+    async def lose(self, claim: Claim) -> None:
+        opened = self._opened()
+        held = opened.held.get(claim.key)
+        if held is not None and held.token == claim.token:
+            if held.record is not None:
+                return
+            del opened.held[claim.key]
+        await self._ending(opened, claim, "lost", None).future
+
+    def _ending(
+        self, opened: _Open, claim: Claim, state: Literal["done", "failed", "free", "lost"], packed: bytes | None
+    ) -> Ending:
         future: asyncio.Future[Finished] = opened.loop.create_future()
         op = Ending(claim, future, opened.loop.time() + self._patience, state=state, outcome=packed)
         opened.lanes.put(op)

@@ -126,6 +126,9 @@ class SqliteLedger:
     async def release(self, claim: Claim) -> None:
         await self._do(_Release(claim))
 
+    async def lose(self, claim: Claim) -> None:
+        await self._do(_Lose(claim))
+
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
         waiter = Pending()
         ended = waiter.expect()
@@ -194,6 +197,7 @@ class _Key(Job[Book, bytes]):
 
 class _Claim(Job[Book, Claim]):
     __slots__ = ("fp", "key", "on_crash", "token", "tool")
+    together = True
 
     def __init__(self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes) -> None:
         super().__init__()
@@ -202,6 +206,9 @@ class _Claim(Job[Book, Claim]):
         self.tool = tool
         self.on_crash: OnCrash = on_crash
         self.token = token
+
+    def foretell(self, store: Book) -> None:
+        store.will_claim(self.key, self.fp, self.tool, self.on_crash, self.token)
 
     def run(self, store: Book) -> Claim:
         return store.claim(self.key, self.fp, self.tool, self.on_crash, self.token)
@@ -217,12 +224,16 @@ class _Claim(Job[Book, Claim]):
 
 class _Finish(Job[Book, Literal["recorded", "fenced"]]):
     __slots__ = ("claim", "outcome", "packed")
+    together = True
 
     def __init__(self, claim: Claim, packed: bytes, outcome: Outcome) -> None:
         super().__init__()
         self.claim = claim
         self.packed = packed
         self.outcome = outcome
+
+    def foretell(self, store: Book) -> None:
+        store.will_finish(self.claim, self.packed, self.outcome)
 
     def run(self, store: Book) -> Literal["recorded", "fenced"]:
         return store.finish(self.claim, self.packed, self.outcome)
@@ -245,6 +256,17 @@ class _Release(Job[Book, None]):
     def refused(self, store: Book, error: BaseException) -> None:
         store.keep(self.claim, None, None)
         super().refused(store, error)
+
+
+class _Lose(Job[Book, None]):
+    __slots__ = ("claim",)
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__()
+        self.claim = claim
+
+    def run(self, store: Book) -> None:
+        store.lose(self.claim)
 
 
 class _Abandon(_Release):

@@ -6,6 +6,7 @@ Where a request goes is decided by configuration alone. Keys go nowhere but into
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -72,7 +73,7 @@ class Upstream:
         assert self._session is not None, "it is not open"
         where = url or address.url(stream=stream)
         headers = allowed(address, where, {**_BASE, **dict(address.row.headers), **(more or {})}, data)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=waits.connect, sock_read=waits.silence)
+        timeout = _timeout(waits)
         at, proxy = self._way(where)
         if "authorization" in headers and at.user is not None:
             at = at.with_user(None)
@@ -91,6 +92,11 @@ class Upstream:
                 self._ways.clear()
             self._ways[where] = known
         return known
+
+
+@lru_cache(maxsize=256)
+def _timeout(waits: Waits) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, sock_connect=waits.connect, sock_read=waits.silence)
 
 
 def allowed(address: Address, url: str, headers: Mapping[str, str], data: bytes) -> dict[str, str]:

@@ -25,7 +25,7 @@ FIELD = "reasoning_details"
 DATA = "data-toolwire"
 _CODED = b64encode(PREFIX.encode()).decode()[:5]
 """How a parcel begins where the wire wants base64."""
-_WRITTEN = re.compile(rf"\s*({re.escape(PREFIX)}[\w-]+)\s*\Z", re.ASCII)
+_WRITTEN = re.compile(rf"\s*({re.escape(PREFIX)}[\w=-]+)\s*\Z", re.ASCII)
 """A parcel at the end of a text."""
 
 
@@ -49,7 +49,9 @@ class Front(Struct, frozen=True, kw_only=True):
     chunks: Callable[[list[Chunk], str, int], list[Chunk]]
     """The last events of a stream with a parcel among them; the number is that of the blocks before."""
     opens: str = ""
-    """The type of the event that opens a block, where blocks are counted."""
+    """The type of the event that opens a block, where blocks are counted, or the whole answer."""
+    opening: Callable[[Chunk, Object], Chunk] = lambda chunk, asked: chunk
+    """Such an event, as it answers the request."""
     closing: Callable[[list[Chunk], Object], list[Chunk]] = lambda last, asked: last
     """The last events of a stream, as far as the request asked for them."""
     needs: Callable[[Object], str | None] = lambda body: None
@@ -173,13 +175,29 @@ def _put_gemini(body: Object, parcel: str) -> None:
         content["parts"] = [*(parts if isinstance(parts, list) else []), _signed(parcel)]
 
 
+def _gemini_closing(last: list[Chunk], asked: Object) -> list[Chunk]:
+    """With something said in every piece: the official client forgets a turn of which one piece says nothing."""
+    return [{**one, "candidates": [_spoken(each) for each in found]} if isinstance(found := one.get("candidates"), list) else one
+            for one in last]  # fmt: skip
+
+
+def _spoken(candidate: JSON) -> JSON:
+    if not isinstance(candidate, dict) or candidate.get("content"):
+        return candidate
+    return {"content": {"role": "model", "parts": [{"text": ""}]}, **candidate}
+
+
 def _gemini_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
+    """In the piece that gives the reason."""
     at = next((n for n, one in enumerate(last) if "candidates" in one), None)
-    like = last[at] if at is not None else {}
-    kept = {key: value for key, value in like.items() if key in ("responseId", "modelVersion")}
-    told: Chunk = {"candidates": [{"index": 0, "content": {"role": "model", "parts": [_signed(parcel)]}}], **kept}
-    place = len(last) if at is None else at
-    return [*last[:place], told, *last[place:]]
+    if at is None:
+        return [*last, {"candidates": [{"index": 0, "content": {"role": "model", "parts": [_signed(parcel)]}}]}]
+    end: Object = {**last[at]}
+    found = end["candidates"]
+    first = found[0] if isinstance(found, list) and found else None
+    if isinstance(first, dict) and isinstance(found, list):
+        end["candidates"] = [{**first, "content": {"role": "model", "parts": [_signed(parcel)]}}, *found[1:]]
+    return [*last[:at], end, *last[at + 1 :]]
 
 
 def _put_ollama(body: Object, parcel: str) -> None:
@@ -202,6 +220,15 @@ def _ollama_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
 def _put_ai_sdk(body: Object, parcel: str) -> None:
     parts = body.get("parts")
     body["parts"] = [*(parts if isinstance(parts, list) else []), {"type": DATA, "data": {"parcel": parcel}}]
+
+
+def _ai_sdk_opening(chunk: Chunk, asked: Object) -> Chunk:
+    """A page that goes on with its last message after tools ran knows the answer by the id of that message."""
+    messages = asked.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    if not isinstance(last, dict) or last.get("role") != "assistant" or not isinstance(last.get("id"), str):
+        return chunk
+    return {**chunk, "messageId": last["id"]}
 
 
 def _ai_sdk_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
@@ -281,7 +308,7 @@ FRONTS: tuple[Front, ...] = (
         Path("GET", r"/anthropic/v1/models", "models"),
         Path("GET", r"/anthropic/v1/models/(?P<model>.+)", "model"),
     )),
-    Front(wire="gemini", put=_put_gemini, chunks=_gemini_chunks, streams=lambda body: False,
+    Front(wire="gemini", put=_put_gemini, chunks=_gemini_chunks, closing=_gemini_closing, streams=lambda body: False,
           counted=lambda many: {"totalTokens": many}, paths=(
         Path("POST", rf"{_GEMINI}:generateContent", "answer"),
         Path("POST", rf"{_GEMINI}:streamGenerateContent", "stream"),
@@ -294,7 +321,8 @@ FRONTS: tuple[Front, ...] = (
         Path("GET", r"/api/tags", "models"),
         Path("POST", r"/api/show", "show"),
     )),
-    Front(wire="ai-sdk", put=_put_ai_sdk, chunks=_ai_sdk_chunks, streams=lambda body: True, paths=(
+    Front(wire="ai-sdk", put=_put_ai_sdk, chunks=_ai_sdk_chunks, streams=lambda body: True, opens="start",
+          opening=_ai_sdk_opening, paths=(
         Path("POST", r"/ai-sdk/chat", "answer"),
     )),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from toolwire.codec import decode, encode
 from toolwire.errors import WireError
 from toolwire.identity import digest
 from toolwire.model import Conversation
-from toolwire.parts import Call, Message, Part, Reasoning, Result, Text
+from toolwire.parts import Call, Message, Reasoning, Result, Text
 
 PREFIX = "tw1."
 LARGEST = 16 * 1024 * 1024
@@ -39,13 +39,15 @@ class Parcel(Struct, frozen=True, eq=False):
     """Bytes that it took, unpacked."""
 
 
-def wanted(messages: Sequence[Message]) -> bool:
-    """Whether there is something in a turn that another wire cannot carry and its model wants back."""
-    return len(messages) > 1 or any(_sealed(part) for message in messages for part in message.parts)
+def wanted(messages: Sequence[Message], *, thoughts: bool = True) -> bool:
+    """Whether there is something in a turn that another wire cannot carry and its model wants back.
 
-
-def _sealed(part: Part) -> bool:
-    return part.seal is not None or isinstance(part, Reasoning)
+    A signature always is; thoughts without one if the model wants them.
+    """
+    if len(messages) > 1:
+        return True
+    parts = [part for message in messages for part in message.parts]
+    return any(part.seal is not None or (isinstance(part, Reasoning) and (thoughts or part.hidden is not None)) for part in parts)
 
 
 def packed(wire: str, messages: Sequence[Message], shown: str) -> str:

@@ -20,13 +20,15 @@ from toolwire.errors import LocalError, RemoteError
 from toolwire.events import Chunk, Delta, End, Event, Fault, Start, Whole
 from toolwire.fold import Gather, unfold
 from toolwire.identity import NO_MAP, IdMap
+from toolwire.intake import Item
 from toolwire.lint import repair
 from toolwire.model import Change, Conversation, Loss, Setting, Tool, Usage
-from toolwire.parts import Call, Message, Part
+from toolwire.parts import Call, Message, Part, Reasoning
 from toolwire.pipe import Pipe
 from toolwire.profiles import Profile
 from toolwire.protocols.fronts import Front, may_hold, taken
-from toolwire.protocols.parcels import packed, restored, seen, wanted
+from toolwire.protocols.parcels import LARGEST, packed, restored, seen, wanted
+from toolwire.streams import fold
 from toolwire.translate import addressed
 
 _MODEL = re.compile(rb'("model"\s*:\s*)"((?:[^"\\]|\\.)*)"')
@@ -34,6 +36,10 @@ _CARRIED = "that only its own provider can read"
 """How a loss is told that a parcel makes good."""
 _ASKS = ("stream", "stream_options")
 """Fields of a body that say how it is to be answered."""
+_GIVES: dict[str, Object] = {"reasoning": {"include": ["reasoning.encrypted_content"], "store": False}}
+"""What a model that wants its thoughts back must be asked for, to give them in a form that can go back: by what it wants."""
+_THINKS = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
+"""Names of models that think without being asked to. Others refuse to be asked for it."""
 
 
 class _Head(Struct):
@@ -134,9 +140,15 @@ class Relay:
         asked = read.source
         if not isinstance(made.body, dict) or not isinstance(asked, dict):
             raise RemoteError(self.front.wire, (), "a request is a JSON object")
+        body = made.body if self.same else {**made.body, **self._gives(made.body)}
         customs = frozenset() if self.same else frozenset(tool.name for tool in read.tools if tool.kind == "custom")
         same = self.same and plain and not made.ids.names
-        return Sent(made.body, None, made.ids, same, tuple(made.changes), tuple(made.losses), used, asked, customs)
+        return Sent(body, None, made.ids, same, tuple(made.changes), tuple(made.losses), used, asked, customs)
+
+    def _gives(self, body: Object) -> Object:
+        """Further fields of a request to a model that will think."""
+        gives = _GIVES.get(self.rules.echo)
+        return gives if gives is not None and ("reasoning" in body or _THINKS.match(self.model)) else {}
 
     def _untouched(self, raw: bytes) -> Sent:
         mended = repair(raw, self.wire, target=self.target)
@@ -206,7 +218,7 @@ class Relay:
 
     def keeps(self, turn: Sequence[Message]) -> bool:
         """Whether a turn has to come back as it was, and the client's wire could not."""
-        return not self.same and (len(turn) > 1 or (bool(self.rules.echo) and wanted(turn)))
+        return not self.same and wanted(turn, thoughts=bool(self.rules.echo))
 
     def parcel(self, turn: Sequence[Message], sent: Sent) -> str:
         """The parcel of a turn that was streamed: what the client has put together is what it would have got as a whole."""
@@ -241,6 +253,16 @@ def unsealed(losses: Sequence[Loss]) -> tuple[Loss, ...]:
     return tuple(loss for loss in losses if not loss.reason.endswith(_CARRIED))
 
 
+def _seals(event: Event) -> bool:
+    """Whether an event tells of something that a parcel may have to carry."""
+    match event:
+        case Start(part=part) | Whole(part=part):
+            return part.seal is not None or isinstance(part, Reasoning)
+        case End(seal=seal):
+            return seal is not None
+    return False
+
+
 class RelayPipe(Pipe[bytes]):
     """A stream through the gateway, with the parcel of its turn at its end."""
 
@@ -253,9 +275,12 @@ class RelayPipe(Pipe[bytes]):
         self._sent = sent
         self._array = array
         self._opened = False
-        self._keeps = not relay.same and (bool(relay.rules.echo) or bool(before))
-        if self._keeps:
-            self._reader = self._from.reader(keep=True)
+        self._keeps = not relay.same
+        """Whether what comes is kept, for the parcel."""
+        self._tape: list[bytes] = []
+        self._size = 0
+        self._sealed = bool(before)
+        """Whether something came that the client's wire may not carry."""
         self._blocks = 0
         self._calls = Gather()
         """Open calls of tools that take a text: what the text is, is known when they are whole."""
@@ -268,7 +293,10 @@ class RelayPipe(Pipe[bytes]):
         self._framed = self._framed and not array and not sent.same
 
     def _counted(self, chunk: Chunk) -> bytes:
-        self._blocks += chunk.get("type") == self._relay.front.opens
+        front = self._relay.front
+        if chunk.get("type") == front.opens:
+            self._blocks += 1
+            chunk = front.opening(chunk, self._sent.asked)
         return self._frame(chunk)
 
     def _listed(self, chunk: Chunk) -> bytes:
@@ -288,7 +316,18 @@ class RelayPipe(Pipe[bytes]):
         self._whole_turn = read.messages[0]
         return list(map(self._shape, [*self._say(list(unfold(read))), *self._unanswered(), *self._last()]))
 
+    def feed(self, item: Item) -> list[bytes]:
+        """What an item of the source becomes."""
+        if self._keeps and isinstance(item, bytes):
+            self._tape.append(item)
+            self._size += len(item)
+            if self._size > LARGEST:
+                self._keeps, self._tape = False, []
+        return super().feed(item)
+
     def _say(self, events: list[Event]) -> list[Chunk]:
+        if self._keeps and not self._sealed:
+            self._sealed = any(map(_seals, events))
         return super()._say(self._texts(events) if self._sent.customs else events)
 
     def _texts(self, events: list[Event]) -> list[Event]:
@@ -309,7 +348,7 @@ class RelayPipe(Pipe[bytes]):
 
     def _last(self) -> list[Chunk]:
         last = self._relay.front.closing(super()._last(), self._sent.asked)
-        said = self.turn() if self._keeps else None
+        said = self.turn() if self._keeps and self._sealed else None
         if said is None or not self._relay.keeps((*self.before, said)):
             return last
         self.parceled = True
@@ -325,7 +364,7 @@ class RelayPipe(Pipe[bytes]):
         if self._whole_turn is not None:
             return self._whole_turn
         try:
-            read = decode(self._reader.body(), self._relay.wire, "response").messages
+            read = decode(fold(self._tape, self._relay.wire), self._relay.wire, "response").messages
         except (RemoteError, LocalError):
             return None
         return read[0] if read else None

@@ -12,16 +12,16 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Generator,
     Iterable,
     Mapping,
     MutableMapping,
     Sequence,
 )
-from types import coroutine
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+
+from toolwire.io._steps import resumed
 
 Scope: TypeAlias = MutableMapping[str, object]
 Message: TypeAlias = MutableMapping[str, object]
@@ -63,7 +63,7 @@ class Request(Struct, frozen=True):
 def request_of(scope: Scope, receive: Receive) -> Request:
     """The request of a scope. Of a header that is sent twice the last one counts."""
     method, path, headers = scope["method"], scope["path"], scope["headers"]
-    assert isinstance(method, str) and isinstance(path, str) and isinstance(headers, Iterable)
+    assert isinstance(method, str) and isinstance(path, str) and isinstance(headers, (list, Iterable))
     return Request(method, path, dict(headers), scope, receive)
 
 
@@ -106,7 +106,7 @@ class Intake:
                 assert isinstance(body, bytes)
                 return body if len(body) <= limits.body else "large"
             return await self._in_time(request, message)
-        return await self._in_time(request, None, _resumed(steps, waits_for))
+        return await self._in_time(request, None, resumed(steps, waits_for))
 
     async def _in_time(
         self, request: Request, message: Message | None, waited: Awaitable[Message] | None = None
@@ -140,22 +140,6 @@ class Intake:
             return "gone"
         finally:
             self._held -= size
-
-
-@coroutine
-def _resumed(steps: Generator[object, object, Message], waits_for: object) -> Generator[object, object, Message]:
-    """The rest of something awaited whose first step was taken: it waits, and whatever comes is handed on to it."""
-    try:
-        while True:
-            try:
-                sent = yield waits_for
-            except BaseException as error:
-                waits_for = steps.throw(error)
-            else:
-                waits_for = steps.send(sent)
-    except StopIteration as done:
-        message: Message = done.value
-        return message
 
 
 # --- who may ask, and how ----------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ def key_of(principal: str, user_id: str | None, call_id: str) -> CallKey:
     return CallKey(tenant(principal, user_id), _told(call_id))
 
 
+@lru_cache(maxsize=1024)
 def tenant(principal: str, user_id: str | None) -> str:
     """Principal and user as one text that no other two give: the length says where the one ends."""
     who = _told(principal)
@@ -46,8 +47,14 @@ def _told(text: str) -> str:
 def fingerprint(key: bytes, tool: ToolId, input: Object) -> bytes:
     """What makes a call this call: the tool, its resolved version and its input, under the key of the ledger."""
     keyed = _keyed(key).copy()
-    keyed.update(canonical([tool.plain, str(tool.version), input]))
+    keyed.update(b"%b%b]" % (_before(tool), canonical(input)))
     return keyed.digest()
+
+
+@lru_cache(maxsize=1024)
+def _before(tool: ToolId) -> bytes:
+    """The list of a tool, its version and an input, up to the input."""
+    return canonical([tool.plain, str(tool.version)])[:-1] + b","
 
 
 @lru_cache(maxsize=16)

@@ -72,6 +72,8 @@ class Record(Struct, frozen=True):
     outcome: Outcome | None = None
     recorded: bool = True
     """False while the outcome is only known to the process that ran it: it could not be written yet."""
+    resumable: bool = False
+    """It was claimed with `resume`: an engine runs it, whatever became of who claimed it."""
 
 
 class Claim(Struct, frozen=True):
@@ -130,6 +132,9 @@ class Ledger(Protocol):
     async def release(self, claim: Claim) -> None:
         """Nothing happened: the same id may run again, as the next attempt."""
 
+    async def lose(self, claim: Claim) -> None:
+        """Nobody will ever know how it ended, although its owner lives: it becomes `lost`. Raises LedgerUnavailable."""
+
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
         """The record once it is no longer `running`; None if it still is when the time is over, or was released."""
 
@@ -163,4 +168,22 @@ class Runner(Protocol):
     """Where the body of a tool runs: in this process, or on an engine."""
 
     async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
-        """What the body came to. Raises NoEffect if the tool promises that nothing happened: the claim is released then."""
+        """What the body came to. Raises NoEffect if the tool promises that nothing happened: the claim is released then.
+
+        Raises OutcomeUnknown if it ran, or may have, and nobody will know what it came to: the call is lost then.
+        """
+
+
+@runtime_checkable
+class Engine(Runner, Protocol):
+    """A runner whose runs outlive the process that began them: a call of a dead owner is not lost while the engine has it."""
+
+    async def resume(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+        """What the run came to that somebody began under this key and attempt, or was about to begin. Never a second run.
+
+        Raises as `run`; OutcomeUnknown also if it cannot be told from a run that the engine has forgotten.
+        """
+
+
+class OutcomeUnknown(Exception):
+    """The body may have run, and nobody will know what it came to."""

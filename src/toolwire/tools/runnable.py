@@ -14,8 +14,9 @@ from msgspec import Struct
 from toolwire._json import JSON, Object
 from toolwire.model import Tool
 
-OnCrash: TypeAlias = Literal["report", "retry", "transactional", "probe"]
+OnCrash: TypeAlias = Literal["report", "retry", "transactional", "probe", "resume"]
 ON_CRASH: tuple[OnCrash, ...] = ("report", "retry", "transactional", "probe")
+"""What a tool may ask for. `resume` is only written into records: the call runs on an engine, which may be asked again."""
 TIMEOUT = 55.0
 """Seconds a tool may take if it says nothing: a little less than the minute that clients wait for an answer."""
 _ID = re.compile(r"([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)(?:@([0-9]{1,9})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?)?")

@@ -7,6 +7,7 @@ replica can serve any of them. Knows no wire by name.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from math import ceil
@@ -44,6 +45,7 @@ from toolwire.server.gateway.own import Own
 from toolwire.server.gateway.watch import Exchange, Watch
 from toolwire.server.gateway.words import Failed, Refused, pairs
 
+_log = logging.getLogger("toolwire.gateway")
 _JSON: Pairs = ((b"content-type", b"application/json"),)
 _METRICS: Pairs = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 _TROUBLE: dict[Trouble, tuple[str, int]] = {
@@ -101,15 +103,19 @@ class Gateway:
     async def _open(self) -> None:
         self._opened = AsyncExitStack()
         try:
-            for one in (self._upstream, *self._beside, *([self.own] if self.own is not None else [])):
+            for one in (self._upstream, *self._beside):
                 await one.open()
                 self._opened.push_async_callback(one.close)
+            if self.own is not None:
+                await self.own.open()
         except Exception as error:
             self.failure = error
             await self._opened.aclose()
             raise
 
     async def _close(self) -> None:
+        if self.own is not None:
+            await self.own.close()
         await self._opened.aclose()
 
     def drain(self) -> None:
@@ -128,6 +134,14 @@ class Gateway:
         seen = self.watch.begin(routed.front.wire, request.headers)
         try:
             await self._routed(request, routed, send, seen)
+        except Exception as error:
+            _log.exception("a request was not answered as it should be")
+            seen.error = f"{type(error).__name__} in the gateway"
+            if seen.first is not None:  # the answer has begun: all that can be done is to break it off
+                raise
+            seen.status = 500
+            body, media = shaped(routed.front.wire, Refusal("The gateway made a mistake; its log says which.", 500))
+            await answer(send, 500, body, pairs({"content-type": media}))
         finally:
             self.watch.over(seen)
 
@@ -241,6 +255,8 @@ class Gateway:
         """The models that may answer, the first one first. Raises Refused."""
         given = routed.model or value.get("model")
         name = given.removeprefix("models/") if isinstance(given, str) else None
+        if not name and self.config.server.default is None:
+            raise Refused("The request does not say which model it is for.", code="missing_model")
         targets = self._models.find(name)
         if not targets:
             raise _unknown(name or "")

@@ -83,6 +83,8 @@ class ToolsRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Calls at once, of one request."""
     seconds: float = 300.0
     """How long a call may take."""
+    again: float = 600.0
+    """A request that is sent again within so many seconds runs nothing again."""
     show: Literal["text", "none"] = "text"
     """What a client sees of these calls where its wire has no form for them."""
     secrets: tuple[str, ...] = ()
@@ -381,6 +383,7 @@ def _misfits(config: Config) -> list[str]:
         ("[tools] turns", tools.turns > 0, some),
         ("[tools] parallel", tools.parallel > 0, some),
         ("[tools] seconds", tools.seconds > 0, some),
+        ("[tools] again", tools.again >= 0, "seconds"),
     )
     return [f"{place}: expected {wanted}" for place, good, wanted in checks if not good]
 

@@ -25,7 +25,7 @@ def _only(*keys: str) -> Callable[[Object, str], Object]:
 
 
 def _gemini(body: Object, model: str) -> Object:
-    kept = {key: body[key] for key in ("contents", "systemInstruction", "tools", "toolConfig") if key in body}
+    kept: Object = {key: body[key] for key in ("contents", "systemInstruction", "tools", "toolConfig") if key in body}
     return {"generateContentRequest": {"model": f"models/{model}", **kept}} if len(kept) > 1 else kept
 
 

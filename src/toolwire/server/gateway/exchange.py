@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from time import perf_counter
 from urllib.parse import quote
 
 import aiohttp
 
-from toolwire._json import Object, dump, load
+from toolwire._json import dump, load
 from toolwire.errors import WireError
+from toolwire.events import Fault
+from toolwire.identity import NO_MAP
 from toolwire.io.scrub import Scrubber
 from toolwire.io.upstream import LARGEST, LOST, Upstream, whole
 from toolwire.lint.explain import explain
@@ -144,6 +146,8 @@ async def _whole(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.Clien
     try:
         data = await whole(response)
         asked.seen.heard(data)
+        if data.lstrip()[:1] != b"{":
+            raise ValueError("the answer cannot be read: it is no JSON object")
         body, losses, usage = relay.answer(data, sent)
     except LOST as error:
         raise lost(error, "the answer broke off") from None
@@ -204,7 +208,7 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.Cl
     except ValueError as error:
         broken = Failed(str(error), 502, again=True)
     if broken is None and pipe.fault is not None:
-        broken = Failed(pipe.fault.message, _status(f"{pipe.fault.code or ''} {pipe.fault.message}"), again=True)
+        broken = _faulted(pipe.fault)
     if broken is not None:
         if not out.begun:
             raise broken
@@ -261,13 +265,14 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
 
     out = _Out(asked, {**head, "cache-control": "no-cache"})
     try:
-        async for piece in work.run(ask):
-            if seen.stream:
-                await out.piece(piece)
-            else:
-                seen.status, seen.first = 200, perf_counter()
-                seen.said(piece)
-                await answer(asked.send, 200, piece, pairs(head))
+        async with aclosing(work.run(ask)) as pieces:
+            async for piece in pieces:
+                if seen.stream:
+                    await out.piece(piece)
+                else:
+                    seen.status, seen.first = 200, perf_counter()
+                    seen.said(piece)
+                    await answer(asked.send, 200, piece, pairs(head))
     except LOST as error:
         raise lost(error, "the answer broke off") from None
     except WireError as error:
@@ -284,18 +289,17 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.C
     out = _Out(asked, {**head, **_kept(response), **done(sent)})
     held = b""
     heard = asked.seen.heard
+    at_once = _at_once(relay, response)
     try:
         async for item in response.content.iter_any():
             heard(item)
-            end = item.rfind(b"\n") + 1
-            if end == len(item) or len(held) + len(item) > _LONG:
-                await out.piece(held + item if held else item)
-                held = b""
-            elif end:
-                await out.piece(held + item[:end] if held else item[:end])
-                held = item[end:]
-            else:
-                held += item
+            held = held + item if held else item
+            end = len(held) if len(held) > _LONG else held.rfind(b"\n") + 1
+            if end:
+                whole_lines, held = (held, b"") if end == len(held) else (held[:end], held[end:])
+                if not out.begun:
+                    _looked_at(relay, whole_lines, at_once=at_once)
+                await out.piece(whole_lines)
     except LOST as error:
         broken = lost(error, "the answer broke off")
         if not out.begun:
@@ -303,9 +307,27 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.C
         asked.seen.error = broken.message
         told: Pipe[bytes] = Pipe(relay.wire, relay.wire)
         held = b"\n" + b"".join(told.broke(error))
-    if not out.begun and not held:
-        raise Failed("the answer is empty", 502, again=True)
+    if not out.begun:
+        _looked_at(relay, held, at_once=at_once, over=True)
     await out.piece(held, last=True)
+
+
+def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) -> None:
+    """The beginning of a stream before it is passed on. Raises Failed if it is an error, or nothing that could be one."""
+    if at_once:
+        if data.lstrip()[:1] != b"{":
+            raise Failed("the answer cannot be read: it is no JSON object", 502, again=True)
+        return
+    pipe: Pipe[bytes] = Pipe(relay.wire, relay.wire, ids=NO_MAP)
+    pipe.feed(data)
+    if over:
+        pipe.end()
+    if pipe.fault is not None:
+        raise _faulted(pipe.fault)
+
+
+def _faulted(fault: Fault) -> Failed:
+    return Failed(fault.message, _status(f"{fault.code or ''} {fault.message}"), again=True)
 
 
 async def _drained(response: aiohttp.ClientResponse) -> None:
@@ -369,13 +391,9 @@ async def _refusal(response: aiohttp.ClientResponse, relay: Relay, sent: Sent, t
         return Failed(f"{name} said {status}: it is elsewhere, and nobody is followed there", 502, again=False, headers=kept)
     if status in (401, 403):
         return Failed(f"{name} does not take this gateway's key ({status})", 502, again=True, headers=kept)
-    meaning = explain(text, _body(sent), relay.target) if status in _WRONG else []
+    meaning = explain(text, sent.body, relay.target) if status in _WRONG else []
     if meaning:
         kept["x-toolwire-explain"] = header("; ".join(map(str, meaning)))
         text = f"{text} ({meaning[0].message})"
     raw = data if sent.same and data and hide(data.decode("utf-8", "replace")) == data.decode("utf-8", "replace") else None
     return Failed(text, status, again=status in BUSY or status >= 500, headers=kept, raw=raw)
-
-
-def _body(sent: Sent) -> Object:
-    return sent.body

@@ -59,7 +59,7 @@ class KeyRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Requests in a minute; as many may come at once after a minute's rest."""
     concurrency: int | None = None
     """Requests at once."""
-    expires: str | int | float | datetime | date | None = None
+    expires: str | float | None = None
     """When it ends: a date, a time, or seconds since 1970."""
 
 
@@ -229,7 +229,7 @@ def _row(value: Mapping[str, object]) -> tuple[KeyRow | None, list[str]]:
     known = [one.name for one in fields(KeyRow)]
     wrong = [f"no such field: {name}; there are {', '.join(known)}" for name in value if name not in known]
     try:
-        row = convert({name: one for name, one in value.items() if name in known}, KeyRow)
+        row = convert({name: _plain(one) for name, one in value.items() if name in known}, KeyRow)
     except ValidationError as error:
         return None, [*wrong, str(error)]
     if not _HASH.fullmatch(row.sha256):
@@ -247,15 +247,17 @@ def _row(value: Mapping[str, object]) -> tuple[KeyRow | None, list[str]]:
     return (None if wrong else row), wrong
 
 
-def _seconds(when: str | int | float | datetime | date | None) -> float | None:
+def _plain(value: object) -> object:
+    """A time of TOML as text."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _seconds(when: str | float | None) -> float | None:
     """A time as seconds since 1970; what names no zone is UTC. Raises ValueError."""
-    if when is None or isinstance(when, int | float):
+    if not isinstance(when, str):
         return when
-    if isinstance(when, str):
-        when = datetime.fromisoformat(when)
-    if not isinstance(when, datetime):
-        when = datetime(when.year, when.month, when.day)
-    return (when if when.tzinfo is not None else when.replace(tzinfo=UTC)).timestamp()
+    at = datetime.fromisoformat(when)
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 
 
 def new_key(path: Path, name: str) -> str:

@@ -12,8 +12,10 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
+from itertools import count
+from time import monotonic, time
 
 import aiohttp
 from msgspec.structs import replace
@@ -25,7 +27,7 @@ from toolwire.agent.results import arguments_of, cut, failed, outcome_of
 from toolwire.agent.thread import calls_of, total
 from toolwire.codec import decode
 from toolwire.errors import RemoteError, WireError
-from toolwire.events import Chunk, Event
+from toolwire.events import Event
 from toolwire.fold import unfold
 from toolwire.hosted import Hosted
 from toolwire.io.calls import Calls
@@ -33,16 +35,18 @@ from toolwire.io.model import Heard
 from toolwire.io.upstream import LOST, whole
 from toolwire.model import Choice, Conversation, Format, Tool, Usage
 from toolwire.parts import Call, Message, Result
-from toolwire.protocols.parcels import packed, seen
-from toolwire.protocols.relay import Relay, RelayPipe, Sent
+from toolwire.protocols.relay import Relay, Sent
 from toolwire.server.gateway.config import ToolsRow
+from toolwire.server.gateway.telling import Told
 from toolwire.server.gateway.watch import Exchange
 from toolwire.server.gateway.words import Failed
-from toolwire.tools.asking import Ask, MissingRequirements
+from toolwire.tools.asking import Answer, Ask, MissingRequirements
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.registry import Given
 from toolwire.tools.runnable import Runnable
 
+PATIENCE = 60.0
+"""Seconds that requests have to end before their tools are closed."""
 LONGEST = 100_000
 """Characters of a result."""
 MARK = "gateway_"
@@ -74,6 +78,8 @@ class Own:
         self.calls = calls()
         self._life: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
+        self.running = 0
+        """Requests under way."""
 
     async def open(self) -> None:
         """Open all servers of tools. Raises what keeps one from opening."""
@@ -100,6 +106,9 @@ class Own:
     async def close(self) -> None:
         """Finish what is under way and close them."""
         if self._life is not None:
+            late = monotonic() + PATIENCE
+            while self.running and monotonic() < late:
+                await asyncio.sleep(0.05)
             await self.calls.drain(5.0)
             self._stop.set()
             await self._life
@@ -144,7 +153,7 @@ class Work:
         self._usage: Usage | None = None
         self.first = self._sent(False)
         hosted: Hosted = "drop" if own.row.show == "none" or isinstance(self._read.settings.get("format"), Format) else "text"
-        self._pipe = _Told(relay, self.first, array=array, hosted=hosted)
+        self._pipe = Told(relay, self.first, array=array, hosted=hosted)
         self._base_slot = self._next_slot = 0
         self._finish: events.Finish | None = None
         self.begun = False
@@ -168,19 +177,28 @@ class Work:
         asks = replace(read, messages=(*read.messages, *self._turns), tools=(*read.tools, *self._tools), settings=settings)
         return self._relay.sent(asks, read, self._parcels)
 
-    async def run(self, ask: Asks) -> AsyncIterator[bytes]:
+    async def run(self, ask: Asks) -> AsyncGenerator[bytes]:
         """The answer in the client's wire, piece by piece; as one piece if it is not a stream.
 
         Raises what `ask` raises and RemoteError; once `begun` it tells the client and raises nothing.
         """
+        self._own.running += 1
+        try:
+            async with aclosing(self._run_all(ask)) as pieces:
+                async for out in pieces:
+                    yield out
+        finally:
+            self._own.running -= 1
+
+    async def _run_all(self, ask: Asks) -> AsyncGenerator[bytes]:
         turn = 1
         while True:
             sent = self.first if turn == 1 else self._sent(turn > self._own.row.turns)
             if turn > 1:
                 self._note(sent)
             try:
-                async with ask(sent) as response:
-                    async for out in self._heard(response, sent):
+                async with ask(sent) as response, aclosing(self._heard(response, sent)) as said:
+                    async for out in said:
                         yield out
                 message, usage = self._message
             except (Failed, WireError, *LOST) as error:
@@ -213,7 +231,7 @@ class Work:
 
     # --- the model ---
 
-    async def _heard(self, response: aiohttp.ClientResponse, sent: Sent) -> AsyncIterator[bytes]:
+    async def _heard(self, response: aiohttp.ClientResponse, sent: Sent) -> AsyncGenerator[bytes]:
         """What an answer says, for the client; at its end it is known as a message."""
         self._base_slot = self._next_slot
         wire = self._relay.wire
@@ -337,7 +355,7 @@ class Work:
         who = f"gateway:{self._who}" if self._who else "gateway"
         ask = Ask(tool=tool, input=given, call_id=key, principal=who, user_id=self._who or None, secrets=self._own.secrets)
         try:
-            answer = await asyncio.wait_for(self._own.calls.call(ask), self._own.row.seconds)
+            answer = await asyncio.wait_for(self._answered(ask), self._own.row.seconds)
         except InvalidInput as error:
             return self._ended(tool, failed(call, f"the arguments do not fit: {error}"), "bad-arguments")
         except MissingRequirements as error:
@@ -346,65 +364,22 @@ class Work:
             return self._ended(tool, failed(call, "the tool took too long; it may still be running"), "timeout")
         return self._ended(tool, cut(call, outcome_of(call, answer), LONGEST), answer.state, answer.replayed)
 
+    async def _answered(self, ask: Ask) -> Answer:
+        """What became of a call; one that ran so long ago that nobody can be sending it again is another one."""
+        for n in count(1):
+            answer = await self._own.calls.call(ask)
+            age = time() - (answer.started_at or 0) / 1000
+            if not answer.replayed or answer.started_at is None or age <= self._own.row.again:
+                return answer
+            ask = replace(ask, call_id=f"{(ask.call_id or '').partition('.')[0]}.{n}")
+        raise AssertionError
+
     def _ended(self, tool: Runnable, result: Result, state: str, replayed: bool = False) -> Result:
         self._told.tools.append((str(tool.id), state, replayed))
         return result
 
     def _result(self, call: Call, result: Result, sent: Sent) -> Event:
         return events.Whole(self._shown(call, sent).result(result.output, error=result.error))
-
-
-class _Told(RelayPipe):
-    """Several answers of a model, and what the gateway did between them, as one answer for the client."""
-
-    def __init__(self, relay: Relay, sent: Sent, *, array: bool, hosted: Hosted) -> None:
-        super().__init__(relay, sent, array=array)
-        self.same = False
-        self.listed = array
-        self.turns: list[Message] = []
-        """What goes into the parcel."""
-        self._hosted = hosted
-        self._hosts = self._hosts and hosted != "drop"
-        self._keeps = False
-        self._chunks: list[Chunk] = []
-        self._drawn = self._shape
-        self._shape = self._kept
-
-    def _kept(self, chunk: Chunk) -> bytes:
-        self._chunks.append(chunk)
-        return self._drawn(chunk)
-
-    def tell(self, told: list[Event]) -> list[bytes]:
-        """What events become."""
-        return [] if self.fault is not None else list(map(self._shape, self._say(told)))
-
-    def close(self) -> list[bytes]:
-        """What the answer ends with."""
-        return [] if self.fault is not None else list(map(self._shape, [*self._unanswered(), *self._last()]))
-
-    def _last(self) -> list[Chunk]:
-        last = super()._last()
-        if not self.turns:
-            return last
-        self.parceled = True
-        said = decode(self.body(last), self.to_wire, "response").messages
-        shown = seen([one for one in said if one.role == "assistant"])
-        return self._relay.front.chunks(last, packed(self._relay.wire, self.turns, shown), self._blocks)
-
-    @property
-    def to_wire(self) -> str:
-        """The wire of the client."""
-        return self._relay.front.wire
-
-    def body(self, more: list[Chunk] | None = None) -> JSON:
-        """The whole answer."""
-        reader = self.to.reader(keep=True)
-        for chunk in [*self._chunks, *(more or [])]:
-            reader.read(chunk)
-            reader.count += 1
-        reader.done = True
-        reader.end()
-        return reader.body()
 
 
 def _free(read: Conversation) -> bool:

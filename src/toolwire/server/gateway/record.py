@@ -3,7 +3,8 @@
     DIR/exchanges-4711.jsonl              what came, what was sent, what was answered
     DIR/streams/4711-12.anthropic.txt     toolwire stream THIS --from anthropic --to openai-chat
 
-Keys are taken out, also where they stand inside a text. Knows no wire.
+Keys are taken out, also where they stand inside a text; what a model says piece by piece is looked at piece by piece. Knows no
+wire.
 """
 
 from __future__ import annotations

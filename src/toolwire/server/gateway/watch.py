@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import logging
 import re
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from time import perf_counter, time
 
-from msgspec import Struct, convert, field
+from msgspec import Struct, field
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 
 from toolwire._json import JSON, Object, dump, parse
-from toolwire.io.metrics import BOUNDS, OTHER
 from toolwire.io.scrub import Scrubber
 from toolwire.io.telemetry import Telemetry
 from toolwire.model import Usage
+from toolwire.server.gateway.numbers import Counts
 
-LABELS = 200
-"""So many values of a label, and one for all others."""
 KEPT = 200
 """So many exchanges are remembered for those who look on."""
 _ENDS = 16 * 1024
 """Bytes at both ends of an answer in which its counts are looked for."""
+_SELDOM = 64
+"""So many requests pass before somebody looks again whether spans are collected."""
+_TOLD = 20
+"""So many losses are told one by one."""
 _SHOWN = 20_000
 """Characters of a body in a log."""
 _IN = re.compile(rb'"(?:prompt_tokens|input_tokens|promptTokenCount|prompt_eval_count|inputTokens)"\s*:\s*(\d+)')
@@ -133,7 +134,8 @@ class Exchange(Struct):
             "id": self.id, "front": self.front, "model": self.model, "upstream": self.upstream, "wire": self.wire,
             "status": self.status, "stream": self.stream, "seconds": round(self.seconds, 4), "first": first, "tries": self.tries,
             "input_tokens": used.input, "output_tokens": used.output, "stop": self.stop or None,
-            "repairs": list(self.changes), "losses": list(self.losses), "key": self.key or None, "error": self.error,
+            "repairs": list(self.changes), "losses": list(self.losses[:_TOLD]),
+            "lost": len(self.losses) if len(self.losses) > _TOLD else None, "key": self.key or None, "error": self.error,
             "gone": self.gone or None, "tools": [f"{name} {state}{' (replayed)' * again}" for name, state, again in self.tools],
         }  # fmt: skip
         return {key: value for key, value in out.items() if value not in (None, [], "")}
@@ -145,109 +147,6 @@ def _number(pattern: re.Pattern[bytes], *places: bytes) -> int | None:
         if found := pattern.findall(place):
             return int(found[-1])
     return None
-
-
-# --- numbers ---------------------------------------------------------------------------------------------------------------
-
-_G = "toolwire_gateway_"
-_KINDS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "requests_total": ("counter", ("front", "upstream", "status"), "Requests."),
-    "in_flight": ("gauge", (), "Requests under way."),
-    "tokens_total": ("counter", ("upstream", "direction"), "Tokens that models read and wrote."),
-    "seconds": ("histogram", ("front", "upstream"), "From the request to the last byte."),
-    "first_byte_seconds": ("histogram", ("front", "upstream"), "From the request to the first byte of the answer."),
-    "repairs_total": ("counter", ("rule", "upstream"), "Requests that were repaired, by rule."),
-    "losses_total": ("counter", ("reason", "upstream"), "What a wire could not carry, by reason."),
-    "tool_calls_total": ("counter", ("tool", "state"), "Calls that the gateway ran."),
-    "refused_total": ("counter", ("status",), "Requests that were refused before any model was asked."),
-    "gone_total": ("counter", ("front",), "Clients that left before the end."),
-    "reloads_total": ("counter", ("taken",), "Configurations that were taken up, or refused."),
-}
-"""All numbers: their kind, their labels, and what they say."""
-
-
-class Counts:
-    """Numbers by name and labels, in Prometheus' text format. Several processes can be counted together."""
-
-    def __init__(self, *, most: int = LABELS) -> None:
-        self._most = most
-        self._values: dict[tuple[str, ...], list[float]] = {}
-        """One number; of times, how many fell into each bucket and then their sum."""
-        self._known: dict[tuple[str, int], set[str]] = {}
-
-    def add(self, name: str, *labels: str, by: float = 1.0) -> None:
-        """Count on."""
-        self._at(name, labels)[0] += by
-
-    def time(self, name: str, seconds: float, *labels: str) -> None:
-        """One more time."""
-        held = self._at(name, labels)
-        held[bisect_left(BOUNDS, seconds)] += 1
-        held[-1] += seconds
-
-    def _at(self, name: str, labels: tuple[str, ...]) -> list[float]:
-        held = self._values.get((name, *labels))
-        if held is None:
-            bounded = tuple(self._bounded(name, n, label) for n, label in enumerate(labels))
-            size = len(BOUNDS) + 2 if _KINDS[name][0] == "histogram" else 1
-            held = self._values.setdefault((name, *bounded), [0.0] * size)
-        return held
-
-    def _bounded(self, name: str, n: int, value: str) -> str:
-        known = self._known.setdefault((name, n), set())
-        if value in known or len(known) < self._most:
-            known.add(value)
-            return value
-        return OTHER
-
-    def kept(self) -> bytes:
-        """All numbers, for another process."""
-        return dump([[list(at), list(values)] for at, values in self._values.items()])
-
-    def render(self, others: Mapping[bool, list[bytes]] | None = None) -> str:
-        """All numbers, together with what other processes have kept; of those that are dead, only what does not fall again."""
-        total = {at: list(values) for at, values in self._values.items()}
-        for alive, some in (others or {}).items():
-            for at, values in (row for one in some for row in _rows(one)):
-                if at[0] in _KINDS and (alive or _KINDS[at[0]][0] != "gauge"):
-                    before = total.get(at) or [0.0] * len(values)
-                    total[at] = [one + other for one, other in zip(before, values, strict=True)]
-        lines: list[str] = []
-        for name, (kind, _, says) in _KINDS.items():
-            lines += [f"# HELP {_G}{name} {says}", f"# TYPE {_G}{name} {kind}"]
-            for at in sorted(at for at in total if at[0] == name):
-                lines += _samples(kind, at, total[at])
-        return "\n".join(lines) + "\n"
-
-
-def _samples(kind: str, at: tuple[str, ...], values: list[float]) -> list[str]:
-    """The lines of one number."""
-    name = _G + at[0]
-    labels = [f'{label}="{_escaped(value)}"' for label, value in zip(_KINDS[at[0]][1], at[1:], strict=True)]
-    if kind != "histogram":
-        return [f"{name}{_braced(labels)} {values[0]:.10g}"]
-    lines: list[str] = []
-    total = 0.0
-    for bound, many in zip((*map(str, BOUNDS), "+Inf"), values[:-1], strict=True):
-        total += many
-        within = _braced([*labels, f'le="{bound}"'])
-        lines.append(f"{name}_bucket{within} {total:.10g}")
-    return [*lines, f"{name}_sum{_braced(labels)} {values[-1]:.6f}", f"{name}_count{_braced(labels)} {total:.10g}"]
-
-
-def _braced(labels: list[str]) -> str:
-    return "{" + ",".join(labels) + "}" if labels else ""
-
-
-def _rows(data: bytes) -> list[tuple[tuple[str, ...], list[float]]]:
-    try:
-        return convert(parse(data), list[tuple[tuple[str, ...], list[float]]])
-    except ValueError:  # it is just being written
-        return []
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 # --- those who look on -----------------------------------------------------------------------------------------------------
@@ -297,6 +196,7 @@ class Watch:
         self._process = process
         self._alive = alive
         self._telemetry = Telemetry(provider)
+        self._traces = provider is not None
         self._numbers = count(1)
 
     def hide(self, values: list[str]) -> None:
@@ -309,11 +209,15 @@ class Watch:
         seen = Exchange(front, start=perf_counter(), id=f"{self._process}{'-' * bool(self._process)}{number}")
         if self._bodies or self._keeps is not None:
             seen.tape = Tape()
-        self.counts.add("in_flight")
+        self.counts.running += 1
         carrier = {
             name: headers[name.encode()].decode("latin-1") for name in ("traceparent", "tracestate") if name.encode() in headers
         }
-        tracer = self._telemetry.tracer()
+        if self._traces or not number % _SELDOM or number == 1:  # to look for an SDK costs more than all the rest
+            tracer = self._telemetry.tracer()
+            self._traces = tracer is not None
+        else:
+            tracer = None
         if tracer is None:
             seen.carrier = carrier
             return seen
@@ -334,12 +238,12 @@ class Watch:
         self._tell(seen)
         if self._keeps is not None:
             self._keeps(seen)
-        seen.tape, seen.span, seen.head, seen.last = None, None, b"", (b"", b"")
+        seen.tape, seen.span, seen.head, seen.last, seen.losses = None, None, b"", (b"", b""), seen.losses[:_TOLD]
         self.feed.put(seen)
 
     def _count(self, seen: Exchange) -> None:
         add, upstream, front = self.counts.add, seen.upstream or "none", seen.front
-        add("in_flight", by=-1.0)
+        self.counts.running -= 1
         add("requests_total", front, upstream, str(seen.status))
         self.counts.time("seconds", seen.seconds, front, upstream)
         if seen.first is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from toolwire._json import JSON, load
 from toolwire.errors import WireError
+from toolwire.model import Loss
 from toolwire.protocols.relay import Sent
 
 LONGEST = 900
@@ -54,18 +55,26 @@ def header(text: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 3]}..."
 
 
-def done(sent: Sent, losses: Sequence[object] = ()) -> dict[str, str]:
+def done(sent: Sent, losses: Sequence[Loss] = ()) -> dict[str, str]:
     """What was done to a request, and lost of its answer, as header fields."""
     out: dict[str, str] = {}
     if sent.changes:
         names = dict.fromkeys(change.name for change in sent.changes)
         out["x-toolwire-repairs"] = header(f"{len(sent.changes)}: {', '.join(names)}")
     if sent.losses or losses:
-        lost = [*sent.losses, *losses]
-        out["x-toolwire-losses"] = header(f"{len(lost)}: {'; '.join(map(str, lost[:20]))}")
+        out["x-toolwire-losses"] = header(_lost([*sent.losses, *losses]))
     if sent.parcels:
         out["x-toolwire-restored"] = str(sent.parcels)
     return out
+
+
+def _lost(losses: Sequence[Loss]) -> str:
+    """How many losses, and each kind of them once: by its reason and the last word of its place."""
+    kinds: dict[tuple[str, str], list[Loss]] = {}
+    for loss in losses:
+        kinds.setdefault((loss.reason, loss.pointer.rpartition("/")[2].strip("0123456789")), []).append(loss)
+    told = [f"{some[0]}{f' ({len(some)} times)' if len(some) > 1 else ''}" for some in kinds.values()]
+    return f"{len(losses)}: {'; '.join(told)}"
 
 
 def said(data: bytes) -> str:

@@ -26,8 +26,10 @@ from toolwire.tools.ledger import CallKey, Ledger, Outcome
 CALLERS = (1, 32, 128)
 LIMIT = 4.0
 """At 32 callers, times the calls of one transaction for each write."""
-CALLS = {1: 300, 32: 3000, 128: 4000}
-PLAIN = {1: 300, 32: 600, 128: 600}
+JUDGED = 32
+"""Callers at which the limit holds."""
+CALLS = {1: 200, 32: 2400, 128: 3200}
+PLAIN = {1: 200, 32: 400, 128: 400}
 RESULT = Outcome({"text": "x" * 1000})
 Call: TypeAlias = Callable[[str], Awaitable[object]]
 

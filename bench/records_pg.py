@@ -1,0 +1,86 @@
+"""How many calls the PostgreSQL ledger records, against one transaction for each write on a pool of connections, in the same run.
+
+Both write the same for a call (claimed, then ended with a kilobyte), durably, into the same server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow
+from records import CALLERS, Row, compared, through
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+import postgres
+
+from toolwire.io.postgres import PostgresLedger
+
+POOL = 8
+
+
+def rows(rounds: int = 5) -> list[Row]:
+    """PostgreSQL at 1, 32 and 128 callers."""
+    return asyncio.run(_measured(postgres.dsn(), rounds))
+
+
+async def _measured(dsn: str, rounds: int) -> list[Row]:
+    ledger = PostgresLedger(dsn, schema=postgres.fresh())
+    await ledger.open()
+    plain = await Plain.on(dsn)
+    try:
+        return [await compared("PostgreSQL", callers, through(ledger), plain.call, rounds) for callers in CALLERS]
+    finally:
+        await plain.close()
+        await ledger.close()
+
+
+class Plain:
+    """A table of calls, one transaction for each write."""
+
+    def __init__(self, table: str) -> None:
+        self._pool: asyncio.Queue[AsyncConnection[TupleRow]] = asyncio.Queue()
+        self._claim = f"INSERT INTO {table} VALUES (%s, 'running', %s) ON CONFLICT DO NOTHING RETURNING state".encode()
+        self._finish = (
+            f"UPDATE {table} SET state = 'done', result = %s WHERE call_id = %s AND token = %s RETURNING state".encode()
+        )
+
+    @classmethod
+    async def on(cls, dsn: str) -> Plain:
+        """A new table, and connections to use it."""
+        table = f"{postgres.fresh()}_plain"
+        columns = "call_id text PRIMARY KEY, state text NOT NULL, token bytea NOT NULL, result text"
+        made = cls(table)
+        for n in range(POOL):
+            connection = await AsyncConnection.connect(dsn, autocommit=True)
+            if n == 0:
+                await connection.execute(f"CREATE TABLE {table}({columns})".encode())
+            made._pool.put_nowait(connection)
+        return made
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while not self._pool.empty():
+            await self._pool.get_nowait().close()
+
+    async def call(self, id: str) -> None:
+        """One call."""
+        token = os.urandom(16)
+        await self._do(self._claim, (id, token))
+        await self._do(self._finish, ("x" * 1000, id, token))
+
+    async def _do(self, query: bytes, values: tuple[object, ...]) -> None:
+        connection = await self._pool.get()
+        try:
+            await (await connection.execute(query, values)).fetchall()
+        finally:
+            self._pool.put_nowait(connection)
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(row)

@@ -1,0 +1,50 @@
+"""The tables about tools: how many calls are recorded in a second, and how many are answered over HTTP."""
+
+from __future__ import annotations
+
+import records
+import records_pg
+import tool_http
+
+
+def recorded() -> list[str]:
+    """The ledgers against one transaction for each write."""
+    lines = [
+        "A call is two durable writes: claimed before the tool runs, ended with a kilobyte after it. × is by the calls in a",
+        "second of the same two writes as two transactions, on the same disk in the same run (SQLite: one connection in a",
+        f"thread; PostgreSQL: a pool of {records_pg.POOL} connections). One caller alone shares its commits with nobody.",
+        "",
+        "| ledger | callers | calls/s | one transaction each, calls/s | × | CPU µs a call | limit |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in [*records.rows(), *records_pg.rows()]:
+        limit = f"{records.LIMIT} {verdict(row.ratio, records.LIMIT)}" if row.callers == records.JUDGED else ""
+        figures = f"{row.calls:.0f} | {row.plain:.0f} | {row.ratio:.1f} | {row.micros:.0f}"
+        lines.append(f"| {row.ledger} | {row.callers} | {figures} | {limit} |")
+    return lines
+
+
+def served() -> list[str]:
+    """Calls over HTTP against servers that record nothing."""
+    lines = [
+        "`POST /tools/call` of a tool that adds two numbers, every call under a new id and recorded in SQLite (two commits",
+        "that are on the disk before anybody is told), against the same tool on a bare MCP server of the official SDK",
+        "(stateless, JSON) and on FastAPI, which record nothing. One process each under uvicorn with uvloop and httptools, the",
+        "client in another; they take turns. × is our requests in a second by theirs. The CPU time is of the whole server, with",
+        "the thread that writes. One connection alone waits for the disk twice in every call, and does little else.",
+        "",
+        "| connections | requests/s | MCP | FastAPI | × MCP | × FastAPI | CPU µs of the three | ms: median, 99 % | limit |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in tool_http.rows():
+        rates = " | ".join(f"{row.rates[name]:.0f}" for name in (tool_http.OURS, *tool_http.OTHERS))
+        times = " | ".join(f"{row.ratios[name]:.2f}" for name in tool_http.OTHERS)
+        cpu = ", ".join(f"{row.cpu[name]:.0f}" for name in (tool_http.OURS, *tool_http.OTHERS))
+        worst = min(row.ratios.values())
+        limit = f"{tool_http.LIMIT} {verdict(worst, tool_http.LIMIT)}" if row.connections == tool_http.JUDGED else ""
+        lines.append(f"| {row.connections} | {rates} | {times} | {cpu} | {row.median_ms:.1f}, {row.p99_ms:.1f} | {limit} |")
+    return lines
+
+
+def verdict(value: float, least: float) -> str:
+    return "ok" if value >= least else "MISSED"

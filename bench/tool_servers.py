@@ -1,0 +1,86 @@
+"""The same trivial tool on three servers, each a process of its own: `python bench/tool_servers.py toolwire calls.db`.
+
+Ours records every call durably before and after it runs; the other two record nothing. All run under uvicorn with uvloop and
+httptools, without an access log. Each prints its address once it listens.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable
+
+import uvicorn
+from fastapi import FastAPI
+from mcp.server import MCPServer
+from pydantic import BaseModel
+from starlette.applications import Starlette
+
+from toolwire.io.calls import Calls
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.server import run
+from toolwire.server.tools import ToolServer
+from toolwire.tools import Tools, tool
+
+
+def toolwire(ledger: str) -> None:
+    """OXP with the ledger in a file."""
+
+    @tool(id="Calculator.Add@1.0.0")
+    async def add(a: int, b: int) -> int:
+        """Add two numbers.
+
+        Args:
+            a: The one.
+            b: The other.
+        """
+        return a + b
+
+    run.serve(ToolServer(Tools(add), Calls(SqliteLedger(ledger))), "127.0.0.1", 0, ready=lambda url: print(url, flush=True))
+
+
+class Arguments(BaseModel):
+    """What the route takes."""
+
+    call_id: str
+    a: int
+    b: int
+
+
+def fastapi(_: str) -> None:
+    """A route with a model of its arguments."""
+
+    app = FastAPI()
+
+    @app.post("/tools/call")
+    async def add(given: Arguments) -> dict[str, object]:
+        return {"call_id": given.call_id, "success": True, "value": given.a + given.b}
+
+    _plain(app)
+
+
+def mcp(_: str) -> None:
+    """The official SDK at its fastest: no sessions, and JSON instead of a stream."""
+    server = MCPServer("bench", log_level="ERROR")
+
+    @server.tool()
+    async def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    _plain(server.streamable_http_app(stateless_http=True, json_response=True))
+
+
+def _plain(app: Starlette) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(2048)
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+        settings = uvicorn.Config(app, loop="uvloop", http="httptools", access_log=False, log_level="error", ws="none")
+        uvicorn.Server(settings).run([listener])
+
+
+SERVERS: dict[str, Callable[[str], None]] = {"toolwire": toolwire, "fastapi": fastapi, "mcp": mcp}
+
+if __name__ == "__main__":
+    SERVERS[sys.argv[1]](sys.argv[2])

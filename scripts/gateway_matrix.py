@@ -1,0 +1,90 @@
+"""Write docs/gateway-matrix.md: every front wire of the gateway against every upstream: `python scripts/gateway_matrix.py`.
+
+All cells are tried with official clients over loopback; what fails is named on the page. With --check nothing is tried or
+written: it fails if the page is not the one on which every cell holds, for that is what the tests of the cells say.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from gateway.cells import SCENARIOS, paged, pages, ways  # noqa: E402
+from gateway.clients import CLIENTS  # noqa: E402
+from gateway.serving import FRONTS, UPSTREAMS, Doors, doors  # noqa: E402
+
+PAGE = ROOT / "docs" / "gateway-matrix.md"
+CLIENT = {
+    "openai-chat": "`openai` (chat)", "openai-responses": "`openai` (responses)", "anthropic": "`anthropic`",
+    "gemini": "`google-genai`", "ollama": "`ollama`", "ai-sdk": "npm `ai` (`useChat`)",
+}  # fmt: skip
+TEXT = """\
+<!-- written by scripts/gateway_matrix.py; do not edit -->
+
+# Every client to every model
+
+Each row is a front wire of the gateway with its official client, each column the wire of the model behind it: a strict mock,
+which refuses what the provider refuses. A cell counts the scenarios that hold, of how many there are, whole and streamed
+(pages only stream).
+
+"""
+
+
+def says(scenario: str) -> str:
+    """What a scenario is about."""
+    return (SCENARIOS[scenario].__doc__ or "").partition("\n")[0]
+
+
+def page(holds: Callable[[str, str, str, bool], str | None]) -> str:
+    """The whole page. `holds` says of a cell what is wrong, None if nothing is."""
+    lines = [["client", *(f"`{name}`" for name in UPSTREAMS)], ["---"] * (len(UPSTREAMS) + 1)]
+    missing: list[str] = []
+    for front in FRONTS:
+        cells = [CLIENT[front]]
+        for upstream in UPSTREAMS:
+            tried = [(name, stream) for name in SCENARIOS for stream in ways(front, name)]
+            wrong = [(name, stream, why) for name, stream in tried if (why := holds(front, upstream, name, stream)) is not None]
+            missing += [f"- {front} to {upstream}, {name}{' streamed' * stream}: {why}" for name, stream, why in wrong]
+            cells.append(f"{len(tried) - len(wrong)}/{len(tried)}")
+        lines.append(cells)
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    about = "\n".join(f"- **{name}**: {says(name)}" for name in SCENARIOS)
+    left = "\n".join(missing) or "Nothing."
+    return f"{TEXT}{about}\n\n{table}\n\n## What is missing\n\n{left}\n"
+
+
+def tried(door: Doors) -> Callable[[str, str, str, bool], str | None]:
+    """Tries a cell."""
+    chats = {name: pages(door, name) for name in SCENARIOS if name != "aborts"}
+
+    def holds(front: str, upstream: str, scenario: str, stream: bool) -> str | None:
+        try:
+            if front in CLIENTS or scenario == "aborts":
+                SCENARIOS[scenario](door, front, upstream, stream)
+            else:
+                paged(door, upstream, scenario, chats[scenario][upstream])
+        except Exception as error:  # whatever a client raises is what is wrong
+            return f"{type(error).__name__}: {str(error)[:200]}"
+        return None
+
+    return holds
+
+
+def main() -> int:
+    """Write the page, or look at it."""
+    if "--check" in sys.argv:
+        stale = not PAGE.is_file() or PAGE.read_text() != page(lambda *cell: None)
+        if stale:
+            print("docs/gateway-matrix.md is stale: run python scripts/gateway_matrix.py", file=sys.stderr)
+        return int(stale)
+    with doors() as door:
+        PAGE.write_text(page(tried(door)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

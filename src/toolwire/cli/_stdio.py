@@ -1,0 +1,48 @@
+"""Tools over stdin and stdout until the other side leaves, or until somebody says stop.
+
+The thread that waits for the next line of stdin cannot be called back, so that a signal ends the process itself, once what is
+under way has been answered. Knows no verb.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from toolwire.cli._stop import CTRL_C
+from toolwire.cli._toolbox import part
+
+if TYPE_CHECKING:
+    from toolwire.io.calls import Calls
+    from toolwire.tools.registry import Tools
+
+SETTLE = 0.1
+"""Seconds for the last answers to be written."""
+
+
+async def serve(tools: Tools, calls: Calls) -> None:
+    """Serve. Ctrl-C and SIGTERM finish what is under way and exit with 0; a second one does not wait."""
+    module = part("toolwire.server.mcp")
+    ending: list[asyncio.Task[None]] = []
+
+    def stop() -> None:
+        if ending:
+            os._exit(CTRL_C)
+        ending.append(asyncio.create_task(_end(calls, module.DRAIN)))
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stop)
+    await module.stdio(tools, calls)
+
+
+async def _end(calls: Calls, seconds: float) -> None:
+    try:
+        await calls.drain(seconds)
+        await asyncio.sleep(SETTLE)
+        await calls.close()
+    finally:
+        os._exit(0)

@@ -1,0 +1,267 @@
+"""Requests that are like one before, with a little more at their end: what was translated once is not translated again.
+
+A client sends its whole history with each request. It is cut into units that no translation looks beyond: what the user says, and
+what the assistant says with the results of its calls. Each unit is translated once, by the way that all requests go, in a request
+of its own; a later request is put together from their bytes. Only where that gives the same bytes as translating the whole: a
+history that is not tidy, or in which an id or a name has to change, goes the long way. Bounded, and forgotten with the process.
+Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Raw, Struct
+from msgspec.json import Decoder
+
+from toolwire._json import JSON, Object, dump
+from toolwire.codec import decode
+from toolwire.errors import WireError
+from toolwire.identity import IdMap, is_minted
+from toolwire.model import Loss
+from toolwire.parts import Call, Media, Message, Result, Text
+
+PLACE = "\ue000toolwire\ue000"
+"""Stands where the units go."""
+_MARK = dump([PLACE])
+SHELLS = 64
+"""Kinds of requests that are remembered: their tools, settings and prompts."""
+BYTES = 16 * 1024 * 1024
+"""Of units, for each way from a front to a model."""
+LONGEST = 256 * 1024
+"""A unit that is longer is not kept."""
+
+_top = Decoder(dict[str, Raw]).decode
+_list = Decoder(list[Raw]).decode
+
+
+class Made(Struct, frozen=True, eq=False):
+    """A request that went the long way."""
+
+    body: Object
+    ids: IdMap
+    losses: tuple[Loss, ...]
+    tidy: bool
+    """Whether nothing had to be mended, and it was seen without asking the rules."""
+    asked: Object
+    customs: frozenset[str]
+
+
+class Woven(Struct, frozen=True, eq=False):
+    """A request put together from what is known."""
+
+    shell: Object
+    units: tuple[bytes, ...]
+    ids: IdMap
+    losses: tuple[Loss, ...]
+    asked: Object
+    customs: frozenset[str]
+
+    def data(self, dress: Callable[[Object], Object]) -> bytes:
+        """The bytes to send."""
+        head, _, tail = dump(dress(self.shell)).partition(_MARK)
+        return b"".join((head, b"[", b",".join(self.units), b"]", tail))
+
+
+class _Card(Struct, frozen=True):
+    """What has to be known of one item of a history to see where a unit ends."""
+
+    role: str
+    calls: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+
+
+class _Shell(Struct, eq=False):
+    """All of a request but its history."""
+
+    made: Made
+    body: Object
+    key: str
+    """The field of the model's request that holds the history."""
+    dummy: bytes
+    """What the user's first words became."""
+    units: dict[bytes, bytes]
+    forms: dict[bytes, dict[str, str]]
+
+
+class Recall:
+    """What is known of the way from one front to one model. `make` goes the long way with a body of the front."""
+
+    def __init__(self, wire: str, make: Callable[[bytes], Made]) -> None:
+        self._wire = wire
+        self._make = make
+        self._key: str | None = None
+        self._cards: dict[bytes, _Card | None] = {}
+        self._shells: dict[bytes, _Shell | None] = {}
+        self._held = 0
+
+    def woven(self, raw: bytes) -> Woven | None:
+        """A request put together; None if it has to go the long way."""
+        try:
+            top = _top(raw)
+            if self._key is None:
+                self._key = self._learnt(raw)
+            items = [bytes(one) for one in _list(top.pop(self._key))]
+        except (ValueError, KeyError, RecursionError, WireError):
+            return None
+        cards = [self._card(one) for one in items]
+        if None in cards:
+            return None
+        first = next((n for n, card in enumerate(cards) if card is not None and card.role != "system"), len(cards))
+        if first == len(cards) or (opening := cards[first]) is None or opening.role != "user":
+            return None
+        shell = self._shell(top, items[:first])
+        cut = None if shell is None else _cut(cards, first)
+        if shell is None or cut is None:
+            return None
+        units: list[bytes] = []
+        forms: dict[str, str] = {}
+        for start, end in cut:
+            unit = items[start] if end == start + 1 else b",".join(items[start:end])
+            known = shell.units.get(unit)
+            if known is None:
+                known = self._unit(shell, top, items[:first], unit)
+                if known is None:
+                    return None
+            units.append(known)
+            if unit in shell.forms:
+                forms |= shell.forms[unit]
+        made = shell.made
+        ids = made.ids if not forms else IdMap(made.ids.ids, made.ids.names, {**made.ids.forms, **forms})
+        return Woven(shell.body, tuple(units), ids, made.losses, made.asked, made.customs)
+
+    # --- learning ---
+
+    def _learnt(self, raw: bytes) -> str:
+        """The field of the front's requests that holds the history: the same in all of them."""
+        places = {message.at[0] for message in decode(raw, self._wire).messages if len(message.at) > 1}
+        (key,) = places or {""}
+        return str(key)
+
+    def _card(self, item: bytes) -> _Card | None:
+        """What an item is; None if it is something that units cannot be made of."""
+        known = self._cards.get(item, False)
+        if known is not False:
+            return known  # type: ignore[return-value]
+        if len(self._cards) > 20_000 or len(item) > LONGEST:
+            self._cards.clear()
+        try:
+            read = decode(b'{"%b":[%b]}' % (str(self._key).encode(), item), self._wire).messages
+            card = _read(read[0]) if len(read) == 1 else None
+        except WireError:
+            card = None
+        self._cards[item] = card
+        return card
+
+    def _shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
+        mark = b"\x1f".join((*(key.encode() + b"\x1e" + bytes(value) for key, value in top.items()), b"\x1d", *system))
+        if mark not in self._shells:
+            if len(self._shells) >= SHELLS:
+                self._shells.clear()
+                self._held = 0
+            self._shells[mark] = self._made_shell(top, system)
+        return self._shells[mark]
+
+    def _made_shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
+        made = self._make(self._body(top, [*system, self._dummy(top)]))
+        if not made.tidy or made.ids.ids or made.ids.names:
+            return None
+        lists = [key for key, value in made.body.items() if isinstance(value, list) and len(value) == 1 and _says(value[0])]
+        if len(lists) != 1:
+            return None
+        value = made.body[lists[0]]
+        assert isinstance(value, list)
+        return _Shell(made, {**made.body, lists[0]: [PLACE]}, lists[0], dump(value[0]), {}, {})
+
+    def _unit(self, shell: _Shell, top: dict[str, Raw], system: list[bytes], unit: bytes) -> bytes | None:
+        """A unit in the model's wire; None if it cannot be told by itself."""
+        made = self._make(self._body(top, [*system, self._dummy(top), unit]))
+        told = made.body.get(shell.key)
+        if not made.tidy or made.ids.ids or made.ids.names or made.losses != shell.made.losses or not isinstance(told, list):
+            return None
+        first, rest = told[0], told[1:]
+        if not rest or dump(first) != shell.dummy or {**made.body, shell.key: [PLACE]} != shell.body:
+            return None
+        out = dump(rest)[1:-1]
+        if len(unit) <= LONGEST:
+            self._held += len(unit) + len(out)
+            if self._held > BYTES:
+                self._shells.clear()
+                self._held = len(unit) + len(out)
+            shell.units[unit] = out
+            more = {key: value for key, value in made.ids.forms.items() if shell.made.ids.forms.get(key) != value}
+            if more:
+                shell.forms[unit] = more
+        elif made.ids.forms != shell.made.ids.forms:
+            return None
+        return out
+
+    def _body(self, top: dict[str, Raw], items: list[bytes]) -> bytes:
+        fields = [b"%b:%b" % (dump(key), bytes(value)) for key, value in top.items()]
+        return b"{%b}" % b",".join((*fields, b"%b:[%b]" % (dump(str(self._key)), b",".join(items))))
+
+    def _dummy(self, top: dict[str, Raw]) -> bytes:
+        """The user's first words, in the wire of the front."""
+        return _DUMMIES[self._key or ""]
+
+
+_DUMMIES = {
+    "messages": b'{"role":"user","content":"."}',
+    "contents": b'{"role":"user","parts":[{"text":"."}]}',
+    "input": b'{"role":"user","content":"."}',
+}
+"""One word of the user, by the field that holds a history."""
+
+
+def _says(value: JSON) -> bool:
+    return isinstance(value, dict) and value.get("role") == "user"
+
+
+def _read(message: Message) -> _Card | None:
+    calls: list[str] = []
+    results: list[str] = []
+    for part in message.parts:
+        if isinstance(part, Call):
+            if part.origin != "wire" or part.executor != "client" or is_minted(part.id) or part.seal is not None:
+                return None
+            calls.append(part.id)
+        elif isinstance(part, Result):
+            if part.origin != "wire" or part.executor != "client" or is_minted(part.call_id) or part.seal is not None:
+                return None
+            results.append(part.call_id)
+        elif not isinstance(part, Text | Media) or part.seal is not None:
+            return None
+    if calls and message.role != "assistant":
+        return None
+    return _Card("tool" if results else message.role, tuple(calls), tuple(results))
+
+
+def _cut(cards: list[_Card | None], first: int) -> list[tuple[int, int]] | None:
+    """Where units begin and end; None if a turn is not whole, or an id comes twice."""
+    out: list[tuple[int, int]] = []
+    called: set[str] = set()
+    n, many = first, len(cards)
+    while n < many:
+        card = cards[n]
+        assert card is not None
+        if card.role in ("system", "tool"):
+            return None
+        end = n + 1
+        if card.role == "assistant":
+            due = list(card.calls)
+            while end < many and (more := cards[end]) is not None and more.role == "assistant":
+                due += more.calls
+                end += 1
+            if len(called.union(due)) < len(called) + len(due):
+                return None
+            called.update(due)
+            while due and end < many and (told := cards[end]) is not None and told.role == "tool":
+                if list(told.results) != due[: len(told.results)]:
+                    return None
+                del due[: len(told.results)]
+                end += 1
+            if due and end < many:
+                return None
+        out.append((n, end))
+        n = end
+    return out

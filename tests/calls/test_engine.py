@@ -1,0 +1,163 @@
+"""Calls on an engine whose runs outlive the server: what becomes of them when it stops, comes back, or is told nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from runnables import runnable
+
+from toolwire._json import Object
+from toolwire.io.calls import Calls
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.tools.asking import Ask
+from toolwire.tools.canonical import key_of
+from toolwire.tools.errors import NoEffect
+from toolwire.tools.ledger import CallKey, Claim, Failure, Outcome, OutcomeUnknown
+from toolwire.tools.runnable import Context, OnCrash, Runnable
+
+
+class Elsewhere:
+    """An engine that is not in this process, as far as it matters: what it has begun goes on until the test lets it end."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[CallKey, int]] = []
+        self.resumed = 0
+        self._ends: dict[tuple[CallKey, int], asyncio.Future[Outcome]] = {}
+
+    async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+        run = (claim.key, claim.attempt)
+        if run not in self._ends:
+            self.begun.append(run)
+        return await asyncio.shield(self._end(run))
+
+    async def resume(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+        self.resumed += 1
+        return await self.run(claim, tool, arguments, context)
+
+    def _end(self, run: tuple[CallKey, int]) -> asyncio.Future[Outcome]:
+        return self._ends.setdefault(run, asyncio.get_running_loop().create_future())
+
+    def ends(self, outcome: Outcome | Exception, attempt: int = 1) -> None:
+        end = self._end((key_of("p", None, "c"), attempt))
+        if isinstance(outcome, Outcome):
+            end.set_result(outcome)
+        else:
+            end.set_exception(outcome)
+
+
+async def nothing(arguments: Mapping[str, object], context: Context) -> object:
+    raise AssertionError("the body runs here, and not on the engine")
+
+
+def ask(on_crash: OnCrash = "report", probe: Callable[[Mapping[str, object], Context], object] | None = None) -> Ask:
+    tool = runnable(nothing, on_crash=on_crash, probe=probe)
+    return Ask(tool=tool, input={"n": 1}, call_id="c", principal="p")
+
+
+def calls(place: Path, engine: Elsewhere) -> Calls:
+    return Calls(SqliteLedger(place / "ledger.db"), runner=engine, guard_all_logs=False)
+
+
+async def begun(engine: Elsewhere) -> None:
+    while not engine.begun:
+        await asyncio.sleep(0.01)
+
+
+async def left(place: Path, engine: Elsewhere, what: Ask) -> None:
+    """A call that is under way on the engine, of a server that has stopped."""
+    async with calls(place, engine) as server:
+        call = asyncio.create_task(server.call(what))
+        await begun(engine)
+        await server.drain(0.0)
+        assert (await call).state == "running"
+
+
+@pytest.mark.parametrize("on_crash", ["report", "retry"])
+def test_the_next_server_gets_the_result_of_what_the_last_one_began(tmp_path: Path, on_crash: OnCrash) -> None:
+    async def main() -> None:
+        engine = Elsewhere()
+        await left(tmp_path, engine, ask(on_crash))
+        async with calls(tmp_path, engine) as server:
+            again = asyncio.create_task(server.call(ask(on_crash)))
+            while not engine.resumed:
+                await asyncio.sleep(0.01)
+            engine.ends(Outcome("done there"))
+            answer = await again
+            assert (answer.state, answer.outcome, answer.attempt) == ("done", Outcome("done there"), 1)
+            assert (await server.call(ask(on_crash))).replayed
+        assert (len(engine.begun), engine.resumed) == (1, 1)
+
+    asyncio.run(main())
+
+
+def test_a_server_without_the_engine_says_that_the_call_is_lost(tmp_path: Path) -> None:
+    async def main() -> None:
+        await left(tmp_path, Elsewhere(), ask())
+        async with Calls(SqliteLedger(tmp_path / "ledger.db"), guard_all_logs=False) as server:
+            assert (await server.call(ask())).state == "lost"
+
+    asyncio.run(main())
+
+
+def test_what_the_engine_does_not_know_is_lost_and_stays_lost(tmp_path: Path) -> None:
+    async def main() -> None:
+        engine = Elsewhere()
+        engine.ends(OutcomeUnknown("the worker died"))
+        async with calls(tmp_path, engine) as server:
+            assert (await server.call(ask())).state == "lost"
+            assert (await server.call(ask())).state == "lost"
+            record = await server.ledger.get(key_of("p", None, "c"))
+            assert record is not None and record.state == "lost"
+
+    asyncio.run(main())
+
+
+def test_an_engine_that_breaks_leaves_a_call_that_can_be_resumed(tmp_path: Path) -> None:
+    class Broken(Elsewhere):
+        async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+            if not self.resumed:
+                raise OSError("broken pipe")
+            return Outcome("it had begun")
+
+    async def main() -> None:
+        async with calls(tmp_path, Broken()) as server:
+            assert (await server.call(ask())).state == "lost"
+            answer = await server.call(ask())
+            assert (answer.state, answer.outcome) == ("done", Outcome("it had begun"))
+
+    asyncio.run(main())
+
+
+def test_a_tool_that_can_be_asked_is_asked_when_the_engine_does_not_know(tmp_path: Path) -> None:
+    async def main() -> None:
+        engine = Elsewhere()
+        engine.ends(OutcomeUnknown("the worker died"))
+        what = ask("probe", lambda arguments, context: "it happened")
+        async with calls(tmp_path, engine) as server:
+            assert (await server.call(what)).state == "lost"
+            answer = await server.call(what)
+            assert (answer.state, answer.outcome) == ("done", Outcome("it happened"))
+
+    asyncio.run(main())
+
+
+ENDS = [NoEffect("nothing happened"), Outcome(None, Failure("later", can_retry=True))]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=["nothing", "later"])
+def test_a_call_that_came_to_nothing_while_no_server_lived_may_run_again(tmp_path: Path, end: Outcome | NoEffect) -> None:
+    async def main() -> None:
+        engine = Elsewhere()
+        await left(tmp_path, engine, ask())
+        async with calls(tmp_path, engine) as server:
+            engine.ends(end)
+            assert (await server.call(ask())).state == "failed"
+            engine.ends(Outcome("second"), attempt=2)
+            answer = await server.call(ask())
+            assert (answer.state, answer.attempt) == ("done", 2)
+        assert [attempt for _, attempt in engine.begun] == [1]
+
+    asyncio.run(main())

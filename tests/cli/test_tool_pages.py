@@ -1,0 +1,99 @@
+"""The pages about tools: their code runs, their diagram is the table, and what they say of answers is what is answered."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+from cli.shell import ROOT, environment, fences
+
+from toolwire.protocols import mcp, oxp
+from toolwire.server.asgi import Limits
+from toolwire.server.run import Bounds
+from toolwire.tools.asking import Answer
+from toolwire.tools.ledger import MOVES, Failure, Outcome
+
+PAGES = ["docs/tools.md", "docs/server.md", "docs/guarantees.md"]
+CODE = [(page, n) for page in PAGES for n, (language, _) in enumerate(fences(page)) if language == "python"]
+GUARANTEES = (ROOT / "docs/guarantees.md").read_text()
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+ANSWERS = {
+    "done": Answer(state="done", call_id="c", outcome=Outcome(1)),
+    "failed": Answer(state="failed", call_id="c", outcome=Outcome(None, Failure("no"))),
+    **{state: Answer(state=state, call_id="c") for state in ("running", "lost", "gone", "mismatch", "unavailable", "too-old")},
+}
+
+
+@pytest.mark.parametrize(("page", "n"), CODE)
+def test_code_on_a_page_prints_what_the_page_shows(page: str, n: int, tmp_path: Path) -> None:
+    blocks = fences(page)
+    assert blocks[n + 1][0] == "text"
+    line = [sys.executable, "-W", "error", "-c", blocks[n][1]]
+    done = subprocess.run(line, capture_output=True, env=environment(), cwd=tmp_path, check=False, timeout=60)
+    assert (done.stdout.decode(), done.stderr.decode()) == (blocks[n + 1][1], "")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
+    links = LINK.findall((ROOT / page).read_text())
+    assert links and [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_the_diagram_of_states_is_the_table_of_moves() -> None:
+    arrows = [f"    {old or '[*]'} --> {new or '[*]'}: {event}" for (old, event), new in MOVES.items()]
+    drawn = "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"])
+    assert f"<!-- moves -->\n{drawn}\n" in GUARANTEES
+
+
+def rows() -> dict[str, list[str]]:
+    """The table of states: the cells of each."""
+    table = GUARANTEES.split("<!-- states -->\n")[1].split("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    return {first.strip("`"): rest for first, *rest in cells}
+
+
+def test_the_table_has_every_state_of_an_answer() -> None:
+    assert set(rows()) == set(get_args(get_type_hints(Answer)["state"])) == set(ANSWERS)
+
+
+@pytest.mark.parametrize("state", ANSWERS)
+def test_the_table_says_what_oxp_answers(state: str) -> None:
+    told, reply = rows()[state][1], oxp.reply(ANSWERS[state])
+    assert told.startswith(str(reply.status))
+    assert ("X-Should-Retry: true" in told) == ((b"x-should-retry", b"true") in reply.headers)
+    error = reply.body.get("error")
+    assert ("success: false" in told) == (reply.body.get("success") is False)
+    if isinstance(error, dict):
+        assert f"can_retry: {str(error['can_retry']).lower()}" in told
+        assert f"kind `{error['kind']}`" in told if "kind" in error else "kind" not in told
+
+
+@pytest.mark.parametrize("state", ANSWERS)
+def test_the_table_says_what_mcp_answers(state: str) -> None:
+    told = rows()[state][2]
+    try:
+        meta = mcp.result(ANSWERS[state])["_meta"]
+    except mcp.Refused as refused:
+        assert f"`{refused.kind}`" in told and str(-refused.code) in told
+        return
+    assert isinstance(meta, dict)
+    error = meta.get("toolwire/error")
+    assert ("isError" in told) == isinstance(error, dict)
+    if isinstance(error, dict):
+        assert f"`{error['kind']}`" in told
+        assert "can_retry: true" not in told or error["can_retry"] is True
+
+
+def test_the_limits_on_the_page_are_those_of_the_code() -> None:
+    page = (ROOT / "docs/server.md").read_text()
+    limits, bounds = Limits(), Bounds()
+    assert f"| a body | {limits.body >> 20} MiB, within {limits.seconds:.0f} s |" in page
+    assert f"| all bodies that are arriving | {limits.buffered >> 20} MiB |" in page
+    assert f"| calls at once | {limits.calls:,} |" in page
+    assert f"| connections | {bounds.connections:,} |" in page
+    assert f"| the head of a request | {bounds.head >> 10} KiB |" in page
+    assert f"| finishing when the server stops | {bounds.grace} s |" in page

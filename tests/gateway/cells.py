@@ -1,0 +1,214 @@
+"""What every front wire owes every upstream: one function per scenario, which fails with what is wrong.
+
+A cell of the matrix is a front wire, an upstream, a scenario, and whether it is streamed. They are printed as a page by
+`scripts/gateway_matrix.py`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from functools import cache
+
+import httpx
+from gateway.clients import CLIENTS, PNG, Refused, talk
+from gateway.pages import chats, said
+from gateway.serving import UPSTREAMS, Doors
+from mock.tools import FINAL, QUESTION, run
+
+from toolwire._json import JSON, Object
+
+MODELS = {"gemini": "gemini-3-pro", "anthropic": "claude-opus-5", "openai-responses": "gpt-5"}
+"""Models of which it is known that they think; others are told to."""
+WORDS = "a deep thought"
+THINKS = f'[[think {WORDS}]] [[call Calculator_Add {{"a": 1, "b": 2}}]] [[call Calculator_Add {{"a": 3, "b": 4}}]]'
+ADDED = ["Calculator_Add(a=1, b=2) gave: 3", "Calculator_Add(a=3, b=4) gave: 7"]
+SEALS = {"anthropic": "signature", "gemini": "thoughtSignature", "openai-responses": "encrypted_content"}
+"""Upstreams that sign their thoughts, and the field in which they want that back."""
+
+
+def model(upstream: str) -> str:
+    """A model of an upstream."""
+    return MODELS.get(upstream, "some-model")
+
+
+def plain(door: Doors, front: str, upstream: str, stream: bool) -> None:
+    """A question, an answer in words."""
+    client = CLIENTS[front]
+    turn = client.ask(door.url(upstream), model(upstream), client.begin("hello there"), stream)
+    assert turn.text == "You said: hello there\nNone of the tools here is for that.", turn
+    assert not turn.calls
+
+
+def tools(door: Doors, front: str, upstream: str, stream: bool) -> None:
+    """The same tool twice at once, then another with the results; every result finds its call."""
+    turns = talk(CLIENTS[front], door.url(upstream), model(upstream), QUESTION, stream, run)
+    called = [[name for _, name, _ in turn.calls] for turn in turns]
+    assert called == [["Calculator_Add", "Calculator_Add"], ["Calculator_Multiply"], []], called
+    assert turns[-1].text.splitlines() == list(FINAL), turns[-1].text
+    ids = [one for turn in turns for one, _, _ in turn.calls]
+    assert not any(ids) or len(set(ids)) == len(ids), ids
+
+
+def reasoning(door: Doors, front: str, upstream: str, stream: bool) -> None:
+    """A thought before calls: told where both wires can, and back with the model in its own form in the next turn."""
+    turns = talk(CLIENTS[front], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True)
+    assert len(turns) == 2 and len(turns[0].calls) == 2, turns
+    assert turns[1].text.splitlines() == ADDED, turns[1]
+    assert WORDS in turns[0].thoughts, turns[0].thoughts
+    if upstream in SEALS:
+        _sealed(upstream, door.mocks[upstream].seen[-1].body)
+
+
+def _sealed(upstream: str, body: JSON) -> None:
+    """The model got back what it had signed, and nothing of the gateway's."""
+    back = json.dumps(body)
+    assert f'"{SEALS[upstream]}": "' in back, back
+    assert "toolwire" not in back and "tw1." not in back and "skip_thought" not in back, back
+
+
+def images(door: Doors, front: str, upstream: str, stream: bool) -> None:
+    """A picture beside the question."""
+    client = CLIENTS[front]
+    turn = client.ask(door.url(upstream), model(upstream), client.begin("[[text I see it]]", PNG), stream)
+    assert turn.text == "I see it", turn
+
+
+def errors(door: Doors, front: str, upstream: str, stream: bool) -> None:
+    """A refusal of the upstream: its status, in the shape that the client reads."""
+    client = CLIENTS[front]
+    for status in (429, 500):
+        try:
+            client.ask(door.url(upstream), model(upstream), client.begin(f"[[error {status}]] hello"), stream)
+        except Refused as error:
+            assert error.status == status, error
+            assert error.words and "object at" not in error.words
+        else:
+            raise AssertionError(f"{status} was not told")
+
+
+PATHS: dict[str, tuple[str, Callable[[str], Object]]] = {
+    "openai-chat": ("/v1/chat/completions", lambda text: {"messages": [{"role": "user", "content": text}], "stream": True}),
+    "openai-responses": ("/v1/responses", lambda text: {"input": text, "stream": True}),
+    "anthropic": (
+        "/v1/messages",
+        lambda text: {"messages": [{"role": "user", "content": text}], "stream": True, "max_tokens": 100},
+    ),
+    "gemini": (
+        "/v1beta/models/{model}:streamGenerateContent?alt=sse",
+        lambda text: {"contents": [{"role": "user", "parts": [{"text": text}]}]},
+    ),
+    "ollama": ("/api/chat", lambda text: {"messages": [{"role": "user", "content": text}]}),
+    "ai-sdk": (
+        "/ai-sdk/chat",
+        lambda text: {"messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": text}]}]},
+    ),
+}
+"""Where each front wire streams, and the body of a question."""
+
+
+def asks(front: str, name: str, text: str) -> tuple[str, Object]:
+    """The path and the body of a question to be streamed."""
+    path, body = PATHS[front]
+    named: Object = {} if "{model}" in path else {"model": name}
+    return path.replace("{model}", name), {**body(text), **named}
+
+
+def aborts(door: Doors, front: str, upstream: str, stream: bool) -> None:
+    """A client that leaves in mid-answer: the gateway stops at once."""
+    path, body = asks(
+        front,
+        model(upstream),
+        "[[slow 0.06]] [[text one two three four five six seven eight nine ten eleven twelve thirteen fourteen]]",
+    )
+    before = _gone(door, upstream)
+    with _http().stream("POST", door.url(upstream) + path, json=body) as answer:
+        assert answer.status_code == 200
+        next(answer.iter_raw())
+    late = time.monotonic() + 3
+    while _gone(door, upstream) == before:
+        assert time.monotonic() < late, "the gateway went on"
+        time.sleep(0.005)
+
+
+@cache
+def _http() -> httpx.Client:
+    return httpx.Client(timeout=5)
+
+
+def _gone(door: Doors, upstream: str) -> list[str]:
+    """How many clients of each front have left, as the numbers of the gateway say."""
+    told = _http().get(f"{door.url(upstream)}/metrics").text
+    return [line for line in told.splitlines() if line.startswith("toolwire_gateway_gone_total")]
+
+
+Scenario = Callable[[Doors, str, str, bool], None]
+SCENARIOS: dict[str, Scenario] = {
+    "plain": plain, "tools": tools, "reasoning": reasoning, "images": images, "errors": errors, "aborts": aborts,
+}  # fmt: skip
+ONCE = frozenset({"aborts"})
+"""Scenarios that are only streamed."""
+
+
+def ways(front: str, scenario: str) -> tuple[bool, ...]:
+    """Streamed or not: pages only stream."""
+    return (True,) if front == "ai-sdk" or scenario in ONCE else (False, True)
+
+
+# --- pages ---------------------------------------------------------------------------------------------------------------
+
+
+def _page(upstream: str, scenario: str, door: Doors) -> Object:
+    """What a page is told to do."""
+    image = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    texts: dict[str, Object] = {
+        "plain": {"text": "hello there"},
+        "tools": {"text": QUESTION},
+        "reasoning": {"text": THINKS},
+        "images": {"text": "[[text I see it]]", "image": image},
+        "errors": {"text": "[[error 429]] hello"},
+    }
+    return {"url": f"{door.url(upstream)}/ai-sdk/chat", "model": model(upstream), **texts[scenario]}
+
+
+def _plain_page(chat: Object) -> None:
+    assert said(chat) == "You said: hello there\nNone of the tools here is for that."
+
+
+def _tools_page(chat: Object) -> None:
+    assert said(chat).splitlines() == list(FINAL), chat
+    assert isinstance(asked := chat["asked"], list) and len(asked) == 3
+    assert isinstance(messages := chat["messages"], list) and len(messages) == 2, "it goes on in one message"
+
+
+def _reasoning_page(chat: Object) -> None:
+    assert said(chat).splitlines() == ADDED, chat
+    assert WORDS in json.dumps(chat["messages"])
+
+
+def _images_page(chat: Object) -> None:
+    assert said(chat) == "I see it"
+
+
+PAGES: dict[str, Callable[[Object], None]] = {
+    "plain": _plain_page, "tools": _tools_page, "reasoning": _reasoning_page, "images": _images_page,
+}  # fmt: skip
+
+
+def paged(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
+    """Whether a page got what it should."""
+    assert chat["invalid"] is None, chat["invalid"]
+    if scenario == "errors":
+        assert chat["status"] == "error" and chat["error"] and "{" not in str(chat["error"]), chat
+        return
+    assert chat["error"] is None and chat["status"] == "ready", chat
+    PAGES[scenario](chat)
+    if scenario == "reasoning" and upstream in SEALS:
+        _sealed(upstream, [one.body for one in door.mocks[upstream].seen if THINKS[:20] in json.dumps(one.body)][-1])
+
+
+def pages(door: Doors, scenario: str) -> dict[str, Object]:
+    """What became of the page of each upstream."""
+    return dict(zip(UPSTREAMS, chats([_page(upstream, scenario, door) for upstream in UPSTREAMS]), strict=True))

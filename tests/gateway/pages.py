@@ -1,0 +1,36 @@
+"""Pages with `useChat`, as the npm package `ai` makes them: many conversations in one process of Node.
+
+`chat.mjs` says what goes in and what comes out. Knows nothing of what this library does.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from mock.tools import TOOLS
+from streams.clients import installed
+
+from toolwire._json import Object
+
+SCRIPT = Path(__file__).parent / "chat.mjs"
+
+
+def chats(asks: Iterable[Object]) -> list[Object]:
+    """What became of each conversation."""
+    tools = {name: {"description": about, "inputSchema": schema} for name, (about, schema) in TOOLS.items()}
+    lines = "".join(json.dumps({"tools": tools, **ask}) + "\n" for ask in asks)
+    done = subprocess.run([installed(), str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def said(chat: Object) -> str:
+    """The text of the last message of a conversation."""
+    messages = chat["messages"]
+    assert isinstance(messages, list) and isinstance(messages[-1], dict)
+    parts = messages[-1]["parts"]
+    assert isinstance(parts, list)
+    return "".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("type") == "text")

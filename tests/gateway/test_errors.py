@@ -1,0 +1,306 @@
+"""What goes wrong behind the gateway: refusals, silence, garbage, cuts, and clients that leave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from threading import Thread
+
+import anthropic
+import httpx
+import openai
+import pytest
+from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT, CHAT_STREAM, MESSAGE, event, message_stream, said
+from gateway.serving import gateway, row, serving
+from gateway.upstreams import Answer, Scripted, answers, behind, streams
+
+CHAT_PATH, CHAT_BODY = ASKED["openai-chat"]
+BUSY = {"type": "error", "error": {"type": "rate_limit_error", "message": "too many"}}
+LATE = 3.0
+
+
+def until(seen: object, *, late: float = LATE) -> None:
+    """Wait until something is so."""
+    assert callable(seen)
+    end = time.monotonic() + late
+    while not seen():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.005)
+
+
+SHAPES: dict[str, Callable[[dict[str, dict[str, str]]], tuple[object, str]]] = {
+    "openai-chat": lambda body: (body["error"]["message"], body["error"]["code"]),
+    "openai-responses": lambda body: (body["error"]["message"], body["error"]["code"]),
+    "anthropic": lambda body: (body["error"]["message"], body["error"]["type"]),
+    "gemini": lambda body: (body["error"]["message"], body["error"]["status"]),
+    "ollama": lambda body: (body["error"], ""),
+}
+WORDS = {
+    "openai-chat": "rate_limit_exceeded", "openai-responses": "rate_limit_exceeded", "anthropic": "rate_limit_error",
+    "gemini": "RESOURCE_EXHAUSTED", "ollama": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("front", SHAPES)
+def test_a_refusal_comes_in_the_shape_of_the_front_with_its_status_and_when_to_come_back(front: str) -> None:
+    path, body = ASKED[front]
+    with behind("cohere", answers({"message": "too many"}, 429, retry_after="17")) as door:
+        told = httpx.post(door.url + path, json=body)
+        assert told.status_code == 429 and told.headers["retry-after"] == "17"
+        assert SHAPES[front](told.json()) == ("too many", WORDS[front])
+
+
+def test_a_front_that_got_no_time_from_its_upstream_makes_none_up() -> None:
+    with behind("anthropic", answers(BUSY, 429)) as door:
+        assert "retry-after" not in httpx.post(door.url + CHAT_PATH, json=CHAT_BODY).headers
+
+
+def test_official_clients_raise_the_error_of_their_kind() -> None:
+    with behind("gemini", answers({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}, 429)) as door:
+        with openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client, pytest.raises(openai.RateLimitError):
+            client.responses.create(model="m", input="hi")
+        with (
+            anthropic.Anthropic(base_url=door.url, api_key="k", max_retries=0) as other,
+            pytest.raises(anthropic.RateLimitError, match="slow down"),
+        ):
+            other.messages.create(model="m", max_tokens=1, messages=[{"role": "user", "content": "hi"}])
+
+
+def test_a_defect_of_the_history_is_explained() -> None:
+    words = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1."
+    with behind(
+        "anthropic", answers({"type": "error", "error": {"type": "invalid_request_error", "message": words}}, 400)
+    ) as door:
+        told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
+        assert told.status_code == 400 and told.headers["x-toolwire-explain"].isascii()
+        assert "missing-result" in told.headers["x-toolwire-explain"] and words in told.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_that_the_gateway_itself_is_not_let_in_is_no_fault_of_the_client_and_tells_no_key(status: int) -> None:
+    body = {"error": {"message": "Incorrect API key provided: a-key-of-the-gateway"}}
+    with behind("openai-chat", answers(body, status)) as door:
+        told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
+        assert told.status_code == 502 and "a-key-of" not in told.text
+
+
+def test_a_key_that_an_upstream_repeats_is_not_told() -> None:
+    body = {"error": {"message": "what is a-key-of-the-gateway?"}}
+    with behind("openai-chat", answers(body, 400)) as door:
+        told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
+        assert told.status_code == 400 and "a-key-of" not in told.text
+
+
+def test_nobody_is_followed_elsewhere() -> None:
+    with behind("openai-chat", Answer(307, {"location": "http://127.0.0.1:1/"}, b"")) as door:
+        told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
+        assert told.status_code == 502 and "elsewhere" in told.json()["error"]["message"] and len(door.up.got) == 1
+
+
+@pytest.mark.parametrize("body", [b"<html>not json</html>", b"", b"[1, 2]", b'{"a": 1}', b"\xff\xfe", b"[" * 5000])
+@pytest.mark.parametrize("status", [200, 500])
+def test_garbage_is_an_error_of_the_gateway_and_nothing_worse(body: bytes, status: int) -> None:
+    with behind("anthropic", Answer(status, {"content-type": "application/json"}, body)) as door:
+        for stream in (False, True):
+            told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream})
+            assert told.status_code == (502 if status == 200 else 500) and told.json()["error"]["message"]
+
+
+def test_an_upstream_that_cannot_be_reached_is_a_502() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with serving(gateway(row("anthropic", f"http://127.0.0.1:{port}"))) as url:
+        told = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
+        assert told.status_code == 502 and "could not be reached" in told.json()["error"]["message"]
+
+
+async def _silent() -> AsyncIterator[bytes]:
+    await asyncio.sleep(30)
+    yield b""
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_upstream_that_says_nothing_is_a_504(stream: bool) -> None:
+    quiet = Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
+    with behind("anthropic", quiet, more={"timeout": 0.2}) as door:
+        start = time.monotonic()
+        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream})
+        assert told.status_code == 504 and time.monotonic() - start < 2
+        until(lambda: door.up.left == 1)
+
+
+# --- in the middle of a stream ---
+
+
+def events(text: str) -> list[dict[str, object]]:
+    """The data of server-sent events, without the mark of the end."""
+    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ") and line != "data: [DONE]"]
+
+
+PARTS = message_stream(*said("Hel", "lo"))[:4]
+
+
+@pytest.mark.parametrize("how", ["cut", "silence", "error", "garbage"])
+def test_what_breaks_off_in_mid_stream_ends_as_the_front_does_it(how: str) -> None:
+    bad = {
+        "cut": streams(*PARTS, cut=True),
+        "silence": streams(*PARTS, pause=0.3),
+        "error": streams(
+            *PARTS, event({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}, "error"), pause=0.03
+        ),
+        "garbage": streams(*PARTS, b"data: {{{\n\n", pause=0.03),
+    }
+    with behind("anthropic", bad[how], more={"timeout": 0.1 if how == "silence" else 5}) as door:
+        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+        assert told.status_code == 200 and "[DONE]" not in told.text
+        assert "error" in events(told.text)[-1] and events(told.text)[0]["choices"]
+        with openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client, pytest.raises(openai.APIError):
+            for _ in client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}], stream=True):
+                pass
+
+
+def test_a_stream_of_the_same_wire_that_breaks_off_in_mid_line_ends_with_an_error_and_no_half_line() -> None:
+    first = b"".join(CHAT_STREAM[:2])
+    with behind("openai-chat", streams(first, b'data: {"id": "c1", "choi', pause=0.05, cut=True)) as door:
+        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+        assert told.content.startswith(first) and "error" in events(told.text)[-1] and len(events(told.text)) == 3
+
+
+def test_an_error_before_the_first_byte_has_a_status() -> None:
+    busy = event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "error")
+    with behind("anthropic", streams(busy)) as door:
+        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+        assert told.status_code == 529 and "Overloaded" in told.json()["error"]["message"]
+
+
+def test_a_whole_answer_to_a_request_for_a_stream_is_streamed() -> None:
+    with behind("anthropic", answers(MESSAGE)) as door:
+        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+        assert told.headers["content-type"].startswith("text/event-stream") and told.text.endswith("data: [DONE]\n\n")
+        assert "Hi" in told.text
+
+
+async def _endless() -> AsyncIterator[bytes]:
+    yield b'data: {"type":"message_start","message":{"id":"m","content":[{"type":"text","text":"'
+    while True:
+        yield b"x" * 1_000_000
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_never_ends_is_given_up(stream: bool) -> None:
+    with behind("anthropic", Answer(pieces=_endless, headers={"content-type": "text/event-stream"})) as door:
+        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=30)
+        assert told.status_code == 502 and "of more than" in told.json()["error"]["message"]
+        until(lambda: door.up.left == 1)
+
+
+# --- clients that leave ---
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
+def test_a_client_that_leaves_in_mid_stream_closes_the_upstream(wire: str) -> None:
+    pieces = ANTHROPIC_STREAM[:3] if wire == "anthropic" else CHAT_STREAM[:2]
+
+    async def slow() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+        await asyncio.sleep(30)
+
+    with behind(wire, Answer(headers={"content-type": "text/event-stream"}, pieces=slow)) as door:
+        with httpx.stream("POST", door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}) as told:
+            next(told.iter_raw())
+        until(lambda: door.up.left == 1)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_before_the_first_byte_closes_the_upstream(stream: bool) -> None:
+    with behind("anthropic", Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)) as door:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=0.3)
+        until(lambda: door.up.left == 1)
+        assert "gone_total" in httpx.get(door.url + "/metrics").text
+
+
+def test_a_client_that_leaves_while_it_waits_for_its_turn_is_never_asked_for() -> None:
+    quiet = Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
+    with behind("anthropic", quiet, more={"concurrency": 1}) as door, httpx.Client() as client:
+
+        def leave(wait: float) -> None:
+            with pytest.raises(httpx.ReadTimeout):
+                client.post(door.url + CHAT_PATH, json=CHAT_BODY, timeout=wait)
+
+        first = Thread(target=leave, args=(1.0,))
+        first.start()
+        until(lambda: len(door.up.got) == 1)
+        leave(0.2)
+        first.join()
+        until(lambda: door.up.left == 1)
+        time.sleep(0.1)
+        assert len(door.up.got) == 1
+
+
+# --- others are tried ---
+
+
+FAILS = {
+    "busy": answers(BUSY, 529),
+    "limited": answers(BUSY, 429, retry_after="5"),
+    "broken": answers({"error": "x"}, 500),
+    "not let in": answers({"error": "x"}, 401),
+    "garbage": Answer(200, {"content-type": "application/json"}, b"nonsense"),
+    "nothing": streams(),
+    "cut at once": streams(cut=True),
+    "error at once": streams(event({"type": "error", "error": {"type": "api_error", "message": "x"}}, "error")),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("front", ["openai-chat", "anthropic"])
+@pytest.mark.parametrize("why", FAILS)
+def test_another_model_answers_if_the_first_cannot_before_the_first_byte(why: str, front: str, stream: bool) -> None:
+    first, second = Scripted(FAILS[why]), Scripted(streams(*CHAT_STREAM) if stream else answers(CHAT))
+    with serving(first) as a, serving(second) as b:
+        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row("openai-chat", b, name="other", model="o")
+        with serving(gateway(toml)) as url:
+            path, body = ASKED[front]
+            told = httpx.post(url + path, json={**body, "stream": stream})
+            assert told.status_code == 200 and ("lo" if stream else "Hi") in told.text
+            assert len(second.got) == 1 and second.got[0].json["model"] == "o"
+
+
+def test_no_other_model_is_tried_for_a_request_that_is_wrong() -> None:
+    first, second = Scripted(answers({"error": {"message": "no"}}, 400)), Scripted(answers(CHAT))
+    with serving(first) as a, serving(second) as b:
+        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row("openai-chat", b, name="other")
+        with serving(gateway(toml)) as url:
+            assert httpx.post(url + CHAT_PATH, json=CHAT_BODY).status_code == 400 and not second.got
+
+
+def test_no_other_model_is_tried_after_the_first_byte() -> None:
+    first, second = Scripted(streams(*PARTS, cut=True)), Scripted(streams(*CHAT_STREAM))
+    with serving(first) as a, serving(second) as b:
+        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row("openai-chat", b, name="other")
+        with serving(gateway(toml)) as url:
+            told = httpx.post(url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+            assert "error" in events(told.text)[-1] and not second.got
+
+
+def test_the_last_refusal_is_told_when_nobody_answers() -> None:
+    first, second = Scripted(answers(BUSY, 529)), Scripted(answers({"error": {"message": "me too"}}, 503, retry_after="9"))
+    with serving(first) as a, serving(second) as b:
+        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row("cohere", b, name="other")
+        with serving(gateway(toml)) as url:
+            told = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
+            assert (told.status_code, told.headers["retry-after"]) == (503, "9")
+
+
+def test_a_connection_is_used_again_after_a_stream() -> None:
+    with behind("anthropic", streams(*ANTHROPIC_STREAM)) as door:
+        for _ in range(3):
+            assert httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}).text.endswith("data: [DONE]\n\n")
+        assert len({one.peer for one in door.up.got}) == 1

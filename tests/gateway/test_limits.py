@@ -1,0 +1,143 @@
+"""What a request may not do: choose a host, be endless, deep or slow, or come from a page of another site."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+
+import httpx
+import pytest
+from gateway.bodies import ASKED, CHAT, GEMINI, MESSAGE
+from gateway.serving import gateway, row, serving
+from gateway.upstreams import Scripted, answers, behind
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.model import Change, Loss
+from toolwire.protocols.relay import Sent
+from toolwire.server.asgi import Intake, Limits
+from toolwire.server.gateway.words import LONGEST, done
+
+PATH, BODY = ASKED["openai-chat"]
+JSON = {"content-type": "application/json"}
+HOSTS = (
+    "http://127.0.0.1:9/x",
+    "//evil.example/x",
+    "@evil.example",
+    "..",
+    "../../admin",
+    "a/../../b",
+    "x?key=1#f",
+    "x%2F..%2F..",
+    "\\\\evil",
+)
+
+
+@pytest.mark.parametrize("wire", ["gemini", "bedrock", "azure-openai"])
+def test_nothing_in_a_request_chooses_where_it_goes(wire: str) -> None:
+    answer = GEMINI if wire == "gemini" else CHAT
+    up = Scripted(answers(answer))
+    with serving(up) as url, serving(gateway(row(wire, f"{url}/base"))) as door:
+        for name in HOSTS:
+            body = {**BODY, "model": name, "base_url": "http://evil.example", "api_base": "http://evil.example"}
+            told = httpx.post(door + PATH, json=body, headers={"x-forwarded-host": "evil.example", "x-base-url": "http://evil"})
+            assert told.status_code in (200, 400, 404, 502)
+            if told.status_code == 200:
+                assert up.got[-1].path.startswith("/base/"), up.got[-1].path
+                assert up.got[-1].headers["host"] == url.removeprefix("http://")
+        assert up.got
+
+
+def test_a_model_in_the_path_is_one_segment_of_the_upstreams_path() -> None:
+    with behind("gemini", answers(GEMINI)) as door:
+        httpx.post(f"{door.url}/v1beta/models/a%2F..%2F..%2Fb:generateContent", json=ASKED["gemini"][1])
+        httpx.post(f"{door.url}/v1beta/models/a%2Fb:countTokens", json=ASKED["gemini"][1])
+        assert [one.path for one in door.up.got] == [
+            "/v1beta/models/a/../../b:generateContent", "/v1beta/models/a/b:countTokens"]  # fmt: skip
+
+
+def test_a_body_that_is_too_large_is_a_413_in_the_shape_of_the_front() -> None:
+    toml = row("anthropic", "http://127.0.0.1:1") + "[server]\nbody_mb = 0.01\n"
+    with serving(gateway(toml)) as url:
+        for front, (path, _) in ASKED.items():
+            told = httpx.post(url + path, content=b'{"a":"' + b"x" * 20_000 + b'"}', headers=JSON)
+            assert told.status_code == 413 and "too large" in told.text, front
+
+        def endless() -> object:
+            for _ in range(100):
+                yield b"x" * 1000
+
+        assert httpx.post(url + PATH, content=endless(), headers=JSON).status_code == 413  # type: ignore[arg-type]
+
+
+BAD = {
+    "nothing": b"", "no JSON": b"{", "a list": b"[]", "a text": b'"x"', "NaN": b'{"model": "m", "messages": NaN}',
+    "infinity": b'{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":Infinity}', "bytes": b"\xff\xfe\x00",
+    "deep": b'{"model":"m","messages":' + b"[" * 100_000, "deep inside": b'{"model":"m","messages":[' + b'{"content":' * 3000,
+    "closed and deep": b'{"model":"m","messages":' + b"[" * 3000 + b"]" * 3000 + b"}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_body_that_is_none_is_refused_and_nobody_is_asked(what: str) -> None:
+    for wire in ("anthropic", "openai-chat"):
+        with behind(wire, answers(MESSAGE)) as door:
+            told = httpx.post(door.url + PATH, content=BAD[what], headers=JSON)
+            assert told.status_code == 400 and not door.up.got, (wire, told.text[:200])
+            assert told.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("front", ASKED)
+def test_whatever_stands_in_a_field_is_an_answer_or_a_refusal(front: str) -> None:
+    path, body = ASKED[front]
+    odd: list[object] = [None, True, -1, "", [], {}, [None], [[]], [{}], {"a": None}, "x" * 10]
+    with behind("anthropic", answers(MESSAGE)) as door, httpx.Client() as client:
+        for key in [*body, "tools", "stream", "tool_choice", "system"]:
+            for value in odd:
+                told = client.post(door.url + path, json={**body, key: value})
+                assert told.status_code in (200, 400, 404, 502), (key, value, told.status_code, told.text[:200])
+
+
+def test_a_body_that_comes_too_slowly_is_a_408() -> None:
+    app = gateway(row("anthropic", "http://127.0.0.1:1"))
+    app._intake = Intake(Limits(body=1000, seconds=0.2))
+    with serving(app) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as line:
+            line.sendall(f"POST {PATH} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n{{".encode())
+            start = time.monotonic()
+            assert line.recv(100).startswith(b"HTTP/1.1 408") and time.monotonic() - start < 2
+
+
+def test_a_name_that_is_not_this_servers_is_refused() -> None:
+    with behind("anthropic", answers(MESSAGE)) as door:
+        told = httpx.post(door.url + PATH, json=BODY, headers={"host": "evil.example"})
+        assert told.status_code == 421 and not door.up.got
+
+
+def test_a_page_of_another_site_cannot_ask_without_asking_first() -> None:
+    with behind("anthropic", answers(MESSAGE)) as door:
+        raw = json.dumps(BODY)
+        simple = {"content-type": "text/plain", "origin": "https://evil.example"}
+        assert httpx.post(door.url + PATH, content=raw, headers=simple).status_code == 415 and not door.up.got
+        curl = {"content-type": "application/x-www-form-urlencoded"}  # what `curl -d` sends
+        assert httpx.post(door.url + PATH, content=raw, headers=curl).status_code == 200
+
+
+def test_unknown_paths_and_methods_are_told() -> None:
+    with behind("anthropic", answers(MESSAGE)) as door:
+        assert httpx.get(door.url + "/nowhere").status_code == 404
+        told = httpx.get(door.url + PATH)
+        assert (told.status_code, told.headers["allow"]) == (405, "POST")
+        assert httpx.get(door.url + "/health").json() == {"status": "ok"}
+
+
+@given(st.lists(st.tuples(st.text(max_size=50), st.text(max_size=300)), max_size=30))
+def test_header_fields_that_tell_what_was_done_are_plain_and_bounded(told: list[tuple[str, str]]) -> None:
+    losses = tuple(Loss((where,), why) for where, why in told)
+    changes = tuple(Change("TW1", where, (why,), why) for where, why in told)
+    fields = done(Sent({}, changes=changes, losses=losses, parcels=3))
+    assert len(fields) == (3 if told else 1)
+    for value in fields.values():
+        assert len(value) <= LONGEST and value.isascii() and value.isprintable()

@@ -1,0 +1,47 @@
+"""Every front wire against every upstream: official clients over loopback, strict mocks behind the gateway.
+
+The cells and what each owes stand in `cells.py`; `docs/gateway-matrix.md` is printed from them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gateway.cells import SCENARIOS, paged, pages, ways
+from gateway.clients import CLIENTS
+from gateway.serving import FRONTS, UPSTREAMS, Doors
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("front", CLIENTS)
+def test_an_official_client_of_a_front_wire_gets_what_it_should_from_every_upstream(
+    door: Doors, front: str, scenario: str
+) -> None:
+    for upstream in UPSTREAMS:
+        for stream in ways(front, scenario):
+            SCENARIOS[scenario](door, front, upstream, stream)
+
+
+@pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "aborts"])
+def test_a_page_with_use_chat_gets_what_it_should_from_every_upstream(door: Doors, scenario: str) -> None:
+    for upstream, chat in pages(door, scenario).items():
+        paged(door, upstream, scenario, chat)
+
+
+def test_a_page_that_leaves_stops_every_upstream(door: Doors) -> None:
+    for upstream in UPSTREAMS:
+        SCENARIOS["aborts"](door, "ai-sdk", upstream, True)
+
+
+def test_the_page_of_the_matrix_is_not_stale() -> None:
+    done = subprocess.run([sys.executable, "scripts/gateway_matrix.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_the_matrix_has_six_fronts_and_eight_upstreams() -> None:
+    assert (len(FRONTS), len(UPSTREAMS), len(SCENARIOS)) == (6, 8, 6)

@@ -1,0 +1,77 @@
+"""Streams that were recorded, or stand among the cases, through the gateway: the client gets what `restream` gives.
+
+But for what a gateway adds: the parcel of a turn, and the last event as the request asked for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from cases import DEEP, Streamed, load_streams, recorded_streams
+from gateway.cells import asks
+from gateway.serving import FRONTS, gateway, row, serving
+from gateway.upstreams import Answer, Scripted
+
+from toolwire import restream
+from toolwire._json import Object, dump
+from toolwire.intake import streaming
+from toolwire.protocols.fronts import BY_WIRE
+from toolwire.protocols.relay import Relay
+
+SOURCES = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
+
+
+def raw(case: Streamed, wire: str) -> bytes:
+    """A stream as its server sends it."""
+    how = streaming(wire)[1]
+    return b"".join(how.frame(event) for event in case.events if isinstance(event, dict)) + how.tail
+
+
+def some(wire: str) -> list[Streamed]:
+    """A few streams; all of them if there is time."""
+    found = [*load_streams(wire), *recorded_streams(wire)]
+    return found if DEEP else found[:: max(1, len(found) // 5)]
+
+
+def expected(data: bytes, source: str, front: str, asked: Object) -> bytes:
+    """What `restream` gives, and the relay adds at the end."""
+    sent = Relay(BY_WIRE[front], source, model="m").request(dump(asked))
+    pipe = Relay(BY_WIRE[front], source, model="m").stream(sent)
+    return b"".join([*pipe.feed(data), *pipe.end()]) + pipe.tail
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_stream_through_the_gateway_is_what_restream_gives(source: str) -> None:
+    up = Scripted(Answer())
+    with serving(up) as url, serving(gateway(row(source, url))) as door, httpx.Client() as client:
+        media = {"content-type": streaming(source)[1].media}
+        for case in some(source):
+            data = raw(case, source)
+
+            async def pieces(data: bytes = data) -> AsyncIterator[bytes]:
+                for at in range(0, len(data), 1000):
+                    yield data[at : at + 1000]
+                    await asyncio.sleep(0)
+
+            up.answers = [Answer(headers=media, pieces=pieces)]
+            for front in FRONTS:
+                if front == source:
+                    continue
+                path, body = asks(front, "m", "hi")
+                told = client.post(door + path, json=body)
+                plain = restream(data, source, front)
+                whole = b"".join(plain)
+                if told.status_code != 200:
+                    assert plain.fault is not None, (case.name, front, told.text[:300])
+                    continue
+                assert told.content == expected(data, source, front, body), (case.name, front)
+                kept = [line for line in whole.splitlines() if line and line in told.content]
+                lines = [line for line in whole.splitlines() if line]
+                assert len(kept) >= len(lines) - 3, (case.name, front)  # only the end is the gateway's own
+
+
+def test_every_source_has_streams() -> None:
+    assert all(some(source) for source in SOURCES)

@@ -1,0 +1,145 @@
+"""Upstreams that do as they are told: what they were sent, what they answer, and when their caller went away. Know no wire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from gateway.serving import gateway, row, serving
+from msgspec import Struct, field
+
+from toolwire._json import JSON, Object
+from toolwire.server.asgi import Receive, Scope, Send
+from toolwire.server.gateway.app import Gateway
+
+
+class Got(Struct):
+    """A request that came."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    peer: object = None
+    """Who asked: the connection."""
+
+    @property
+    def json(self) -> Object:
+        """The body, parsed."""
+        value: Object = json.loads(self.body)
+        return value
+
+
+class Answer(Struct, frozen=True):
+    """What is answered; `pieces` may take its time, and may raise to cut the connection."""
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
+    body: bytes = b"{}"
+    pieces: Callable[[], AsyncIterator[bytes]] | None = None
+
+
+class Cut(Exception):
+    """The connection is closed in the middle."""
+
+
+class Scripted:
+    """An upstream that gives one answer after the other; the last one again and again."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = list(answers)
+        self.got: list[Got] = []
+        self.left = 0
+        """Callers that went away before the end."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        body = b""
+        while True:
+            message = await receive()
+            piece = message.get("body", b"")
+            assert isinstance(piece, bytes)
+            body += piece
+            if not message.get("more_body"):
+                break
+        path, headers, query = scope["path"], scope["headers"], scope["query_string"]
+        assert isinstance(path, str) and isinstance(headers, list) and isinstance(query, bytes)
+        given = {name.decode(): value.decode("latin-1") for name, value in headers}
+        self.got.append(Got(path + ("?" + query.decode() if query else ""), given, body, scope["client"]))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        pairs = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
+        await send({"type": "http.response.start", "status": answer.status, "headers": pairs})
+        if answer.pieces is None:
+            await send({"type": "http.response.body", "body": answer.body})
+            return
+        await self._paced(answer.pieces, receive, send)
+
+    async def _paced(self, pieces: Callable[[], AsyncIterator[bytes]], receive: Receive, send: Send) -> None:
+        async def gone() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        async def tell() -> None:
+            async for piece in pieces():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+        watch, work = asyncio.create_task(gone()), asyncio.create_task(tell())
+        await asyncio.wait((watch, work), return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            watch.cancel()
+            work.result()
+            return
+        self.left += 1
+        work.cancel()
+
+
+def answers(body: object, status: int = 200, **headers: str) -> Answer:
+    """An answer in JSON."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, {"content-type": "application/json", **named}, json.dumps(body).encode())
+
+
+def streams(*pieces: bytes, pause: float = 0.0, cut: bool = False, media: str = "text/event-stream") -> Answer:
+    """A stream in pieces."""
+
+    async def given() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+            if pause:
+                await asyncio.sleep(pause)
+        if cut:
+            raise Cut
+
+    return Answer(headers={"content-type": media}, pieces=given)
+
+
+class Behind(Struct, frozen=True):
+    """A gateway with scripted upstreams behind it."""
+
+    url: str
+    app: Gateway
+    ups: tuple[Scripted, ...]
+
+    @property
+    def up(self) -> Scripted:
+        """The first upstream."""
+        return self.ups[0]
+
+
+@contextmanager
+def behind(
+    wire: str, *answers: Answer, strict: bool | None = None, model: str = "", more: Mapping[str, JSON] | None = None
+) -> Iterator[Behind]:
+    """A gateway to one scripted upstream of a wire, under any name."""
+    up = Scripted(*answers)
+    with serving(up) as url:
+        app = gateway(row(wire, url, model=model, more=more), strict=strict)
+        with serving(app) as door:
+            yield Behind(door, app, (up,))

@@ -1,0 +1,306 @@
+"""The program itself: started, asked, told to read its file again, killed in part, and stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+from gateway_ops.door import get, post
+
+from toolwire.cli._snippets import clients, curls
+
+ROOT = Path(__file__).parents[2]
+NODE = ROOT / "tests" / "node"
+PROGRAM = (sys.executable, "-m", "toolwire.cli", "gateway")
+DEMO = '[server]\ndefault = "demo"\n[models.demo]\nupstream = "demo"\n'
+ASK: dict[str, object] = {"model": "demo", "messages": [{"role": "user", "content": "hello"}]}
+
+
+class Running:
+    """A gateway in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, said: str, errors: Path) -> None:
+        self.process = process
+        self.url = url
+        self.said = said
+        self._errors = errors
+
+    @property
+    def log(self) -> str:
+        return self._errors.read_text()
+
+    def children(self) -> list[int]:
+        found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(one) for one in found.split()]
+
+
+def environment() -> dict[str, str]:
+    """This one, without keys of models."""
+    return {key: value for key, value in os.environ.items() if not key.endswith(("_API_KEY", "_TOKEN"))}
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[Running]:
+    errors = folder / "stderr.txt"
+    with errors.open("w") as out:
+        process = subprocess.Popen([*PROGRAM, "--port", "0", *arguments], stdout=subprocess.PIPE, stderr=out, text=True,
+                                   env=environment(), cwd=folder)  # fmt: skip
+    try:
+        assert process.stdout is not None
+        said = _until_quiet(process.stdout)
+        found = re.search(r"http://[0-9.]+:\d+", said)
+        assert found, (said, errors.read_text())
+        yield Running(process, found[0], said, errors)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _until_quiet(out: IO[str]) -> str:
+    """What it says when it has started."""
+    data = b""
+    late = time.monotonic() + 60
+    while time.monotonic() < late:
+        if select.select([out], [], [], 0.3)[0]:
+            more = os.read(out.fileno(), 65536)
+            data += more
+            if not more:
+                break
+        elif data.count(b"\n") > 3:
+            break
+    return data.decode()
+
+
+def until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
+    late = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > late:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def ran(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, env=environment(), cwd=folder, timeout=60,
+                          check=False)  # fmt: skip
+
+
+def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> None:
+    with running(tmp_path, "--clients") as gateway:
+        lines = [line for line in gateway.said.splitlines() if line.startswith("curl ")]
+        assert lines == curls(gateway.url, "demo") and len(lines) == 3
+        for line in lines:
+            done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=20, check=True)
+            assert "Say hello" in json.dumps(json.loads(done.stdout))
+        programs = clients(gateway.url, "demo")
+        script = "\n".join(programs[name] for name in programs if name != "ai")
+        assert all(text in gateway.said for text in programs.values())
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert done.stdout.count("Say hello.") == 4
+        if shutil.which("node") and (NODE / "node_modules").is_dir():
+            told = ["node", "--input-type=module", "-e", programs["ai"]]
+            done = subprocess.run(told, capture_output=True, text=True, timeout=60, check=False, cwd=NODE)
+            assert "Say hello." in done.stdout, done.stderr[-2000:]
+        gateway.process.send_signal(signal.SIGTERM)
+        assert gateway.process.wait(10) == 0
+
+
+def test_check_says_what_is_wrong_where_and_serves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "g.toml").write_text('[models.a]\nupstream = "antropic"\n[models.b]\nupstream = "demo"\nfallbacks = ["c"]\n')
+    bad = ran(tmp_path, "g.toml", "--check")
+    assert bad.returncode == 1
+    assert bad.stderr.splitlines() == [
+        "g.toml: [models.a] upstream: no such provider: antropic; did you mean anthropic?",
+        "g.toml: [models.b] fallbacks: no such model: c; there are a, b",
+        "toolwire: 2 mistakes in the configuration",
+    ]
+    served = ran(tmp_path, "g.toml")
+    assert served.returncode == 2 and "nothing is served" in served.stderr
+    good = ran(ROOT, "examples/gateway.toml", "--check")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert "local: vllm:some-model then openai:demo" in good.stdout
+
+
+def test_it_does_not_open_to_the_world_without_keys(tmp_path: Path) -> None:
+    refused = ran(tmp_path, "--host", "0.0.0.0", "--port", "0")
+    assert refused.returncode == 2 and "--new-key" in refused.stderr
+    made = ran(tmp_path, "--new-key", "alice", "--keys", "keys.toml")
+    key = made.stdout.strip()
+    assert made.returncode == 0 and key.startswith("tw-") and key not in (tmp_path / "keys.toml").read_text()
+    with running(tmp_path, "--host", "0.0.0.0", "--keys", "keys.toml") as gateway:
+        url = gateway.url.replace("0.0.0.0", "127.0.0.1") + "/v1/chat/completions"
+        assert "$TOOLWIRE_KEY" in gateway.said and key not in gateway.said
+        assert post(url, ASK).status == 401
+        assert post(url, ASK, {"authorization": f"Bearer {key}"}).status == 200
+        assert post(url.replace("/chat/completions", "/messages"), {**ASK, "max_tokens": 9}, {"x-api-key": key}).status == 200
+        (tmp_path / "keys.toml").write_text("")
+        assert until(lambda: post(url, ASK, {"authorization": f"Bearer {key}"}).status == 401), "a key is taken back at once"
+    assert key not in gateway.log
+
+
+def test_a_changed_file_counts_at_once_and_a_wrong_one_never_does(tmp_path: Path) -> None:
+    file = tmp_path / "g.toml"
+    file.write_text(DEMO)
+    with running(tmp_path, "g.toml") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+
+        def names() -> list[str]:
+            data = json.loads(get(f"{gateway.url}/v1/models").text)["data"]
+            return [one["id"] for one in data]
+
+        slow = {
+            **ASK,
+            "stream": True,
+            "messages": [{"role": "user", "content": "[[slow 0.15]] [[text still here, word by word]]"}],
+        }
+        asked = urllib.request.Request(at, json.dumps(slow).encode(), {"content-type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=20) as stream:
+            first = stream.read(10)
+            file.write_text(DEMO + '[models.more]\nupstream = "demo:anthropic"\n')
+            gateway.process.send_signal(signal.SIGHUP)
+            assert until(lambda: "more" in names())
+            rest = first + stream.read()
+        assert b"[DONE]" in rest, "a stream under way is not cut"
+        file.write_text("[models.wrong]\nupstrem = 1\n")
+        assert until(lambda: "the configuration stays as it was" in gateway.log), "without a signal, too"
+        assert "g.toml:2: [models.wrong] upstrem: no such key; did you mean upstream?" in gateway.log
+        assert names() == ["demo", "more"] and post(at, ASK).status == 200
+        assert 'reloads_total{taken="no"} 1' in get(f"{gateway.url}/metrics").text
+
+
+def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_what_is_under_way(tmp_path: Path) -> None:
+    (tmp_path / "g.toml").write_text(DEMO)
+    with running(tmp_path, "g.toml", "--workers", "2") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+        before = gateway.children()
+        assert len(before) == 2
+        with ThreadPoolExecutor(8) as pool:
+            assert {said.status for said in pool.map(lambda _: post(at, ASK), range(40))} == {200}
+        counted = re.compile(r'requests_total\{front="openai-chat",upstream="openai",status="200"\} (\d+)')
+
+        def total() -> int:
+            found = counted.search(get(f"{gateway.url}/metrics").text)
+            return int(found[1]) if found else 0
+
+        assert until(lambda: total() == 40), "whichever process is asked, it tells the numbers of all"
+        os.kill(before[0], signal.SIGKILL)
+        assert until(lambda: len(gateway.children()) == 2 and before[0] not in gateway.children())
+        assert until(lambda: "another one takes its place" in gateway.log)
+        with ThreadPoolExecutor(8) as pool:
+            assert {said.status for said in pool.map(lambda _: post(at, ASK), range(16))} == {200}
+        slow = {**ASK, "messages": [{"role": "user", "content": "[[slow 1.0]] [[text done]]"}]}
+        with ThreadPoolExecutor(4) as pool:
+            under_way = [pool.submit(post, at, slow) for _ in range(4)]
+            time.sleep(0.5)
+            gateway.process.send_signal(signal.SIGTERM)
+            assert [one.result().status for one in under_way] == [200] * 4, "they finish"
+        assert gateway.process.wait(15) == 0
+
+
+def test_two_processes_make_the_same_bytes_of_one_request(tmp_path: Path) -> None:
+    (tmp_path / "g.toml").write_text(DEMO + '[models.a]\nupstream = "demo:anthropic"\n')
+    call = {"id": "call.1", "type": "function", "function": {"name": "f.g", "arguments": "{}"}}
+    history = [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [call, {**call, "id": "call:2"}]},
+               {"role": "tool", "tool_call_id": "call:2", "content": "two"}]  # fmt: skip
+    with running(tmp_path, "g.toml", "--workers", "2", "--record", "seen") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+
+        def both() -> bool:
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(lambda _: post(at, {"model": "a", "messages": history}), range(20)))
+            return len(list((tmp_path / "seen").glob("exchanges-*.jsonl"))) == 2
+
+        assert until(both), "both were asked"
+    lines = [json.loads(line) for file in (tmp_path / "seen").glob("*.jsonl") for line in file.read_text().splitlines()]
+    assert len(lines) >= 20 and len({json.dumps(line["sent"]) for line in lines}) == 1
+
+
+MORE = """from toolwire.tools import tool
+
+
+@tool(id="Text.Shout@1.0.0")
+def shout(text: str) -> str:
+    '''Say it louder.
+
+    Args:
+        text: What.
+    '''
+    return text.upper() + "!"
+"""
+
+
+@contextmanager
+def _tool_server(folder: Path) -> Iterator[str]:
+    """A server of the tools in `more.py`."""
+    words = [*PROGRAM[:-1], "serve", "more.py", "--port", "0", "--ledger", "memory:"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment(), cwd=folder) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http://[0-9.]+:\d+", process.stdout.readline())
+            assert found
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+def test_tools_of_the_command_line_are_run_by_the_gateway(tmp_path: Path) -> None:
+    (tmp_path / "more.py").write_text(MORE)
+    started = f"mcp:{sys.executable} -m toolwire.cli serve {ROOT / 'examples' / 'tools.py'} --stdio --ledger memory:"
+    with _tool_server(tmp_path) as oxp, running(tmp_path, "--tools", oxp, "--tools", started) as gateway:
+        words = '[[call Calculator_Add {"a": 2, "b": 40}]] [[call Text_Shout {"text": "hi"}]]'
+        asked = {"model": "demo", "messages": [{"role": "user", "content": words}]}
+        said = post(f"{gateway.url}/v1/chat/completions", asked).text
+        assert "gave: 42" in said and "gave: HI!" in said, "one over MCP, one over OXP, in one turn"
+    served = ran(tmp_path, "--tools", str(ROOT / "examples" / "tools.py"), "--workers", "2")
+    assert served.returncode == 2 and "memory:" in served.stderr
+    absent = ran(tmp_path, "--tools", "nowhere.py", "--port", "0")
+    assert absent.returncode == 2 and "nowhere.py: no such file" in absent.stderr
+
+
+def test_tools_and_keys_can_be_added_while_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "more.py").write_text(MORE)
+    file = tmp_path / "g.toml"
+    file.write_text(DEMO)
+    with running(tmp_path, "g.toml") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+        asked = {"model": "demo", "messages": [{"role": "user", "content": '[[call Text_Shout {"text": "hi"}]]'}]}
+        assert "HI!" not in post(at, asked).text
+        file.write_text(DEMO + '[tools]\nsources = ["more.py"]\n')
+        assert until(lambda: "HI!" in post(at, asked).text)
+        file.write_text(DEMO + '[tools]\nsources = ["nowhere.py"]\n')
+        assert until(lambda: "nowhere.py: no such file" in gateway.log)
+        assert "HI!" in post(at, asked).text
+        (tmp_path / "keys.toml").write_text("")
+        file.write_text(DEMO + '[keys]\nfile = "keys.toml"\n')
+        assert until(lambda: post(at, asked).status == 401)
+        file.write_text(DEMO)
+        assert until(lambda: "keys cannot be done without" in gateway.log), "a door that was shut stays shut"
+        assert post(at, asked).status == 401
+
+
+@pytest.mark.parametrize("arguments", [("--new-key", "alice"), ("nowhere.toml",), ("--keys", "nowhere.toml")])
+def test_misuse_is_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = ran(tmp_path, *arguments)
+    assert done.returncode == 2 and done.stderr.startswith("toolwire: ") and done.stderr.count("\n") == 1

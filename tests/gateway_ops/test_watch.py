@@ -1,0 +1,167 @@
+"""What is seen of a gateway from outside: logs, numbers, traces, records."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from pathlib import Path
+
+import pytest
+from gateway_ops.door import Said, get, model, opened, post
+from mock.hosting import hosted
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from toolwire.cli._verbs import verbs
+from toolwire.server.gateway.app import Gateway
+from toolwire.server.gateway.config import Models, read
+from toolwire.server.gateway.numbers import Counts
+from toolwire.server.gateway.record import Recorder
+from toolwire.server.gateway.watch import Exchange, Feed, Watch
+
+SECRET = "sk-upstream-secret-0123456789"
+CHAT: dict[str, object] = {"model": "anthropic", "messages": [{"role": "user", "content": "hello"}]}
+
+
+def asked(watch: Watch, *bodies: dict[str, object], headers: dict[str, str] | None = None) -> tuple[list[Said], str]:
+    """What a gateway before a strict mock answers, and its numbers."""
+    with hosted("anthropic") as mock:
+        models = Models(read(model("anthropic", mock.url)), {"K": SECRET})
+        watch.hide(models.secrets())
+        with opened(Gateway(models, watch=watch)) as url:
+            said = [post(f"{url}/v1/chat/completions", body, headers) for body in bodies]
+            return said, get(f"{url}/metrics").text
+
+
+def test_an_exchange_is_one_line_of_json_without_a_word_of_what_was_said(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "toolwire.gateway")
+    asked(Watch(json=True), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
+    lines = [json.loads(one.getMessage()) for one in caplog.records if one.name == "toolwire.gateway"]
+    assert [(one["status"], one.get("upstream"), one.get("stream")) for one in lines] == [
+        (200, "anthropic", False),
+        (200, "anthropic", True),
+        (404, None, False),
+    ]
+    first = lines[0]
+    assert (first["front"], first["model"], first["stop"]) == ("openai-chat", "anthropic", "end_turn")
+    assert first["input_tokens"] > 0 and first["output_tokens"] > 0 and lines[1]["output_tokens"] > 0
+    assert "hello" not in caplog.text
+
+
+def test_bodies_are_logged_only_if_asked_for_and_without_keys(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "toolwire.gateway")
+    asked(Watch(bodies=True), {**CHAT, "messages": [{"role": "user", "content": f"my key is {SECRET}, say hello"}]})
+    assert "say hello" in caplog.text and SECRET not in caplog.text
+
+
+def test_numbers_are_told_in_the_format_of_prometheus() -> None:
+    _, text = asked(Watch(), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
+    for line in (
+        'toolwire_gateway_requests_total{front="openai-chat",upstream="anthropic",status="200"} 2',
+        'toolwire_gateway_refused_total{status="404"} 1',
+        "toolwire_gateway_in_flight 0",
+        'toolwire_gateway_first_byte_seconds_count{front="openai-chat",upstream="anthropic"} 2',
+        'toolwire_gateway_seconds_bucket{front="openai-chat",upstream="anthropic",le="+Inf"} 2',
+    ):
+        assert line in text.splitlines(), line
+    assert re.search(r'tokens_total\{upstream="anthropic",direction="output"\} [1-9]', text)
+    sample = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)*\})? -?[0-9.e+-]+')
+    assert [line for line in text.splitlines() if not line.startswith("#") and not sample.fullmatch(line)] == []
+
+
+def test_labels_are_bounded_and_never_what_a_client_chose() -> None:
+    counts = Counts(most=3)
+    for n in range(10):
+        counts.add("repairs_total", f"rule-{n}", "x")
+    text = counts.render()
+    assert 'rule="rule-2"' in text and 'rule="rule-3"' not in text and 'repairs_total{rule="other",upstream="x"} 7' in text
+    watch = Watch()
+    for n in range(3):
+        seen = watch.begin("openai-chat", {})
+        seen.model, seen.losses = f"chosen-{n}", (f"/tools/{n}: no place for `chosen-{n}` and 'chosen {n}'",)
+        watch.over(seen)
+    assert "chosen" not in watch.render()
+    assert 'losses_total{reason="no place for … and …",upstream="none"} 3' in watch.render()
+
+
+def test_numbers_of_processes_are_told_together_and_of_dead_ones_only_what_does_not_fall(tmp_path: Path) -> None:
+    alive, dead = Watch(folder=tmp_path, process="1"), Watch(folder=tmp_path, process="2")
+    for watch in (alive, dead):
+        watch.over(watch.begin("gemini", {}))
+        watch.begin("gemini", {})
+        watch.keep()
+    third = Watch(folder=tmp_path, process="3", alive=lambda process: process == "1")
+    text = third.render()
+    assert 'requests_total{front="gemini",upstream="none",status="0"} 2' in text
+    assert "toolwire_gateway_in_flight 1\n" in text
+
+
+def test_a_span_follows_the_conventions_for_generative_ai_and_joins_the_clients_trace() -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    asked(Watch(provider=provider), CHAT, {**CHAT, "model": "none"}, headers={"traceparent": parent})
+    good, bad = exporter.get_finished_spans()
+    told = dict(good.attributes or {})
+    assert good.name == "chat anthropic"
+    assert told["gen_ai.operation.name"] == "chat" and told["gen_ai.provider.name"] == "anthropic"
+    assert told["gen_ai.request.model"] == "anthropic" and told["gen_ai.response.finish_reasons"] == ("end_turn",)
+    assert isinstance(told["gen_ai.usage.input_tokens"], int) and isinstance(told["gen_ai.usage.output_tokens"], int)
+    assert (bad.attributes or {})["error.type"] == "404"
+    assert _trace(good) == "0af7651916cd43dd8448eb211c80319c"
+
+
+def _trace(span: ReadableSpan) -> str:
+    context = span.get_span_context()
+    assert context is not None
+    return f"{context.trace_id:032x}"
+
+
+def test_the_trace_is_passed_on_to_the_models_server() -> None:
+    parent = {b"traceparent": b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    assert Watch().begin("gemini", parent).carrier == {"traceparent": parent[b"traceparent"].decode()}
+    seen = Watch(provider=TracerProvider()).begin("gemini", parent)
+    assert seen.carrier["traceparent"].startswith("00-0af7651916cd43dd8448eb211c80319c-")
+    assert "b7ad6b7169203331" not in seen.carrier["traceparent"], "by the gateway's own span"
+
+
+def test_a_record_has_all_that_was_said_and_its_stream_can_be_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.hide([SECRET])
+    question = {**CHAT, "messages": [{"role": "user", "content": f"{SECRET} hello"}]}
+    said, _ = asked(Watch(keeps=recorder), question, {**CHAT, "stream": True})
+    (file,) = tmp_path.glob("exchanges-*.jsonl")
+    text = file.read_text()
+    assert SECRET not in text
+    whole, streamed = map(json.loads, text.splitlines())
+    assert whole["request"]["messages"][0]["content"] == "[removed] hello"
+    assert whole["sent"][0]["messages"][0]["role"] == "user" and whole["response"]["type"] == "message"
+    assert whole["answer"]["object"] == "chat.completion"
+    stream = tmp_path / streamed["stream_file"]
+    assert stream.name.endswith(".anthropic.txt") and "event: message_start" in stream.read_text()
+    with pytest.raises(SystemExit) as left:
+        verbs(["stream", str(stream), "--from", "anthropic", "--to", "openai-chat", "-q"], prog_name="toolwire")
+    assert left.value.code in (0, 1)
+    told = [json.loads(line[6:]) for line in capsys.readouterr().out.splitlines() if line.startswith("data: {")]
+    words = "".join(one["choices"][0]["delta"].get("content") or "" for one in told if one["choices"])
+    assert "hello" in words and words in "".join(re.findall(r'"content":"([^"]*)"', said[1].text))
+
+
+def test_the_feed_holds_the_last_exchanges_under_growing_numbers() -> None:
+    feed = Feed(2)
+    for name in "abc":
+        feed.put(Exchange(name))
+    assert [(n, told["front"]) for n, told in feed.since()] == [(2, "b"), (3, "c")]
+    assert [n for n, _ in feed.since(2)] == [3]
+
+
+def test_nothing_that_was_said_is_kept_unless_somebody_asked_for_it() -> None:
+    seen = Watch().begin("gemini", {})
+    seen.took(b"request")
+    seen.said(b"answer")
+    assert seen.tape is None

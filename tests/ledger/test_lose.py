@@ -1,0 +1,98 @@
+"""A call can be given up by its own owner, and a record says whether an engine has the call. On every ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from ledger_kinds import KINDS, Kind
+
+from toolwire.io.memory import MemoryLedger
+from toolwire.tools.ledger import CallKey, Claim, Ledger, Outcome
+from toolwire.tools.runnable import OnCrash
+
+KEY = CallKey("t", "c")
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+async def claimed(ledger: Ledger, on_crash: OnCrash = "report") -> Claim:
+    return await ledger.claim(KEY, b"f" * 32, tool="T", on_crash=on_crash, token=os.urandom(16))
+
+
+def with_ledger(kind: Kind, place: Path, act: Callable[[Ledger], Awaitable[None]]) -> None:
+    async def main() -> None:
+        ledger = kind.make(place)
+        await ledger.open()
+        try:
+            await act(ledger)
+        finally:
+            await ledger.close()
+
+    asyncio.run(main())
+
+
+async def _loses(ledger: Ledger) -> None:
+    mine = await claimed(ledger)
+    waiting = asyncio.create_task(ledger.wait(KEY, 30))
+    await asyncio.sleep(0.05)
+    await ledger.lose(mine)
+    await ledger.lose(mine)
+    record = await waiting
+    assert record is not None and record.state == "lost" and record.ended_at is not None
+    again = await claimed(ledger)
+    assert (again.state, again.attempt) == ("lost", 1)
+
+
+@each_kind
+def test_a_call_that_its_owner_gives_up_is_lost_at_once_and_for_whoever_waits(kind: Kind, tmp_path: Path) -> None:
+    with_ledger(kind, tmp_path, _loses)
+
+
+def test_a_call_that_its_owner_gives_up_is_lost_in_memory_too() -> None:
+    asyncio.run(_loses(MemoryLedger()))
+
+
+@each_kind
+def test_a_call_that_was_given_up_can_still_be_finished_by_who_was_told_of_it(kind: Kind, tmp_path: Path) -> None:
+    async def act(ledger: Ledger) -> None:
+        await ledger.lose(await claimed(ledger))
+        told = await claimed(ledger)
+        assert await ledger.finish(told, Outcome("known")) == "recorded"
+        done = await claimed(ledger)
+        assert done.record is not None and done.record.outcome == Outcome("known")
+
+    with_ledger(kind, tmp_path, act)
+
+
+@each_kind
+def test_what_has_ended_cannot_be_given_up_any_more(kind: Kind, tmp_path: Path) -> None:
+    async def act(ledger: Ledger) -> None:
+        mine = await claimed(ledger)
+        await ledger.finish(mine, Outcome(1))
+        await ledger.lose(mine)
+        assert (await claimed(ledger)).state == "done"
+
+    with_ledger(kind, tmp_path, act)
+
+
+@each_kind
+@pytest.mark.parametrize(("on_crash", "resumable"), [("report", False), ("resume", True)])
+def test_the_record_of_a_dead_owner_says_whether_an_engine_has_the_call(
+    kind: Kind, tmp_path: Path, on_crash: OnCrash, resumable: bool
+) -> None:
+    async def main() -> None:
+        dying = kind.make(tmp_path)
+        await dying.open()
+        await claimed(dying, on_crash)
+        await kind.die(dying)
+        ledger = kind.make(tmp_path)
+        await ledger.open()
+        found = await claimed(ledger, on_crash)
+        assert found.state == "lost"
+        assert found.record is not None and found.record.resumable is resumable
+        await ledger.close()
+
+    asyncio.run(main())

@@ -1,0 +1,110 @@
+"""Batches of the SQLite ledger: rows that are written many at a time have the same answers as rows written one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+
+import pytest
+from ledger_sqlite import VALUE, Ask, Hold, claim, with_ledger
+
+from toolwire.errors import LocalError
+from toolwire.io import _sqlite_ahead
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.tools.ledger import CallKey, Claim
+
+SIZES = pytest.mark.parametrize("sizes", [(64, 32, 16, 8, 4), ()], ids=["together", "one-by-one"])
+
+
+async def together(ledger: SqliteLedger, *asked: Awaitable[object]) -> list[object]:
+    """The answers to what waits for the writer in one batch."""
+    hold = Hold()
+    holding = asyncio.create_task(ledger._do(hold))
+    await asyncio.to_thread(hold.begun.wait, 30)
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    await asyncio.sleep(0.01)
+    hold.gate.set()
+    await holding
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def states(answers: Sequence[object]) -> list[str]:
+    return [one.state if isinstance(one, Claim) else type(one).__name__ for one in answers]
+
+
+@SIZES
+def test_in_a_batch_of_claims_everybody_is_told_what_is_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(_sqlite_ahead, "SIZES", sizes)
+    file = tmp_path / "ledger.db"
+
+    async def before(ledger: SqliteLedger) -> None:
+        await ledger.finish(await claim(ledger, "done"), VALUE)
+        await claim(ledger, "left")
+
+    async def work(ledger: SqliteLedger) -> None:
+        await claim(ledger, "mine")
+        ids = [str(n) for n in range(40)]
+        asked = ["done", "left", "mine", "twice", "\ud800", *ids, "twice"]
+        answers = await together(ledger, *(claim(ledger, id, by=os.urandom(16)) for id in asked))
+        told = dict(zip(asked[:-1], states(answers), strict=False))
+        assert told["done"] == "done"
+        assert told["left"] == "lost"
+        assert told["mine"] == "running"
+        assert [states(answers)[3], states(answers)[-1]] == ["new", "running"]
+        assert isinstance(answers[4], LocalError)
+        assert {told[id] for id in ids} == {"new"}
+        rows = await ledger._do(Ask("SELECT call_id FROM call WHERE state='running' ORDER BY id"))
+        assert sorted(map(str, rows)) == sorted(["mine", "twice", *ids])
+
+    with_ledger(before, file)
+    with_ledger(work, file)
+
+
+@SIZES
+def test_in_a_batch_of_finishes_only_what_is_still_ours_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(_sqlite_ahead, "SIZES", sizes)
+
+    async def work(ledger: SqliteLedger) -> None:
+        claims = [await claim(ledger, str(n)) for n in range(40)]
+        await ledger._do(Ask("UPDATE call SET attempt=2 WHERE call_id='7'"))  # as nobody here would
+        answers = await together(ledger, *(ledger.finish(one, VALUE) for one in claims))
+        assert [n for n, one in enumerate(answers) if one != "recorded"] == [7]
+        assert answers[7] == "fenced"
+        for n in range(40):
+            record = await ledger.get(CallKey(claims[n].key.tenant, str(n)))
+            assert record is not None and (record.outcome == VALUE) == (n != 7)
+
+    with_ledger(work, tmp_path / "ledger.db")
+
+
+@SIZES
+def test_a_batch_keeps_its_order_where_it_matters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(_sqlite_ahead, "SIZES", sizes)
+
+    async def work(ledger: SqliteLedger) -> None:
+        held = [await claim(ledger, f"held-{n}") for n in range(8)]
+        answers = await together(
+            ledger,
+            *(ledger.finish(one, VALUE) for one in held),
+            *(claim(ledger, f"held-{n}", by=os.urandom(16)) for n in range(8)),
+            *(claim(ledger, f"new-{n}") for n in range(8)),
+            ledger.get(CallKey(held[0].key.tenant, "new-0")),
+            ledger.get(CallKey(held[0].key.tenant, "later-0")),
+            *(claim(ledger, f"later-{n}") for n in range(8)),
+        )
+        assert answers[:8] == ["recorded"] * 8
+        assert states(answers[8:16]) == ["done"] * 8
+        assert states(answers[16:24]) == ["new"] * 8
+        assert getattr(answers[24], "state", None) == "running"
+        assert answers[25] is None
+        assert states(answers[26:]) == ["new"] * 8
+
+    with_ledger(work, tmp_path / "ledger.db")

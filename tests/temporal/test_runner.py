@@ -1,0 +1,464 @@
+"""What tools can do and what they cannot when they run on Temporal: one process, a real server, a real worker."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import temporal_server
+from msgspec.structs import replace
+from runnables import NOTHING, runnable
+from temporalio.api.common.v1 import Payload
+from temporalio.api.workflowservice.v1 import DeleteActivityExecutionRequest, DescribeActivityExecutionRequest
+from temporalio.client import Client
+from temporalio.converter import DataConverter, PayloadCodec
+from temporalio.worker import Worker
+
+from toolwire.io.calls import Calls
+from toolwire.io.sqlite import SqliteLedger
+from toolwire.io.temporal import TemporalRunner, activity_id, worker
+from toolwire.tools.asking import Answer, Ask
+from toolwire.tools.canonical import key_of
+from toolwire.tools.errors import NoEffect, RetryableToolError, ToolMistake
+from toolwire.tools.ledger import CallKey, Claim
+from toolwire.tools.runnable import Authorization, Body, Context, Needs, OnCrash, Runnable
+
+KEYED = Needs((Authorization("github"),), ("API_KEY",), True)
+
+
+class Xor(PayloadCodec):
+    """Hides what is in a payload, well enough for a test."""
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [Payload(metadata={"encoding": b"xor"}, data=_xor(one.SerializeToString())) for one in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [Payload.FromString(_xor(one.data)) for one in payloads]
+
+
+def _xor(data: bytes) -> bytes:
+    return bytes(one ^ 0x5A for one in data)
+
+
+class House:
+    """A client, and a ledger in a folder; calls are of a scope of their own."""
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self.client = client
+        self.folder = folder
+        self.scope = os.urandom(4).hex()
+
+    def worker(self, *tools: Runnable, grace: float = 30.0) -> Worker:
+        return worker(self.client, tools, queue=self.scope, grace=grace, guard_all_logs=False)
+
+    @asynccontextmanager
+    async def calls(
+        self,
+        *,
+        heartbeat: float = 30.0,
+        patience: float | None = None,
+        clock: Callable[[], float] = time.time,
+        largest: int = 10_000,
+    ) -> AsyncIterator[Calls]:
+        runner = TemporalRunner(
+            self.client,
+            queue=self.scope,
+            scope=self.scope,
+            heartbeat=heartbeat,
+            patience=patience,
+            clock=clock,
+            largest=largest,
+        )
+        async with Calls(SqliteLedger(self.folder / "ledger.db"), runner=runner, guard_all_logs=False) as calls:
+            yield calls
+
+    def id(self, call_id: str = "c", attempt: int = 1) -> str:
+        return activity_id(Claim("new", key_of("p", None, call_id), b"", attempt), self.scope)
+
+
+def ask(tool: Runnable, call_id: str = "c", **input: str | int) -> Ask:
+    return Ask(tool=tool, input={**input}, call_id=call_id, principal="p")
+
+
+def house(tmp_path: Path, act: Callable[[House], Awaitable[None]], codec: PayloadCodec | None = None) -> None:
+    """Acts in a house of its own."""
+    target = temporal_server.shared().target
+
+    async def main() -> None:
+        converter = dataclasses.replace(DataConverter.default, payload_codec=codec)
+        await act(House(await Client.connect(target, data_converter=converter), tmp_path))
+
+    asyncio.run(main())
+
+
+class Counted:
+    """A tool that counts how often it ran."""
+
+    def __init__(self, body: Body, *, on_crash: OnCrash = "report", timeout: float = 55.0, needs: Needs = NOTHING) -> None:
+        self.times = 0
+
+        async def run(arguments: Mapping[str, object], context: Context) -> object:
+            self.times += 1
+            given = body(arguments, context)
+            return await given if isinstance(given, Awaitable) else given
+
+        self.tool = runnable(run, on_crash=on_crash, timeout=timeout, needs=needs)
+
+
+async def told(calls: Calls, what: Ask) -> tuple[str, object, int]:
+    answer = await calls.call(what)
+    return answer.state, answer.outcome and answer.outcome.value, answer.attempt
+
+
+def kind(answer: Answer) -> str | None:
+    assert answer.outcome is not None and answer.outcome.failure is not None, answer
+    return answer.outcome.failure.kind
+
+
+def test_a_value_comes_back_as_it_was_given(tmp_path: Path) -> None:
+    value = {"big": 2**70, "half": "\ud800", "many": [1, 2.5, None, True]}
+    counted = Counted(lambda arguments, context: value)
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls() as calls:
+            assert await told(calls, ask(counted.tool)) == ("done", value, 1)
+            assert await told(calls, ask(counted.tool)) == ("done", value, 1)
+        assert counted.times == 1
+
+    house(tmp_path, act)
+
+
+@pytest.mark.parametrize("on_crash", ["report", "retry"])
+def test_what_a_tool_raises_is_recorded_and_not_tried_again_by_the_engine(tmp_path: Path, on_crash: OnCrash) -> None:
+    def body(arguments: Mapping[str, object], context: Context) -> object:
+        raise ValueError("no")
+
+    counted = Counted(body, on_crash=on_crash)
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls() as calls:
+            assert kind(await calls.call(ask(counted.tool))) == "exception"
+            again = await calls.call(ask(counted.tool))
+            assert (kind(again), again.replayed) == ("exception", True)
+        assert counted.times == 1
+
+    house(tmp_path, act)
+
+
+@pytest.mark.parametrize("error", [NoEffect("not today", kind="shy"), RetryableToolError("later", kind="shy")])
+def test_a_call_that_did_nothing_runs_again_as_another_activity(tmp_path: Path, error: Exception) -> None:
+    def body(arguments: Mapping[str, object], context: Context) -> object:
+        if context.attempt == 1:
+            raise error
+        return context.attempt
+
+    counted = Counted(body)
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls() as calls:
+            assert kind(await calls.call(ask(counted.tool))) == "shy"
+            assert await told(calls, ask(counted.tool)) == ("done", 2, 2)
+            found = await house.client.get_activity_handle(house.id(attempt=2)).describe()
+            assert found.activity_id == house.id(attempt=2)
+
+    house(tmp_path, act)
+
+
+def test_a_tool_that_takes_too_long_fails_like_anywhere(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: asyncio.sleep(30), timeout=0.2)
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls() as calls:
+            assert kind(await calls.call(ask(counted.tool))) == "timeout"
+
+    house(tmp_path, act)
+
+
+# --- what is sent ------------------------------------------------------------------------------------------------------
+
+
+def secretive() -> Counted:
+    return Counted(lambda arguments, context: len(context.secret("API_KEY") + context.token("github")), needs=KEYED)
+
+
+def keyed(tool: Runnable) -> Ask:
+    return replace(ask(tool), user_id="u", tokens={"github": "gh-token"}, secrets={"API_KEY": "hunter2-hunter2"})
+
+
+def test_secrets_are_not_sent_in_the_clear(tmp_path: Path) -> None:
+    counted = secretive()
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls() as calls:
+            answer = await calls.call(keyed(counted.tool))
+            assert kind(answer) == "engine"
+            assert answer.outcome and answer.outcome.failure
+            assert "payload codec" in str(answer.outcome.failure.developer_message)
+        assert counted.times == 0
+
+    house(tmp_path, act)
+
+
+def test_with_a_codec_secrets_reach_the_tool_and_temporal_cannot_read_them(tmp_path: Path) -> None:
+    counted = secretive()
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls() as calls:
+            assert await told(calls, keyed(counted.tool)) == ("done", len("gh-token" + "hunter2-hunter2"), 1)
+        id = activity_id(Claim("new", key_of("p", "u", "c"), b""), house.scope)
+        asked = DescribeActivityExecutionRequest(
+            namespace=house.client.namespace, activity_id=id, include_input=True, include_outcome=True
+        )
+        kept = await house.client.workflow_service.describe_activity_execution(asked)
+        assert len(kept.input.payloads) == 1
+        stored = kept.SerializeToString()
+        assert b"hunter2" not in stored and b"gh-token" not in stored
+        assert b"hunter2-hunter2" in _xor(kept.input.payloads[0].data)
+
+    house(tmp_path, act, Xor())
+
+
+def test_arguments_that_are_too_large_are_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: 1)
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls() as calls:
+            answer = await calls.call(ask(counted.tool, text="x" * 20_000))
+            assert kind(answer) == "too-large"
+            assert answer.outcome and answer.outcome.failure and "10000 are taken" in answer.outcome.failure.message
+        assert counted.times == 0
+
+    house(tmp_path, act)
+
+
+def test_a_result_that_is_too_large_is_a_failure_that_says_so(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: "x" * 3_000_000)
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls() as calls:
+            assert kind(await calls.call(ask(counted.tool))) == "result_not_kept"
+            assert (await calls.call(ask(counted.tool))).replayed
+        assert counted.times == 1
+
+    house(tmp_path, act)
+
+
+def test_what_temporal_itself_finds_too_large_was_not_run(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: 1)
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls(largest=10_000_000) as calls:
+            assert kind(await calls.call(ask(counted.tool, text="x" * 3_000_000))) == "engine"
+        assert counted.times == 0
+
+    house(tmp_path, act)
+
+
+# --- workers -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_tool_that_the_worker_does_not_have_was_not_run_and_may_be_later(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: 1)
+    other = runnable(counted.tool.body, "Other.Tool@1.0.0")
+
+    async def act(house: House) -> None:
+        async with house.calls() as calls:
+            async with house.worker(other):
+                assert kind(await calls.call(ask(counted.tool))) == "engine"
+            async with house.worker(counted.tool):
+                assert await told(calls, ask(counted.tool)) == ("done", 1, 2)
+
+    house(tmp_path, act)
+
+
+def test_a_call_that_no_worker_took_in_time_was_not_run_and_may_be_later(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: 1)
+
+    async def act(house: House) -> None:
+        async with house.calls(patience=1.0) as calls:
+            assert kind(await calls.call(ask(counted.tool))) == "busy"
+            async with house.worker(counted.tool):
+                assert await told(calls, ask(counted.tool)) == ("done", 1, 2)
+
+    house(tmp_path, act)
+
+
+def test_a_tool_that_blocks_its_event_loop_does_not_look_dead(tmp_path: Path) -> None:
+    def body(arguments: Mapping[str, object], context: Context) -> object:
+        time.sleep(3)
+        return "slept"
+
+    counted = Counted(body)
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool), house.calls(heartbeat=1.0) as calls:
+            assert await told(calls, ask(counted.tool)) == ("done", "slept", 1)
+
+    house(tmp_path, act)
+
+
+def test_nobody_knows_what_became_of_a_call_whose_worker_was_shut_down_in_the_middle_of_it(tmp_path: Path) -> None:
+    began = asyncio.Event()
+
+    async def body(arguments: Mapping[str, object], context: Context) -> object:
+        loop.call_soon_threadsafe(began.set)
+        return await asyncio.sleep(60, "slept")
+
+    counted = Counted(body)
+    loop: asyncio.AbstractEventLoop
+
+    async def act(house: House) -> None:
+        nonlocal loop
+        loop = asyncio.get_running_loop()
+        async with house.calls() as calls:
+            async with house.worker(counted.tool, grace=0.0):
+                call = asyncio.create_task(calls.call(ask(counted.tool)))
+                await began.wait()
+            assert (await call).state == "lost"
+            assert (await calls.call(ask(counted.tool))).state == "lost"
+        assert counted.times == 1
+
+    house(tmp_path, act)
+
+
+def test_a_transactional_tool_is_no_tool_for_a_worker(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: 1, on_crash="transactional")
+
+    async def act(house: House) -> None:
+        with pytest.raises(ToolMistake, match="transactional"):
+            house.worker(counted.tool)
+        async with house.calls() as calls:
+            assert kind(await calls.call(ask(counted.tool))) == "engine"
+
+    house(tmp_path, act)
+
+
+# --- servers that stop, records that outlive what Temporal knows ----------------------------------------------------------
+
+
+def test_a_server_that_stops_leaves_its_calls_to_the_next_one(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: asyncio.sleep(1.0, "slept"))
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool):
+            async with house.calls() as calls:
+                call = asyncio.create_task(calls.call(ask(counted.tool)))
+                while not counted.times:
+                    await asyncio.sleep(0.02)
+                await calls.drain(0.0)
+                assert (await call).state == "running"
+            async with house.calls() as calls:
+                assert await told(calls, ask(counted.tool)) == ("done", "slept", 1)
+        assert counted.times == 1
+
+    house(tmp_path, act)
+
+
+async def _begin_and_leave(house: House, counted: Counted) -> None:
+    """A call that has run, and of which no server has heard the end."""
+    async with house.worker(counted.tool):
+        async with house.calls() as calls:
+            call = asyncio.create_task(calls.call(ask(counted.tool)))
+            while not counted.times:
+                await asyncio.sleep(0.02)
+            await calls.drain(0.0)
+            assert (await call).state == "running"
+        await house.client.get_activity_handle(house.id()).result()
+
+
+@pytest.mark.parametrize("days", [0.95, 40])
+def test_a_call_that_temporal_has_forgotten_is_lost_and_not_run_again(tmp_path: Path, days: float) -> None:
+    counted = Counted(lambda arguments, context: asyncio.sleep(0.5))
+
+    async def act(house: House) -> None:
+        await _begin_and_leave(house, counted)
+        forget = DeleteActivityExecutionRequest(namespace=house.client.namespace, activity_id=house.id())
+        await house.client.workflow_service.delete_activity_execution(forget)
+        await _until_forgotten(house)
+        later = time.time() + days * 86400  # the namespace keeps what has ended for a day
+        async with house.worker(counted.tool), house.calls(clock=lambda: later) as calls:
+            assert (await calls.call(ask(counted.tool))).state == "lost"
+            assert (await calls.call(ask(counted.tool))).state == "lost"
+        assert counted.times == 1
+
+    house(tmp_path, act)
+
+
+async def _until_forgotten(house: House) -> None:
+    with pytest.raises(Exception, match="not found"):
+        while True:
+            await house.client.get_activity_handle(house.id()).describe()
+            await asyncio.sleep(0.1)
+
+
+def test_a_call_that_is_old_gets_its_result_as_long_as_temporal_has_it(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: asyncio.sleep(0.5, "kept"))
+
+    async def act(house: House) -> None:
+        await _begin_and_leave(house, counted)
+        async with house.calls(clock=lambda: time.time() + 40 * 86400) as calls:
+            assert await told(calls, ask(counted.tool)) == ("done", "kept", 1)
+        assert counted.times == 1
+
+    house(tmp_path, act)
+
+
+def test_a_call_that_was_lost_before_the_engine_was_used_is_not_begun_on_it(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: 1)
+
+    async def act(house: House) -> None:
+        before = SqliteLedger(tmp_path / "ledger.db")
+        await before.open()
+        first = Calls(before, guard_all_logs=False)
+        hanging = runnable(lambda arguments, context: asyncio.sleep(60))
+        call = asyncio.create_task(first.call(ask(hanging)))
+        while await before.get(key_of("p", None, "c")) is None:
+            await asyncio.sleep(0.02)
+        await before.close()  # as a crash leaves it
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        async with house.worker(counted.tool), house.calls() as calls:
+            assert (await calls.call(ask(counted.tool))).state == "lost"
+        assert counted.times == 0
+        first_left = [flight.task for flight in first._live if flight.task is not None]
+        for task in first_left:
+            task.cancel()
+        await asyncio.gather(*first_left, return_exceptions=True)
+
+    house(tmp_path, act)
+
+
+def test_another_ledger_in_the_same_namespace_is_not_told_the_result_of_a_different_call(tmp_path: Path) -> None:
+    counted = Counted(lambda arguments, context: arguments["n"])
+
+    async def act(house: House) -> None:
+        async with house.worker(counted.tool):
+            async with house.calls() as calls:
+                assert await told(calls, ask(counted.tool, n=1)) == ("done", 1, 1)
+            house.folder = tmp_path / "other"
+            house.folder.mkdir()
+            async with house.calls() as calls:
+                assert (await calls.call(ask(counted.tool, n=2))).state == "lost"
+        assert counted.times == 1
+
+    house(tmp_path, act)
+
+
+def test_no_two_calls_have_one_activity_id() -> None:
+    keys = [("a:b", "c"), ("a", "b:c"), ("a", "b"), ("a%3Ab", "c"), ("a", "b:2"), ("a", "\ud800"), ("é", "x"), ("a" * 2000, "b")]
+    keys += [("a" * 2000, "c"), ("s/a", "b"), ("1:p", "x:y"), ("1:p:x", "y")]
+    ids = [
+        activity_id(Claim("new", CallKey(tenant, call_id), b"", attempt), scope)
+        for tenant, call_id in keys
+        for attempt in (1, 2)
+        for scope in ("", "s")
+    ]
+    assert len(set(ids)) == len(ids)
+    assert all(len(id) < 1000 and id.isascii() for id in ids)
+    assert activity_id(Claim("new", key_of("p", None, "call-1"), b"")) == "1%3Ap:call-1"
