@@ -34,24 +34,48 @@ class Row(Struct, frozen=True):
     ratio: float
     gateway_ms: float
     bare_ms: float
+    gateway_cpu: float
+    """Microseconds of CPU time for a request."""
+    bare_cpu: float
 
 
 def rows(rounds: int = 9) -> list[Row]:
     """Whole answers, and streams."""
     with ExitStack() as stack:
-        base = stack.enter_context(_server("upstream"))
-        ports = {name: urlsplit(stack.enter_context(_server(name, base))).port or 0 for name in ("gateway", "bare")}
+        base = stack.enter_context(_server("upstream")).url
+        servers = {name: stack.enter_context(_server(name, base)) for name in ("gateway", "bare")}
         load = stack.enter_context(_process("door_load.py"))
-        return [_row(load, ports, stream, rounds) for stream in (False, True)]
+        return [_row(load, servers, stream, rounds) for stream in (False, True)]
 
 
-def _row(load: subprocess.Popen[str], ports: dict[str, int], stream: bool, rounds: int) -> Row:
-    found: dict[str, list[Rate]] = {name: [] for name in ports}
-    for name, port in ports.items():
-        _asked(load, Order(port, CONNECTIONS, REQUESTS[stream] // 4, stream))
+class Server(Struct):
+    """A server under load."""
+
+    url: str
+    pid: int
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return urlsplit(self.url).port or 0
+
+    def cpu(self) -> float:
+        """Seconds of CPU time it has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+
+def _row(load: subprocess.Popen[str], servers: dict[str, Server], stream: bool, rounds: int) -> Row:
+    found: dict[str, list[Rate]] = {name: [] for name in servers}
+    cpu = dict.fromkeys(servers, 0.0)
+    many = REQUESTS[stream]
+    for one in servers.values():
+        _asked(load, Order(one.port, CONNECTIONS, many // 4, stream))
     for n in range(rounds):
-        for name in sorted(ports, reverse=n % 2 == 1):
-            found[name].append(_asked(load, Order(ports[name], CONNECTIONS, REQUESTS[stream], stream)))
+        for name in sorted(servers, reverse=n % 2 == 1):
+            before = servers[name].cpu()
+            found[name].append(_asked(load, Order(servers[name].port, CONNECTIONS, many, stream)))
+            cpu[name] += servers[name].cpu() - before
     ours, bare = found["gateway"], found["bare"]
     return Row(
         "streams of 50 events" if stream else "whole answers",
@@ -60,6 +84,8 @@ def _row(load: subprocess.Popen[str], ports: dict[str, int], stream: bool, round
         median(a.rate / b.rate for a, b in zip(ours, bare, strict=True)),
         median(one.median_ms for one in ours),
         median(one.median_ms for one in bare),
+        cpu["gateway"] / rounds / many * 1e6,
+        cpu["bare"] / rounds / many * 1e6,
     )
 
 
@@ -71,10 +97,10 @@ def _asked(load: subprocess.Popen[str], order: Order) -> Rate:
 
 
 @contextmanager
-def _server(name: str, *arguments: str) -> Iterator[str]:
+def _server(name: str, *arguments: str) -> Iterator[Server]:
     with _process("door_servers.py", name, *arguments) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().strip()
+        yield Server(process.stdout.readline().strip(), process.pid)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A client of the gateway's benchmark: one request at a time on each of so many connections, on bare sockets.
 
-Reads lines of JSON (port, connections, requests, stream) and prints requests in a second, and the median and the 99th percentile of
-milliseconds. An answer that is not 200 ends it all.
+Reads lines of JSON (port, connections, requests, stream) and prints requests in a second, and the median and the 99th percentile
+of milliseconds. An answer that is not 200 ends it all.
 """
 
 from __future__ import annotations

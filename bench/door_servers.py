@@ -1,14 +1,13 @@
 """The servers of the gateway's benchmark, one process each: the model's, a bare pass-through, and the gateway.
 
-The model's server answers on bare sockets with bytes that were made once. The pass-through is what any gateway on this stack pays:
-uvicorn in front, aiohttp behind, bytes in, bytes out.
+The model's server answers on bare sockets with bytes that were made once. The pass-through is what any gateway on this stack
+pays: uvicorn in front, aiohttp behind, bytes in, bytes out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 
@@ -28,8 +27,8 @@ Send = Callable[[MutableMapping[str, object]], Awaitable[None]]
 def message() -> bytes:
     """An answer with a text and a call."""
     body = {
-        "id": "msg_01", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use", "stop_sequence": None,
-        "content": [{"type": "text", "text": "Let me look that up for you. " * 4},
+        "id": "msg_01", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use",
+        "stop_sequence": None, "content": [{"type": "text", "text": "Let me look that up for you. " * 4},
                     {"type": "tool_use", "id": "toolu_01A", "name": "get_weather", "input": {"city": "Oslo"}}],
         "usage": {"input_tokens": 400, "output_tokens": 60},
     }  # fmt: skip
@@ -39,14 +38,17 @@ def message() -> bytes:
 
 def stream() -> bytes:
     """The same kind of answer in so many events."""
-    begin = {"id": "msg_01", "type": "message", "role": "assistant", "model": "claude", "content": [], "stop_reason": None,
-             "stop_sequence": None, "usage": {"input_tokens": 400, "output_tokens": 1}}  # fmt: skip
+    begin: dict[str, object] = {
+        "id": "msg_01", "type": "message", "role": "assistant", "model": "claude", "content": [], "stop_reason": None,
+        "stop_sequence": None, "usage": {"input_tokens": 400, "output_tokens": 1},
+    }  # fmt: skip
     events: list[dict[str, object]] = [
         {"type": "message_start", "message": begin},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
     ]
     events += [
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": f"word {n} "}} for n in range(EVENTS - 5)
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": f"word {n} "}}
+        for n in range(EVENTS - 5)
     ]
     events += [
         {"type": "content_block_stop", "index": 0},
@@ -142,5 +144,4 @@ if __name__ == "__main__":
         uvloop.run(upstream())
     else:
         app = Bare(rest[0]) if kind == "bare" else gateway(rest[0])
-        with socket.socket():
-            serve(app, port=0, ready=lambda url: print(url, flush=True))  # type: ignore[arg-type]
+        serve(app, port=0, ready=lambda url: print(url, flush=True))

@@ -50,10 +50,27 @@ def _list_pattern(rule: IdRule) -> re.Pattern[str]:
     return re.compile(f"(?:{one}\n)*")
 
 
+_FEW = 5
+"""So many texts are asked one by one sooner than all at once."""
+_MATCHERS: dict[int, tuple[IdRule, Callable[[str], re.Match[str] | None]]] = {}
+"""By the identity of a rule, which is kept: there are only as many as there are profiles, and finding one must cost nothing."""
+
+
+def _matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
+    known = _MATCHERS.get(id(rule))
+    if known is None:
+        if len(_MATCHERS) > 1000:
+            _MATCHERS.clear()
+        known = _MATCHERS[id(rule)] = (rule, _pattern(rule).fullmatch)
+    return known[1]
+
+
 def _all_fit(texts: Collection[str], rule: IdRule) -> bool:
     """Whether every text fits, asked once for all of them: the common case, and a cheap one."""
     if not texts:
         return True
+    if len(texts) < _FEW:
+        return all(map(_matcher(rule), texts))
     if not rule.chars and not rule.first:
         return all(texts) and (not rule.longest or max(map(len, texts)) <= rule.longest)
     joined = "\n".join((*texts, ""))

@@ -127,7 +127,7 @@ class _Walk:
             self.waiting.append(result)
 
     def _spread(self) -> None:
-        """Results under an id that calls of several messages in a row bear: one each, or else they answer the message before them."""
+        """Results under an id that calls of several messages bear: one each, or else they answer the message before them."""
         crowd, self.crowd = self.crowd, {}
         for one, results in crowd.items():
             calls = self.by_id[one][1]

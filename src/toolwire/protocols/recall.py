@@ -15,10 +15,10 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from toolwire._json import JSON, Object, dump
-from toolwire.codec import decode
+from toolwire.codec import decode, encode
 from toolwire.errors import WireError
 from toolwire.identity import IdMap, is_minted
-from toolwire.model import Loss
+from toolwire.model import Conversation, Loss
 from toolwire.parts import Call, Media, Message, Result, Text
 
 PLACE = "\ue000toolwire\ue000"
@@ -91,9 +91,12 @@ class Recall:
         self._wire = wire
         self._make = make
         self._key: str | None = None
+        self._word = b""
+        """One word of the user, in the wire of the front."""
         self._cards: dict[bytes, _Card | None] = {}
         self._shells: dict[bytes, _Shell | None] = {}
-        self._held = 0
+        self.held = 0
+        """Bytes of units, as they came and as they went."""
 
     def woven(self, raw: bytes) -> Woven | None:
         """A request put together; None if it has to go the long way."""
@@ -102,8 +105,11 @@ class Recall:
             if self._key is None:
                 self._key = self._learnt(raw)
             items = [bytes(one) for one in _list(top.pop(self._key))]
+            return self._woven(top, items)
         except (ValueError, KeyError, RecursionError, WireError):
             return None
+
+    def _woven(self, top: dict[str, Raw], items: list[bytes]) -> Woven | None:
         cards = [self._card(one) for one in items]
         if None in cards:
             return None
@@ -135,7 +141,12 @@ class Recall:
     def _learnt(self, raw: bytes) -> str:
         """The field of the front's requests that holds the history: the same in all of them."""
         places = {message.at[0] for message in decode(raw, self._wire).messages if len(message.at) > 1}
-        (key,) = places or {""}
+        (key,) = places
+        said = encode(Conversation((Message("user", (Text("."),)),)), self._wire).body
+        items = said.get(str(key)) if isinstance(said, dict) else None
+        if not isinstance(items, list) or len(items) != 1:
+            raise KeyError(key)
+        self._word = dump(items[0])
         return str(key)
 
     def _card(self, item: bytes) -> _Card | None:
@@ -158,12 +169,12 @@ class Recall:
         if mark not in self._shells:
             if len(self._shells) >= SHELLS:
                 self._shells.clear()
-                self._held = 0
+                self.held = 0
             self._shells[mark] = self._made_shell(top, system)
         return self._shells[mark]
 
     def _made_shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
-        made = self._make(self._body(top, [*system, self._dummy(top)]))
+        made = self._make(self._body(top, [*system, self._word]))
         if not made.tidy or made.ids.ids or made.ids.names:
             return None
         lists = [key for key, value in made.body.items() if isinstance(value, list) and len(value) == 1 and _says(value[0])]
@@ -175,7 +186,7 @@ class Recall:
 
     def _unit(self, shell: _Shell, top: dict[str, Raw], system: list[bytes], unit: bytes) -> bytes | None:
         """A unit in the model's wire; None if it cannot be told by itself."""
-        made = self._make(self._body(top, [*system, self._dummy(top), unit]))
+        made = self._make(self._body(top, [*system, self._word, unit]))
         told = made.body.get(shell.key)
         if not made.tidy or made.ids.ids or made.ids.names or made.losses != shell.made.losses or not isinstance(told, list):
             return None
@@ -184,10 +195,10 @@ class Recall:
             return None
         out = dump(rest)[1:-1]
         if len(unit) <= LONGEST:
-            self._held += len(unit) + len(out)
-            if self._held > BYTES:
+            self.held += len(unit) + len(out)
+            if self.held > BYTES:
                 self._shells.clear()
-                self._held = len(unit) + len(out)
+                self.held = len(unit) + len(out)
             shell.units[unit] = out
             more = {key: value for key, value in made.ids.forms.items() if shell.made.ids.forms.get(key) != value}
             if more:
@@ -199,18 +210,6 @@ class Recall:
     def _body(self, top: dict[str, Raw], items: list[bytes]) -> bytes:
         fields = [b"%b:%b" % (dump(key), bytes(value)) for key, value in top.items()]
         return b"{%b}" % b",".join((*fields, b"%b:[%b]" % (dump(str(self._key)), b",".join(items))))
-
-    def _dummy(self, top: dict[str, Raw]) -> bytes:
-        """The user's first words, in the wire of the front."""
-        return _DUMMIES[self._key or ""]
-
-
-_DUMMIES = {
-    "messages": b'{"role":"user","content":"."}',
-    "contents": b'{"role":"user","parts":[{"text":"."}]}',
-    "input": b'{"role":"user","content":"."}',
-}
-"""One word of the user, by the field that holds a history."""
 
 
 def _says(value: JSON) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Self
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
@@ -28,6 +29,7 @@ from toolwire.pipe import Pipe
 from toolwire.profiles import Profile
 from toolwire.protocols.fronts import Front, may_hold, taken
 from toolwire.protocols.parcels import LARGEST, packed, restored, seen, wanted
+from toolwire.protocols.recall import Made, Recall, Woven
 from toolwire.streams import fold
 from toolwire.translate import addressed
 
@@ -82,11 +84,24 @@ class Sent(Struct, frozen=True, eq=False):
     """The request as it came."""
     customs: frozenset[str] = frozenset()
     """The client's tools that take a free text."""
+    woven: Woven | None = None
+    """The request put together from what is known, instead of a body."""
+    tidy: bool = False
+
+    def whole(self) -> Object:
+        """The body, also of a request that was put together."""
+        if self.woven is None:
+            return self.body
+        value = parse(self.woven.data(lambda body: body))
+        assert isinstance(value, dict)
+        return value
 
     def data(self, dress: Callable[[Object], Object]) -> bytes:
         """The bytes to send; `dress` adds what a server wants to be asked for a stream, unless the client asked it itself."""
         if self.raw is not None:
             return self.raw
+        if self.woven is not None:
+            return self.woven.data(dress)
         if self.same:
             return dump({**self.body, **{key: self.asked[key] for key in _ASKS if key in self.asked}})
         return dump(dress(self.body))
@@ -95,7 +110,7 @@ class Sent(Struct, frozen=True, eq=False):
 class Relay:
     """The way from one front to one model and back. Has no state of its own: any number of exchanges may use it."""
 
-    __slots__ = ("front", "model", "rules", "same", "settings", "target", "wire")
+    __slots__ = ("front", "model", "recall", "rules", "same", "settings", "target", "wire")
 
     def __init__(self, front: Front, target: str, *, model: str, settings: dict[str, Setting] | None = None) -> None:
         spoken, rules = resolve(target)
@@ -106,8 +121,20 @@ class Relay:
         self.rules: Profile = rules
         self.settings = settings or {}
         self.same = front.wire == spoken.name
+        self.recall: Recall | None = None
+        """What is known from earlier requests; None where each goes the long way."""
 
     # --- there ---
+
+    def remember(self) -> Self:
+        """Put requests together from what was translated before, where that gives the same bytes."""
+        if not self.same:
+            self.recall = Recall(self.front.wire, self._long)
+        return self
+
+    def _long(self, raw: bytes) -> Made:
+        sent = self._translated(raw)
+        return Made(sent.body, sent.ids, sent.losses, sent.tidy, sent.asked, sent.customs)
 
     def request(self, raw: bytes, *, tools: Sequence[Tool] = ()) -> Sent:
         """What the model is asked. `tools` are offered beside those of the client.
@@ -116,6 +143,13 @@ class Relay:
         """
         if self.same and not tools and not self.settings and not may_hold(raw):
             return self._untouched(raw)
+        if self.recall is not None and not tools and not may_hold(raw):
+            woven = self.recall.woven(raw)
+            if woven is not None:
+                return Sent({}, None, woven.ids, losses=woven.losses, asked=woven.asked, customs=woven.customs, woven=woven)
+        return self._translated(raw, tools)
+
+    def _translated(self, raw: bytes, tools: Sequence[Tool] = ()) -> Sent:
         read, used = self.opened(raw)
         return self.sent(replace(read, tools=(*read.tools, *tools)) if tools else read, read, used, plain=not tools)
 
@@ -143,7 +177,19 @@ class Relay:
         body = made.body if self.same else {**made.body, **self._gives(made.body)}
         customs = frozenset() if self.same else frozenset(tool.name for tool in read.tools if tool.kind == "custom")
         same = self.same and plain and not made.ids.names
-        return Sent(body, None, made.ids, same, tuple(made.changes), tuple(made.losses), used, asked, customs)
+        return Sent(
+            body,
+            None,
+            made.ids,
+            same,
+            tuple(made.changes),
+            tuple(made.losses),
+            used,
+            asked,
+            customs,
+            None,
+            made.tidy and not used,
+        )
 
     def _gives(self, body: Object) -> Object:
         """Further fields of a request to a model that will think."""

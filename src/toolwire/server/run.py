@@ -271,6 +271,9 @@ class Bounded(HttpToolsProtocol):
         self._refuse(b"400 Bad Request", msg.encode("ascii", "replace").replace(b'"', b"'"))
 
 
+SMALL = 64 * 1024
+
+
 class Joined(asyncio.Transport):
     """A transport that sends the head of an answer together with what follows it at once.
 
@@ -285,7 +288,10 @@ class Joined(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._head:
             head, self._head = self._head, b""
-            self._inner.writelines((head, data))
+            if len(data) < SMALL:  # one buffer is sent at once; several take a longer way through the event loop
+                self._inner.write(head + data)
+            else:
+                self._inner.writelines((head, data))
         elif isinstance(data, bytes) and data.startswith(b"HTTP/1.") and data.endswith(b"\r\n\r\n"):
             self._head = data
             self._loop.call_soon(self._flush)  # nothing may follow for a long time

@@ -37,7 +37,7 @@ from toolwire.server.asgi import (
 )
 from toolwire.server.auth import NOBODY, Auth
 from toolwire.server.gateway.config import Config, ModelRow, Models, Target
-from toolwire.server.gateway.exchange import Asked, exchanged
+from toolwire.server.gateway.exchange import Asked, Relays, exchanged
 from toolwire.server.gateway.keys import Holder, Keys
 from toolwire.server.gateway.leaving import Leaving
 from toolwire.server.gateway.lists import listed, one_model, shown
@@ -84,6 +84,7 @@ class Gateway:
         self._models = models
         self._strict = strict
         self._routes = Routes()
+        self._relays = Relays()
         self._upstream = Upstream()
         self._names = Names(models.config.server.names)
         self._intake = Intake(Limits(body=int(models.config.server.body_mb * MIB), buffered=1024 * MIB))
@@ -232,7 +233,7 @@ class Gateway:
             return
         seen.stream = routed.does == "stream" or (routed.does == "answer" and routed.front.streams(value))
         strict = self.config.server.strict if self._strict is None else self._strict
-        asked = Asked(request, routed, raw, send, seen, strict=strict, own=self.own)
+        asked = Asked(request, routed, raw, send, seen, strict=strict, own=self.own, relays=self._relays)
         failed: Failed | None = None
         for target in targets:
             seen.tries += 1

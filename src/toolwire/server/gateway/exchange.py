@@ -22,7 +22,7 @@ from toolwire.io.scrub import Scrubber
 from toolwire.io.upstream import LARGEST, LOST, Upstream, whole
 from toolwire.lint.explain import explain
 from toolwire.pipe import Pipe
-from toolwire.protocols.fronts import Routed
+from toolwire.protocols.fronts import Front, Routed
 from toolwire.protocols.relay import Relay, RelayPipe, Sent
 from toolwire.server.asgi import Request, Send, answer
 from toolwire.server.gateway.config import Target
@@ -48,7 +48,7 @@ _FAULTS = (("overloaded", 529), ("rate_limit", 429), ("throttl", 429), ("unavail
 class Asked:
     """A request of a client, and the way to whoever sent it."""
 
-    __slots__ = ("array", "own", "raw", "request", "routed", "seen", "send", "strict")
+    __slots__ = ("array", "own", "raw", "relays", "request", "routed", "seen", "send", "strict")
 
     def __init__(
         self,
@@ -60,7 +60,10 @@ class Asked:
         *,
         strict: bool,
         own: Own | None = None,
+        relays: Relays | None = None,
     ) -> None:
+        self.relays = relays
+        """The ways that were used before, with what is known of them."""
         self.request = request
         self.routed = routed
         self.raw = raw
@@ -74,9 +77,28 @@ class Asked:
         """Whether a stream is read as one JSON array."""
 
 
+class Relays:
+    """The ways from fronts to models that were used last. Clients choose the names of models, so there are only so many."""
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self._known: dict[tuple[str, str, str, str], Relay] = {}
+
+    def find(self, front: Front, target: Target) -> Relay:
+        """The way from a front to a model."""
+        key = (front.wire, target.address.row.profile, target.address.model, repr(target.settings) if target.settings else "")
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= self._most:
+                self._known.clear()
+            made = Relay(front, target.address.row.profile, model=target.address.model, settings=target.settings)
+            found = self._known[key] = made.remember()
+        return found
+
+
 async def exchanged(asked: Asked, target: Target, upstream: Upstream) -> None:
     """Ask one model and answer. Raises Failed if it gave no answer, Refused if none would."""
-    relay = Relay(asked.routed.front, target.address.row.profile, model=target.address.model, settings=target.settings)
+    relay = (asked.relays or Relays()).find(asked.routed.front, target)
     seen = asked.seen
     seen.wire, seen.asked = relay.wire, target.address.model
     if asked.routed.does == "count":
@@ -254,7 +276,7 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
 
     @asynccontextmanager
     async def ask(sent: Sent) -> AsyncIterator[aiohttp.ClientResponse]:
-        data = dump(target.address.body(sent.body, stream=seen.stream))
+        data = dump(target.address.body(sent.whole(), stream=seen.stream))
         response = await _posted(asked, target, upstream, data)
         try:
             if response.status >= 300:
@@ -358,7 +380,7 @@ async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstrea
         raise Refused(f"{address.row.name} does not count tokens.", 404)
     url = address.base.rstrip("/") + count.path(address.row.path).replace("{model}", quote(address.model, safe=""))
     sent = relayed(asked, relay)
-    response = await _posted(asked, target, upstream, dump(count.asks(sent.body, address.model)), url)
+    response = await _posted(asked, target, upstream, dump(count.asks(sent.whole(), address.model)), url)
     try:
         if response.status >= 300:
             raise await _refusal(response, relay, sent, target)
@@ -391,7 +413,7 @@ async def _refusal(response: aiohttp.ClientResponse, relay: Relay, sent: Sent, t
         return Failed(f"{name} said {status}: it is elsewhere, and nobody is followed there", 502, again=False, headers=kept)
     if status in (401, 403):
         return Failed(f"{name} does not take this gateway's key ({status})", 502, again=True, headers=kept)
-    meaning = explain(text, sent.body, relay.target) if status in _WRONG else []
+    meaning = explain(text, sent.whole(), relay.target) if status in _WRONG else []
     if meaning:
         kept["x-toolwire-explain"] = header("; ".join(map(str, meaning)))
         text = f"{text} ({meaning[0].message})"

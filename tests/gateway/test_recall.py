@@ -1,0 +1,105 @@
+"""A request that is put together from what was translated before has the very bytes that translating it would give."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cases import CASES, DEEP, recorded
+
+from toolwire._json import JSON, Object, dump
+from toolwire.errors import WireError
+from toolwire.protocols.fronts import FRONTS, Front
+from toolwire.protocols.relay import Relay
+
+TARGETS = ("anthropic", "openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "cohere", "ollama", "deepseek")
+
+
+def plain(body: Object) -> Object:
+    return body
+
+
+def bodies(wire: str) -> list[JSON]:
+    held = [case.body for case in CASES if case.wire == wire and case.kind == "request"]
+    known = [case.body for case in recorded(wire) if case.kind == "request"]
+    return held + (known if DEEP else known[:60])
+
+
+def sent(relay: Relay, raw: bytes) -> tuple[bytes, list[str], dict[str, dict[str, str]]] | str:
+    try:
+        made = relay.request(raw)
+    except WireError as error:
+        return str(error)
+    return made.data(plain), [str(loss) for loss in made.losses], made.ids.to_dict()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.wire)
+def test_what_is_put_together_has_the_bytes_the_losses_and_the_ids_of_the_long_way(front: Front, target: str) -> None:
+    long, short = Relay(front, target, model="m"), Relay(front, target, model="m").remember()
+    for body in bodies(front.wire):
+        if isinstance(body, dict):
+            raw = dump(body)
+            wanted = sent(long, raw)
+            assert sent(short, raw) == wanted, "the first time"
+            assert sent(short, raw) == wanted, "the second time"
+
+
+def history(turns: int) -> Object:
+    messages: list[JSON] = [{"role": "system", "content": "Be brief."}]
+    for n in range(turns):
+        calls: list[JSON] = [
+            {"id": f"call_{n}_{k}", "type": "function", "function": {"name": "look", "arguments": json.dumps({"n": n, "k": k})}}
+            for k in range(1 + n % 2)
+        ]
+        messages += [{"role": "user", "content": f"Look at {n}."}, {"role": "assistant", "content": None, "tool_calls": calls}]
+        messages += [{"role": "tool", "tool_call_id": f"call_{n}_{k}", "content": f"seen {n} {k}"} for k in range(len(calls))]
+        messages.append({"role": "assistant", "content": f"It is {n}."})
+    messages.append({"role": "user", "content": "Thanks."})
+    tool: JSON = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+    return {"model": "any", "messages": messages, "tools": [tool], "temperature": 0.5}
+
+
+@pytest.mark.parametrize("target", ["anthropic", "gemini", "openai-responses"])
+def test_a_history_that_grows_is_put_together_and_equal_at_every_turn(target: str) -> None:
+    front = next(one for one in FRONTS if one.wire == "openai-chat")
+    long, short = Relay(front, target, model="m"), Relay(front, target, model="m").remember()
+    for turns in range(8):
+        raw = dump(history(turns))
+        made = short.request(raw)
+        assert made.woven is not None, "this goes the short way"
+        assert made.data(plain) == long.request(raw).data(plain)
+        assert made.whole() == long.request(raw).body
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda body: body["messages"].pop(3),
+        lambda body: body["messages"].append({"role": "tool", "tool_call_id": "call_9", "content": "stray"}),
+        lambda body: body["messages"].insert(3, {"role": "user", "content": "Wait."}),
+        lambda body: body["messages"].append(body["messages"][2]),
+        lambda body: body["messages"].insert(5, {"role": "system", "content": "Now be long."}),
+        lambda body: body["messages"].insert(1, {"role": "assistant", "content": "I begin."}),
+    ],
+    ids=["lost", "stray", "between", "again", "system", "assistant-first"],
+)
+def test_a_history_that_is_not_tidy_goes_the_long_way(spoil: object) -> None:
+    front = next(one for one in FRONTS if one.wire == "openai-chat")
+    long, short = Relay(front, "anthropic", model="m"), Relay(front, "anthropic", model="m").remember()
+    body = history(3)
+    assert callable(spoil)
+    spoil(body)
+    made = short.request(dump(body))
+    assert made.woven is None
+    assert made.data(plain) == long.request(dump(body)).data(plain)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.protocols.recall.BYTES", 10_000)
+    front = next(one for one in FRONTS if one.wire == "openai-chat")
+    relay = Relay(front, "anthropic", model="m").remember()
+    for n in range(200):
+        asked: JSON = {"model": "m", "messages": [{"role": "user", "content": f"{n} " + "x" * 500}]}
+        assert relay.request(dump(asked)).woven is not None
+    assert relay.recall is not None and relay.recall.held <= 10_000 + 2_000
