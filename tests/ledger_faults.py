@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from shutil import rmtree, which
@@ -150,7 +151,8 @@ class Child:
 
     def kill(self) -> None:
         if self.code() is None:
-            os.kill(self.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(self.pid, signal.SIGKILL)
         self.wait()
 
     def _until(self, there: Callable[[], bool]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from cases import ALL, KINDS, MODELS, WIRES, Case
+from cases import ALL, KINDS, MODELS, WIRES, Case, broken_by
 from judges import JUDGES, complaints
 
 from toolwire import translate
@@ -16,10 +18,13 @@ def test_every_wire_that_a_model_speaks_has_a_judge() -> None:
 
 
 @pytest.mark.parametrize("target", JUDGED)
-@pytest.mark.parametrize("case", ALL, ids=str)
-def test_what_translate_makes_is_accepted_by_the_official_types(case: Case, target: str) -> None:
-    if case.wire == target:
-        return
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_translate_makes_is_accepted_by_the_official_types(wire: str, target: str) -> None:
+    if wire != target:
+        assert broken_by((case for case in ALL if case.wire == wire), partial(accepted, target=target)) == {}
+
+
+def accepted(case: Case, target: str) -> None:
     said = complaints(target, translate(case.body, case.wire, target, case.kind).body, case.kind)
     # Wires that share types carry each other's items as they are: a fault that came along is the sender's.
     assert not said or (case.wire in JUDGES and said == complaints(case.wire, case.body, case.kind)), said

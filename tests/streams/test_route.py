@@ -28,7 +28,7 @@ ASKED: JSON = {"id": "chat", "trigger": "submit-message", "messages": [
 
 
 def route() -> CodeType:
-    (code,) = (text for language, text in fences("README.md") if language == "py")
+    (code,) = (text for language, text in fences("README.md") if language == "py" and "Starlette" in text)
     return compile(code, "README.md", "exec")
 
 
