@@ -8,6 +8,8 @@ SHELL := /bin/bash
 help: ## show these targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
+# Many tests wait for a socket, a disk or another process: two at a time on each core.
+WORKERS := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Node brings certificates of its own; where the system has some, they count too.
 CERTS := $(wildcard /etc/ssl/certs/ca-certificates.crt)
@@ -35,7 +37,7 @@ tour: .venv/ready ## the guided tour: a broken conversation, and the same conver
 	@$(BIN)/toolwire tour
 
 test: .venv/tests tests/node/node_modules ## every test, with small budgets for the laws (under five minutes on two cores)
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: .venv/tests ## format, lint and types
 	@$(BIN)/ruff format --check --quiet . || (echo "run: make fix"; exit 1)
@@ -51,7 +53,7 @@ fix: .venv/tests ## put the code in order: format, and mend what the linter can
 	@touch $@
 
 deep: .venv/deep tests/node/node_modules ## the laws with large budgets, and every fault that a machine can have (an hour)
-	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n auto
+	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/bench.md
 	@$(BIN)/python -m bench

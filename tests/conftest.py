@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import gc
+
 from cases import DEEP
 from hypothesis import HealthCheck, settings
-from pytest import TerminalReporter
+from pytest import Session, TerminalReporter
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
-settings.register_profile("fast", max_examples=10, derandomize=True, **_COMMON)  # type: ignore[arg-type]
+settings.register_profile("fast", max_examples=6, derandomize=True, **_COMMON)  # type: ignore[arg-type]
 settings.register_profile("deep", max_examples=2000, **_COMMON)  # type: ignore[arg-type]
 settings.load_profile("deep" if DEEP else "fast")
 
 LARGE = {"temporal": "a Temporal server and its SDK"}
 """Folders of tests that need what `make test` does not install."""
 collect_ignore = [] if DEEP else list(LARGE)
+
+
+def pytest_collection_finish(session: Session) -> None:
+    """Tens of thousands of tests need not be looked through again each time memory is tidied up."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

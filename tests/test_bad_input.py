@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 from anthropic.types import Message as AnthropicMessage
-from cases import CASES, KINDS, WIRES, Case, load
+from cases import CASES, KINDS, WIRES, Case, load, together
 from google.genai.types import GenerateContentResponse
 from openai.types.chat import ChatCompletion
 
@@ -96,7 +96,7 @@ def put_text(value: JSON, text: str) -> JSON:
     return [put_text(item, text) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@together(CASES)
 def test_a_lone_surrogate_that_was_read_can_be_written_anywhere_as_json(case: Case) -> None:
     conversation = decode(put_text(case.body, "\ud83d"), case.wire, case.kind)
     for wire in WIRES:
@@ -248,7 +248,7 @@ def test_sdk_objects_inside_a_history_are_read() -> None:
     assert history["messages"][1] is message
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@together(CASES)
 def test_tuples_and_mappings_are_read_as_lists_and_dicts(case: Case) -> None:
     def frozen(value: JSON) -> object:
         if isinstance(value, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from cases import CASES, WIRES, Case, load
+from cases import CASES, WIRES, Case, load, together
 from google.adk.events import Event
 from google.genai import types as genai
 from mcp_types import CallToolResult, TextContent
@@ -94,7 +94,7 @@ def test_an_untouched_conversation_is_its_source_to_the_byte() -> None:
     assert made.losses == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@together(CASES)
 def test_a_setting_can_be_changed_and_nothing_else_is(case: Case) -> None:
     conversation = decode(case.body, case.wire, case.kind)
     if "model" not in conversation.settings:
@@ -131,7 +131,7 @@ def test_an_error_made_from_a_call_says_so_where_the_wire_can(wire: str) -> None
     assert result.error or any("error flag" in loss.reason for loss in made.losses)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@together(CASES)
 def test_detect_names_the_wire_of_a_case_unless_another_is_surer_of_its_body(case: Case) -> None:
     """Several wires share the chat shape: without a mark of their own, their bodies are chat bodies, and said to be."""
     mine = wire_of(case.wire).looks(case.body)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import DEEP
 from gateway.cells import SCENARIOS, paged, pages, ways
 from gateway.clients import CLIENTS
 from gateway.serving import FRONTS, UPSTREAMS, Doors
@@ -17,12 +18,24 @@ from gateway.serving import FRONTS, UPSTREAMS, Doors
 ROOT = Path(__file__).parents[2]
 
 
+def some(front: str, scenario: str) -> list[str]:
+    """All upstreams when there is time; else three of them, others for each scenario, so that no cell goes without."""
+    names = list(UPSTREAMS)
+    first = list(CLIENTS).index(front) + 3 * list(SCENARIOS).index(scenario)
+    return names if DEEP else [names[(first + n) % len(names)] for n in range(3)]
+
+
+def test_every_cell_is_tried_also_when_there_is_little_time() -> None:
+    tried = {(front, upstream) for front in CLIENTS for scenario in SCENARIOS for upstream in some(front, scenario)}
+    assert len(tried) == len(CLIENTS) * len(UPSTREAMS)
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("front", CLIENTS)
 def test_an_official_client_of_a_front_wire_gets_what_it_should_from_every_upstream(
     door: Doors, front: str, scenario: str
 ) -> None:
-    for upstream in UPSTREAMS:
+    for upstream in some(front, scenario):
         for stream in ways(front, scenario):
             SCENARIOS[scenario](door, front, upstream, stream)
 

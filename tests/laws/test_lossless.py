@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-import pytest
-from cases import ALL, CASES, Case, differences, leaves, same
+from cases import ALL, CASES, Case, differences, leaves, same, together
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Encoded, LocalError, Message, Part, Result, Text, decode, encode
@@ -17,18 +16,18 @@ def read(case: Case) -> Conversation:
     return decode(case.body, case.wire, case.kind)
 
 
-@pytest.mark.parametrize("case", ALL, ids=str)
+@together(ALL)
 def test_a_body_comes_back_as_the_same_json(case: Case) -> None:
     assert same(encode(read(case), case.wire, case.kind).body, case.body)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@together(CASES)
 def test_bytes_come_back_as_the_same_bytes(case: Case) -> None:
     text = json.dumps(case.body, indent=3).encode()
     assert encode(decode(text, case.wire, case.kind), case.wire, case.kind).json() == text
 
 
-@pytest.mark.parametrize("case", ALL, ids=str)
+@together(ALL)
 def test_a_conversation_put_together_anew_is_written_as_it_came(case: Case) -> None:
     conversation = read(case)
     messages = (*conversation.messages,)  # another tuple
@@ -53,7 +52,7 @@ def edits(part: Part) -> Iterator[Part]:
 EDITS = [(case, n) for case in CASES for n, part in enumerate(read(case).parts()) if any(True for _ in edits(part))]
 
 
-@pytest.mark.parametrize(("case", "n"), EDITS, ids=lambda value: str(value))
+@together(EDITS)
 def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int) -> None:
     conversation = read(case)
     part = list(conversation.parts())[n]
@@ -125,7 +124,7 @@ def test_there_are_results_that_lean_on_their_calls() -> None:
     assert LEANING
 
 
-@pytest.mark.parametrize(("case", "n"), LEANING, ids=lambda value: str(value))
+@together(LEANING)
 def test_a_result_that_leans_on_its_call_still_finds_it_when_that_gets_another_id(case: Case, n: int) -> None:
     conversation = read(case)
     part = list(conversation.parts())[n]
@@ -135,7 +134,7 @@ def test_a_result_that_leans_on_its_call_still_finds_it_when_that_gets_another_i
     assert tied(leaning, decode(written.body, case.wire, case.kind), written) == tied(leaning, conversation, written)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.kind == "request"], ids=str)
+@together([case for case in CASES if case.kind == "request"])
 def test_a_message_added_at_the_end_leaves_every_node_as_it_was(case: Case) -> None:
     conversation = read(case)
     more = replace(conversation, messages=(*conversation.messages, Message("user", (Text("One more thing."),))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 import pytest
-from cases import ALL, CASES, Case, changed
+from cases import ALL, CASES, Case, changed, together
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ def read(body: JSON, case: Case) -> Conversation:
     return decode(body, case.wire, case.kind)
 
 
-@pytest.mark.parametrize("case", TOLD, ids=str)
+@together(TOLD)
 def test_pairs_equal_the_truth(case: Case) -> None:
     found = [
         (pair.call and pointer(pair.call.at), pair.result and pointer(pair.result.at), pair.how)
@@ -29,12 +29,12 @@ def test_pairs_equal_the_truth(case: Case) -> None:
     assert sorted(found, key=repr) == sorted(case.pairs or (), key=repr)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.pairs is None], ids=str)
+@together([case for case in CASES if case.pairs is None])
 def test_a_case_without_a_truth_has_nothing_to_pair(case: Case) -> None:
     assert read(case.body, case).pairs() == []
 
 
-@pytest.mark.parametrize("case", ALL, ids=str)
+@together(ALL)
 def test_pairs_hold_every_call_and_every_result_once_and_joined_ones_share_their_id(case: Case) -> None:
     conversation = read(case.body, case)
     pairs = conversation.pairs()

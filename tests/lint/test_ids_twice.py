@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from cases import ALL, Case
+from cases import ALL, Case, together
 from lint_turns import MINE, Turn, history, ids, joined, mended, names
 
 from toolwire._json import JSON, Object
@@ -202,12 +202,12 @@ def test_a_call_that_an_unclear_result_may_answer_is_in_doubt() -> None:
     assert counts == [2, 1, 0]
 
 
-@pytest.mark.parametrize("case", [case for case in ALL if case.name.startswith("recorded")], ids=str)
+@together([case for case in ALL if case.name.startswith("recorded")])
 def test_what_providers_took_and_gave_has_no_fault_in_its_ids(case: Case) -> None:
     assert [str(one) for one in check(case.body, case.wire, case.kind) if one.code in MINE] == []
 
 
-@pytest.mark.parametrize("case", [case for case in ALL if case.kind == "request"], ids=str)
+@together([case for case in ALL if case.kind == "request"])
 def test_a_repair_never_parts_a_pair(case: Case) -> None:
     before, after = (
         [(p.call.args.canonical, p.result.text) for p in decode(body, case.wire, case.kind).pairs() if p.call and p.result]

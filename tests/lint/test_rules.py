@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from cases import together
 from msgspec import UNSET
 
 from toolwire import lint
@@ -123,7 +124,7 @@ def test_a_rule_can_be_found_by_its_name_and_by_its_code(rule: Rule) -> None:
 # --- what is bad -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rule", "example"), BAD)
+@together(BAD)
 def test_a_bad_example_has_the_finding_with_its_place_and_words(rule: Rule, example: Example) -> None:
     found = findings(rule, example)
     assert found
@@ -134,7 +135,7 @@ def test_a_bad_example_has_the_finding_with_its_place_and_words(rule: Rule, exam
         assert one.fix is None or rule.mend is not None
 
 
-@pytest.mark.parametrize(("rule", "example"), [one for one in BAD if one in BODIES])
+@together([one for one in BAD if one in BODIES])
 def test_after_repair_a_bad_example_has_the_finding_no_more_or_it_cannot_be_mended(rule: Rule, example: Example) -> None:
     before = findings(rule, example)
     left = [one for one in mended(example).findings if one.name == rule.name]
@@ -142,7 +143,7 @@ def test_after_repair_a_bad_example_has_the_finding_no_more_or_it_cannot_be_mend
     assert left == [] or any(one.fix is None for one in before)
 
 
-@pytest.mark.parametrize(("rule", "example"), [one for one in BAD if one in BODIES])
+@together([one for one in BAD if one in BODIES])
 def test_a_repair_leaves_nothing_that_it_could_have_mended(rule: Rule, example: Example) -> None:
     assert [str(one) for one in mended(example).findings if one.fix is not None] == []
     assert [str(one) for one in mended(example, unsafe=False).findings if one.fix == "safe"] == []
@@ -151,7 +152,7 @@ def test_a_repair_leaves_nothing_that_it_could_have_mended(rule: Rule, example: 
 # --- what is good ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rule", "example"), GOOD)
+@together(GOOD)
 def test_a_good_example_has_no_finding_of_the_rule(rule: Rule, example: Example) -> None:
     assert [str(one) for one in findings(rule, example)] == []
 
@@ -159,7 +160,7 @@ def test_a_good_example_has_no_finding_of_the_rule(rule: Rule, example: Example)
 # --- any example -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rule", "example"), BODIES)
+@together(BODIES)
 def test_repairing_twice_changes_nothing_more(rule: Rule, example: Example) -> None:
     once = mended(example)
     twice = repair(once.body, example.wire, example.kind, unsafe=True, target=example.target)
@@ -168,9 +169,13 @@ def test_repairing_twice_changes_nothing_more(rule: Rule, example: Example) -> N
     assert twice.findings == once.findings
 
 
-@pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
-@pytest.mark.parametrize(("rule", "example"), BODIES)
-def test_changes_are_told_if_and_only_if_the_body_changed(rule: Rule, example: Example, unsafe: bool) -> None:
+@together(BODIES)
+def test_changes_are_told_if_and_only_if_the_body_changed(rule: Rule, example: Example) -> None:
+    for unsafe in (False, True):
+        told_if_changed(example, unsafe)
+
+
+def told_if_changed(example: Example, unsafe: bool) -> None:
     done = mended(example, unsafe=unsafe)
     assert bool(done.changes) is (done.body != example.body)
     assert all(one.message and lint.rule(one.name).code == one.code for one in done.changes)
@@ -178,14 +183,14 @@ def test_changes_are_told_if_and_only_if_the_body_changed(rule: Rule, example: E
         assert get(example.body, done.changes[0].path) is not UNSET, f"{done.changes[0].pointer} is not in the body"
 
 
-@pytest.mark.parametrize(("rule", "example"), BODIES)
+@together(BODIES)
 def test_a_body_that_is_not_changed_comes_back_to_the_byte(rule: Rule, example: Example) -> None:
     spaced = dump(example.body).replace(b'":', b'" :', 1)
     done = repair(spaced, example.wire, example.kind, target=example.target)
     assert done.changes or done.json() == spaced
 
 
-@pytest.mark.parametrize(("rule", "example"), [*BAD, *GOOD])
+@together([*BAD, *GOOD])
 def test_neither_check_nor_repair_changes_what_it_was_given(rule: Rule, example: Example) -> None:
     before = deepcopy(example.body)
     check(example.body, example.wire, example.kind, target=example.target)
@@ -194,7 +199,7 @@ def test_neither_check_nor_repair_changes_what_it_was_given(rule: Rule, example:
     assert example.body == before
 
 
-@pytest.mark.parametrize(("rule", "example"), BODIES)
+@together(BODIES)
 def test_what_is_found_is_the_same_for_bytes_and_for_values(rule: Rule, example: Example) -> None:
     whole = check(example.body, example.wire, example.kind, target=example.target)
     assert check(dump(example.body), example.wire, example.kind, target=example.target) == whole
@@ -217,8 +222,8 @@ def digest() -> str:
 @cache
 def elsewhere(seed: str) -> str:
     """The same hash in another process with another seed for hashing."""
-    tests = str(Path(__file__).parent)
-    code = f"import sys; sys.path.insert(0, {tests!r}); import test_rules; print(test_rules.digest())"
+    tests = Path(__file__).parent
+    code = f"import sys; sys.path[:0] = [{str(tests)!r}, {str(tests.parent)!r}]; import test_rules; print(test_rules.digest())"
     run = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
     )
