@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from cases import Case, load  # noqa: E402
 from judges import complaints  # noqa: E402
-from laws.test_there_and_back import test_ids_names_arguments_and_results_come_home as comes_home  # noqa: E402
+from laws.test_there_and_back import home_again as comes_home  # noqa: E402
 
 from toolwire import Call, Result, WireError, decode, translate  # noqa: E402
 
