@@ -127,7 +127,7 @@ def recorded_streams(wire: str) -> tuple[Streamed, ...]:
     """Recorded streams of a wire, none if there are no recordings."""
     file = RECORDED / f"{wire}.stream.jsonl"
     rows = [json.loads(line) for line in file.read_text().split("\n") if line] if file.is_file() else []
-    return tuple(Streamed(f"recorded-{i}", wire, row["body"]) for i, row in enumerate(rows))
+    return tuple(Streamed(f"recorded-{i}", wire, row["body"]) for i, row in enumerate(rows) if i % EVERY == 0)
 
 
 def streaming() -> list[str]:

@@ -267,7 +267,7 @@ def test_a_thread_whose_results_are_all_there_goes_on_with_the_model() -> None:
 def test_the_limit_of_turns_ends_with_every_result_told() -> None:
     made = machine(Ask("hi"), Answered(asks(ONE)), turns=1)
     said = made.take(Ran(0, ONE.result("x")))
-    assert said[-1] == Finish(Phase.STOPPED, "1 turns")
+    assert said[-1] == Finish(Phase.STOPPED, "1 turn")
     assert told(made.thread) == [("c1", "x")]
 
 

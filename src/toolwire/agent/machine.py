@@ -346,7 +346,7 @@ class Machine:
         self._clear()
         if self.turn >= self.turns:
             self._move("limit")
-            return [Save(self.thread), Finish(self.phase, f"{self.turns} turns")]
+            return [Save(self.thread), Finish(self.phase, f"{self.turns} turn{'s' * (self.turns != 1)}")]
         self._move("results")
         self.turn += 1
         return [Save(self.thread), Send(self.turn)]
