@@ -33,7 +33,7 @@ from toolwire.events import Delta, End, Event, Fault, Finish, Start, Whole
 from toolwire.fold import Gather, unfold
 from toolwire.intake import Events, streaming
 from toolwire.io.scrub import Scrubber
-from toolwire.io.sigv4 import signed
+from toolwire.io.upstream import allowed
 from toolwire.lint import check
 from toolwire.lint.explain import explain
 from toolwire.model import Usage
@@ -176,7 +176,7 @@ class HttpModel:
     def _post(self, request: Object) -> aiohttp.client._RequestContextManager:
         url, data = self.address.url(stream=self.stream), dump(request)
         headers = {"content-type": "application/json", "user-agent": _AGENT, **dict(self.address.row.headers), **self._more}
-        signed = self._allowed(url, headers, data)
+        signed = allowed(self.address, url, headers, data)
         at = URL(url, encoded=True)  # what is signed is sent to the letter: the same path written otherwise is signed otherwise
         at = at.with_user(None) if "authorization" in signed else at
         return self._connected().post(at, data=data, headers=signed, allow_redirects=False, proxy=self._proxy(at))
@@ -186,16 +186,6 @@ class HttpModel:
         if self._proxies is None:
             self._proxies = {} if proxy_bypass(url.host or "") else getproxies()
         return self._proxies.get(url.scheme)
-
-    def _allowed(self, url: str, headers: dict[str, str], data: bytes) -> dict[str, str]:
-        """The header fields with what proves who asks."""
-        auth, key = self.address.row.auth, self.address.key
-        if auth == "sigv4" and key is None:
-            return signed("POST", url, headers, data, env=self.address.env, service="bedrock")
-        if key is None or auth == "none":
-            return headers
-        name = "authorization" if auth in ("bearer", "sigv4") else auth
-        return {**headers, name: f"Bearer {key}" if name == "authorization" else key}
 
     def _words(self, error: BaseException) -> str:
         text = self._hide(str(error))
