@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .PHONY: help run tour test check fix deep bench docs clean
 
 help: ## show these targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 # Many tests wait for a socket, a disk or another process: two at a time on each core.
 WORKERS := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
@@ -58,10 +58,26 @@ deep: .venv/deep tests/node/node_modules ## the laws with large budgets, and eve
 bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/bench.md
 	@$(BIN)/python -m bench
 
+.peers/litellm/ready:
+	@echo "installing litellm's proxy into .peers (once; nothing else needs it)"
+	@($(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip --disable-pip-version-check install --quiet 'litellm[proxy]' && touch $@) \
+	  || echo "litellm cannot be installed: it will be left out"
+
+# With a newer @hono/node-server its streams end in "TypeError: immutable": Portkey-AI/gateway, issue 1389.
+PORTKEY := {"dependencies": {"@portkey-ai/gateway": "*"}, "overrides": {"@hono/node-server": "1.13.8"}}
+.peers/portkey/ready:
+	@echo "installing Portkey's gateway into .peers (once; nothing else needs it)"
+	@(mkdir -p $(@D) && echo '$(PORTKEY)' > $(@D)/package.json && $(subst tests/node,$(@D),$(NPM)) && touch $@) \
+	  || echo "Portkey's gateway cannot be installed: it will be left out"
+
+.PHONY: bench-peers
+bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready ## the gateway beside other gateways; written to docs/bench-peers.md
+	@$(BIN)/python bench/peers.py
+
 docs: .venv/tests ## write the generated pages anew
 	@$(BIN)/python scripts/gen.py
 	@$(BIN)/python scripts/matrix.py
 	@$(BIN)/python scripts/gateway_matrix.py
 
 clean: ## remove .venv and caches
-	@rm -rf .venv tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .peers tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis

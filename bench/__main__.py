@@ -1,9 +1,9 @@
 """`make bench`: how long things take, as a ratio to something measured beside it in the same run.
 
-`python -m bench` measures everything and writes `docs/bench.md`; `python -m bench ledger tools` measures these parts and leaves
-the rest of the page as it is. For translating, the floor is `orjson.dumps(orjson.loads(body))` on the same bytes: what any
-program pays that looks at the body at all. For streams it is `orjson.loads` of each event's data, already cut out. Each number is
-the median of ratios of neighbouring measurements, so that a noisy or throttled machine does not tilt it.
+`python -m bench` measures everything but what takes minutes, and writes `docs/bench.md`; `python -m bench ledger tools` measures
+these parts and leaves the rest of the page as it is. For translating, the floor is `orjson.dumps(orjson.loads(body))` on the same
+bytes: what any program pays that looks at the body at all. For streams it is `orjson.loads` of each event's data, already cut
+out. Each number is the median of ratios of neighbouring measurements, so that a noisy or throttled machine does not tilt it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ import orjson
 sys.path.insert(0, str(Path(__file__).parent))
 
 import chunks
+import door_pages
 import tool_pages
 from conversations import chat
+from marks import Word, most
 
 import toolwire
 from toolwire.lint import check, repair
@@ -162,10 +164,6 @@ def importing() -> tuple[float, float]:
     return best("import json"), best("import toolwire")
 
 
-def verdict(value: float, limit: float) -> str:
-    return "ok" if value <= limit else "MISSED"
-
-
 def translated() -> list[str]:
     lines = [
         "× is the floor, `orjson` loads and dumps of the same bytes. Losses, pairing and id maps are on.",
@@ -174,7 +172,7 @@ def translated() -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for route, size, length, times, micros in translation():
-        limit = f"{LIMIT} {verdict(times, LIMIT)}" if size >= 60 else ""
+        limit = most(times, LIMIT) if size >= 60 else ""
         lines.append(f"| {route} | {size} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |")
     slope = growth()
     lines += ["", f"A message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of {GROWTH[0]} (1 is linear)."]
@@ -189,25 +187,25 @@ def streamed() -> list[str]:
         "| restream, bytes to bytes | bytes an event | µs an event | × the floor | limit |",
         "|---|---|---|---|---|",
     ]
-    for route, length, times, micros, most in streaming():
-        lines.append(f"| {route} | {length} | {micros:.1f} | {times:.2f} | {f'{most} {verdict(times, most)}' if most else ''} |")
+    for route, length, times, micros, limit in streaming():
+        lines.append(f"| {route} | {length} | {micros:.1f} | {times:.2f} | {most(times, limit) if limit else ''} |")
     lines += ["", f"A stream {LONGER} times as long needs {held():.2f} × the memory at its peak (1 is constant)."]
     return lines
 
 
 def linted() -> list[str]:
     length, times, micros = linting()
-    limit = f"{LINT_LIMIT} {verdict(times, LINT_LIMIT)}"
     return [
         "| check and repair of a clean history, on top of reading it | messages | kB | µs | × the floor | limit |",
         "|---|---|---|---|---|---|",
-        f"| openai-chat | {LINTED} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |",
+        f"| openai-chat | {LINTED} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {most(times, LINT_LIMIT)} |",
     ]
 
 
 def imported() -> list[str]:
     bare, ours = importing()
-    return [f"`import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {verdict(ours, 3 * bare + 60)}"]
+    word = Word.OK if ours <= 3 * bare + 60 else Word.MISSED
+    return [f"`import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {word}"]
 
 
 PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
@@ -217,13 +215,19 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "import": ("Import", imported),
     "ledger": ("The record of calls", tool_pages.recorded),
     "tools": ("Tools over HTTP", tool_pages.served),
+    "door": ("The gateway", door_pages.passed),
+    "door-memory": ("The gateway's memory", door_pages.remembered),
+    "door-idle": ("Streams held open", door_pages.held),
 }
 """By the word that asks for it: its heading, and what measures it."""
+LONG = ("door-memory", "door-idle")
+"""Parts that take minutes: measured only when they are asked for by name."""
 PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
 HEAD = """# Speed
 
-Written by `make bench` (one part: `python -m bench ledger`). Times are of one machine on one day; the ratios are what counts:
-both sides of each were measured in turns in the same run.
+Written by `make bench` (one part: `python -m bench ledger`). What takes minutes is measured by name only: `python -m bench
+door-memory door-idle`. Other gateways are on [a page of their own](bench-peers.md). Times are of one machine on one day; the
+ratios are what counts: both sides of each were measured in turns in the same run.
 """
 
 
@@ -236,11 +240,13 @@ def sections(page: str) -> dict[str, str]:
 def main(words: list[str]) -> None:
     if unknown := set(words) - set(PARTS):
         sys.exit(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    known = sections(PAGE.read_text()) if words and PAGE.exists() else {}
-    for word, (heading, measure) in PARTS.items():
-        if not words or word in words:
-            known[heading] = "\n".join(measure())
-            print(f"## {heading}\n\n{known[heading]}\n", flush=True)
+    known = sections(PAGE.read_text()) if PAGE.exists() else {}
+    for word in words or [word for word in PARTS if word not in LONG]:
+        heading, measure = PARTS[word]
+        known[heading] = "\n".join(measure())
+        print(f"## {heading}\n\n{known[heading]}\n", flush=True)
+    if not words:
+        print(f"Not measured, because it takes minutes: python -m bench {' '.join(LONG)}")
     order = [heading for heading, _ in PARTS.values() if heading in known]
     PAGE.write_text(HEAD + "".join(f"\n## {heading}\n\n{known[heading]}\n" for heading in order))
 

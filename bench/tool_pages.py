@@ -5,6 +5,7 @@ from __future__ import annotations
 import records
 import records_pg
 import tool_http
+from marks import least
 
 
 def recorded() -> list[str]:
@@ -18,7 +19,7 @@ def recorded() -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     for row in [*records.rows(), *records_pg.rows()]:
-        limit = f"{records.LIMIT} {verdict(row.ratio, records.LIMIT)}" if row.callers == records.JUDGED else ""
+        limit = least(row.ratio, records.LIMIT) if row.callers == records.JUDGED else ""
         figures = f"{row.calls:.0f} | {row.plain:.0f} | {row.ratio:.1f} | {row.micros:.0f}"
         lines.append(f"| {row.ledger} | {row.callers} | {figures} | {limit} |")
     return lines
@@ -36,15 +37,13 @@ def served() -> list[str]:
         "| connections | requests/s | MCP | FastAPI | × MCP | × FastAPI | CPU µs of the three | ms: median, 99 % | limit |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in tool_http.rows():
-        rates = " | ".join(f"{row.rates[name]:.0f}" for name in (tool_http.OURS, *tool_http.OTHERS))
-        times = " | ".join(f"{row.ratios[name]:.2f}" for name in tool_http.OTHERS)
-        cpu = ", ".join(f"{row.cpu[name]:.0f}" for name in (tool_http.OURS, *tool_http.OTHERS))
-        worst = min(row.ratios.values())
-        limit = f"{tool_http.LIMIT} {verdict(worst, tool_http.LIMIT)}" if row.connections == tool_http.JUDGED else ""
-        lines.append(f"| {row.connections} | {rates} | {times} | {cpu} | {row.median_ms:.1f}, {row.p99_ms:.1f} | {limit} |")
+    names = (tool_http.OURS, *tool_http.OTHERS)
+    for connections, found in tool_http.rows().items():
+        ratios = [found.ratio(tool_http.OURS, name) for name in tool_http.OTHERS]
+        rates = " | ".join(f"{found.rate(name):.0f}" for name in names)
+        times = " | ".join(f"{ratio:.2f}" for ratio in ratios)
+        cpu = ", ".join(f"{found.cpu[name]:.0f}" for name in names)
+        waits = f"{found.median_ms(tool_http.OURS):.1f}, {found.p99_ms(tool_http.OURS):.1f}"
+        limit = least(min(ratios), tool_http.LIMIT) if connections == tool_http.JUDGED else ""
+        lines.append(f"| {connections} | {rates} | {times} | {cpu} | {waits} | {limit} |")
     return lines
-
-
-def verdict(value: float, least: float) -> str:
-    return "ok" if value >= least else "MISSED"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
 
 from cases import DEEP
 from hypothesis import HealthCheck, settings
@@ -28,3 +30,5 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     """What did not run is said, on every run."""
     for folder in collect_ignore:
         terminalreporter.write_line(f"not run: tests/{folder}, which needs {LARGE[folder]} (make deep)")
+    if shutil.which(os.environ.get("NGINX") or "nginx") is None:
+        terminalreporter.write_line("not run: tests/gateway_ops/test_nginx.py, which needs nginx")

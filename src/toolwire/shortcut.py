@@ -29,13 +29,17 @@ _MOST = 64
 class _Shape:
     """What stood around a text, and what to do with another one."""
 
-    __slots__ = ("after", "before", "end", "grow", "keep", "room", "tail")
+    __slots__ = ("after", "before", "end", "grow", "head", "keep", "room", "start", "tail")
 
-    def __init__(self, tail: bytes, room: int, before: bytes, after: bytes, grow: Grow, keep: Keep | None) -> None:
+    def __init__(self, head: bytes, tail: bytes, before: bytes, after: bytes, grow: Grow, keep: Keep | None) -> None:
+        self.head = head
+        self.start = len(head) - 1
+        """Where the text begins with its quote."""
         self.tail = tail
         self.end = 1 - len(tail)
         """Where the text ends with its quote, counted from behind."""
-        self.room = room
+        self.room = len(head) + len(tail)
+        """What is longer has a text between the two."""
         self.before = before
         self.after = after
         self.grow = grow
@@ -45,29 +49,44 @@ class _Shape:
 class Shortcuts:
     """The shapes of a stream's events so far, by what stands before the text."""
 
-    __slots__ = ("_count", "_heads")
+    __slots__ = ("_count", "_heads", "_latest")
 
     def __init__(self) -> None:
         self._heads: dict[int, dict[bytes, _Shape]] = {}
         self._count = 0
+        self._latest: _Shape | None = None
+        """The shape of the last event: mostly that of the next one too."""
 
     def take(self, piece: bytes) -> bytes | None:
         """What a piece becomes; None if nothing like it was seen, or its text cannot go out as it is."""
+        shape = self._latest
+        if shape is None:
+            return None
+        if not piece.startswith(shape.head):
+            shape = self._found(piece)
+            if shape is None:
+                return None
+            self._latest = shape
+        if not piece.endswith(shape.tail) or len(piece) <= shape.room:
+            return None
+        quoted = piece[shape.start : shape.end or None]
+        if not quoted.isascii() and any(one in quoted for one in _BREAKS):
+            return None
+        try:
+            text = _text(quoted)
+        except (DecodeError, UnicodeDecodeError):
+            return None
+        if not shape.grow(text):
+            return None
+        if shape.keep is not None:
+            shape.keep(text)
+        return shape.before + quoted + shape.after
+
+    def _found(self, piece: bytes) -> _Shape | None:
         for length, shapes in self._heads.items():
             shape = shapes.get(piece[:length])
-            if shape is not None and piece.endswith(shape.tail) and len(piece) > shape.room:
-                quoted = piece[length - 1 : shape.end or None]
-                if not quoted.isascii() and any(one in quoted for one in _BREAKS):
-                    return None
-                try:
-                    text = _text(quoted)
-                except (DecodeError, UnicodeDecodeError):
-                    return None
-                if not shape.grow(text):
-                    return None
-                if shape.keep is not None:
-                    shape.keep(text)
-                return shape.before + quoted + shape.after
+            if shape is not None and piece.endswith(shape.tail):
+                return shape
         return None
 
     def learn(self, piece: bytes, text: str, out: bytes, grow: Grow, keep: Keep) -> None:
@@ -85,8 +104,8 @@ class Shortcuts:
         # Inside another text every quote has a backslash before it; a name has a colon after it.
         if head.rstrip()[-1:] not in _OPENS or before.rstrip()[-1:] not in _OPENS or tail.lstrip()[:1] == b":":
             return
-        shape = _Shape(b'"' + tail, len(head) + len(tail) + 2, before, after, grow, None if keep is bool else keep)
-        self._heads.setdefault(len(head) + 1, {})[head + b'"'] = shape
+        shape = _Shape(head + b'"', b'"' + tail, before, after, grow, None if keep is bool else keep)
+        self._heads.setdefault(len(shape.head), {})[shape.head] = self._latest = shape
         self._count += 1
 
     def forget(self) -> None:
@@ -94,3 +113,4 @@ class Shortcuts:
         if self._count:
             self._heads.clear()
             self._count = 0
+            self._latest = None

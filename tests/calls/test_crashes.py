@@ -318,6 +318,14 @@ class Engine:
         return self.end
 
 
+@pytest.mark.parametrize("ledger", [MemoryLedger, Transactional], ids=["without transactions", "with transactions"])
+def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledger(ledger: Callable[[], MemoryLedger]) -> None:
+    with pytest.raises(
+        ToolMistake, match=r"Test\.Tool@1\.0\.0: .*an engine \(Engine\) runs it outside the ledger's transactions$"
+    ):
+        Calls(ledger(), runner=Engine(Outcome(1))).fits([runnable(Counted(), on_crash="transactional")])
+
+
 @pytest.mark.parametrize(
     ("end", "state", "replayed"),
     [(Outcome(5), "done", True), (NoEffect("no"), "failed", False), (OSError("engine down"), "failed", True)],

@@ -114,3 +114,42 @@ def test_a_refusal_of_the_same_wire_passes_to_the_byte() -> None:
     with behind("openai-chat", answers(body, 422)) as door:
         told = httpx.post(door.url + "/v1/chat/completions", json=ASKED["openai-chat"][1])
         assert (told.status_code, told.json()) == (422, body)
+
+
+THOUGHTLESS: Object = {
+    "contents": [
+        {"role": "user", "parts": [{"text": "What is the weather in Rome?"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {"city": "Rome"}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "weather", "response": {"degrees": 24}}}]},
+    ],
+    "tools": [{"functionDeclarations": [{"name": "weather"}]}],
+}
+"""A history that a model without signed thoughts began."""
+
+
+def test_what_a_model_wants_back_is_known_by_its_own_name() -> None:
+    path = "/v1beta/models/{}:generateContent"
+    with behind("gemini", answers(WHOLE["gemini"]), answers(WHOLE["gemini"])) as door:
+        told = httpx.post(door.url + path.format("gemini-3-pro"), json=THOUGHTLESS)
+        sent = door.up.got[0].json
+        assert "thoughtSignature" in json.dumps(sent) and "model" not in sent
+        assert "x-toolwire-repairs" in told.headers
+        httpx.post(door.url + path.format("gemini-2.5-flash"), json=THOUGHTLESS)
+        assert door.up.got[1].json == THOUGHTLESS
+
+
+def test_the_alias_of_a_model_does_not_hide_what_it_wants_back() -> None:
+    call: Object = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    body: Object = {
+        "model": "local",
+        "messages": [
+            {"role": "user", "content": "Rome?"},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "24"},
+        ],
+    }
+    with behind("kimi", answers(WHOLE["openai-chat"]), model="kimi-k2-thinking") as door:
+        told = httpx.post(door.url + "/v1/chat/completions", json=body)
+        assert told.status_code == 200 and "x-toolwire-repairs" in told.headers
+        assert door.up.got[0].json["model"] == "kimi-k2-thinking"
+        assert "reasoning_content" in json.dumps(door.up.got[0].json)

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+import pytest
 from gateway_ops.reference import reference
 
 from toolwire.server.gateway.config import ConfigMistake, Models, found_in, read
@@ -126,6 +127,21 @@ fallbacks = ["claude-y", "else"]
 def test_of_a_folder_of_models_the_provider_gets_what_stands_behind_the_slash() -> None:
     models = Models(read('[models."groq/*"]\nupstream = "groq"'), {"GROQ_API_KEY": "k"})
     assert models.find("groq/meta/llama-4")[0].address.model == "meta/llama-4"
+
+
+@pytest.mark.parametrize("more", ["", 'model = "x"'], ids=["as the client says", "always the same"])
+@pytest.mark.parametrize("name", ["", None])
+def test_a_request_without_a_model_finds_none_though_a_row_fits_every_name(name: str | None, more: str) -> None:
+    text = f'[models."*"]\nupstream = "groq"\n{more}'
+    assert Models(read(text), {"GROQ_API_KEY": "k"}).find(name) == []
+    default = Models(read(f'[server]\ndefault = "x"\n{text}'), {"GROQ_API_KEY": "k"})
+    assert [one.address.model for one in default.find(name)] == ["x"]
+
+
+def test_the_name_of_a_folder_alone_is_no_model() -> None:
+    text = '[models."groq/*"]\nupstream = "groq"'
+    assert Models(read(text), {"GROQ_API_KEY": "k"}).find("groq/") == []
+    assert wrong(f'[server]\ndefault = "groq/"\n{text}', {"GROQ_API_KEY": "k"}) == ["[server] default: no such model: groq/"]
 
 
 def test_without_a_configuration_keys_in_the_environment_become_models() -> None:

@@ -22,7 +22,7 @@ from toolwire._json import JSON
 NODE = Path(__file__).parents[1] / "node"
 CLIENTS = {5: ("ai5-strict", "ai5"), 6: ("ai6-strict", "ai"), 7: ("ai7-strict", "ai7")}
 """Of each version an early client, which refuses every key it does not know, and the newest."""
-PACKAGES = [name for names in CLIENTS.values() for name in names]
+PACKAGES = tuple(json.loads((NODE / "package.json").read_text())["dependencies"])
 Verdict: TypeAlias = "dict[str, JSON]"
 
 

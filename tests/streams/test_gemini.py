@@ -311,6 +311,35 @@ def test_googles_client_reads_what_another_provider_said() -> None:
     assert {one.response_id for one in chunks} == {"msg_1"}
 
 
+def test_the_chunk_that_gives_the_reason_has_a_content_for_every_candidate_that_spoke() -> None:
+    def piece(choice: int, reason: str | None = None, **delta: JSON) -> Chunk:
+        return {"id": "c", "object": "chat.completion.chunk",
+                "choices": [{"index": choice, "delta": delta, "finish_reason": reason}]}  # fmt: skip
+
+    spoken = [
+        piece(0, role="assistant", content="a"),
+        piece(1, role="assistant", content="b"),
+        piece(0, "stop"),
+        piece(1, "length"),
+    ]
+    told = list(restream(spoken, "openai-chat", NAME, framed=False))
+    empty: JSON = {"role": "model", "parts": [{"text": ""}]}
+    assert told[-1]["candidates"] == [
+        {"content": empty, "finishReason": "STOP", "index": 0}, {"content": empty, "finishReason": "MAX_TOKENS", "index": 1},
+    ]  # fmt: skip
+    assert parts(fold(told, NAME)) == [{"text": "a"}]
+
+
+def test_chats_of_googles_client_remember_what_another_provider_said() -> None:
+    with serve(restream(message(), "anthropic", NAME)) as server:
+        google = client(server.url)
+        chat = google.chats.create(model="m")
+        list(chat.send_message_stream("?"))
+        kept = chat.get_history(curated=True)
+    assert [content.role for content in kept[:2]] == ["user", "model"]
+    assert sum(1 for content in kept for part in content.parts or [] if part.function_call) == 2
+
+
 def test_googles_client_is_told_of_a_fault() -> None:
     events: list[Chunk] = [*message()[:6], {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}]
     with serve(restream(events, "anthropic", NAME)) as server:

@@ -58,9 +58,11 @@ class Runs:
         self._behind: set[asyncio.Task[None]] = set()
 
     @property
-    def transactional(self) -> bool:
-        """Whether a tool can write in the transaction of its own record."""
-        return self._transactions is not None and self._is_inline
+    def untransactional(self) -> str | None:
+        """Why a tool cannot write in the transaction of its own record; None if it can."""
+        if not self._is_inline:  # then no other ledger would help
+            return f"an engine ({type(self._runner).__name__}) runs it outside the ledger's transactions"
+        return None if self._transactions is not None else f"a {type(self.ledger).__name__} has no transactions"
 
     async def sweep(self, every: float) -> None:
         """Sweep the ledger for ever."""

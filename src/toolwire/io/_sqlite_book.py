@@ -1,8 +1,9 @@
-"""What happens to the rows of a SQLite ledger: claim, finish, release, look, sweep. Everything here runs in the writer's thread.
+"""What a SQLite ledger is asked for: claim, finish, release, look, sweep. Everything here runs in the writer's thread.
 
 Which calls are under way stands in memory (`flights`): this process holds the file alone, so a row that is `running` and not in
 there belongs to somebody dead. What could not be written is kept (`unwritten`) and tried again; until then whoever asks is told
-from memory, and nothing new is claimed. Whatever changes in memory during a batch is undone with the batch.
+from memory, and nothing new is claimed. Whatever changes in memory during a batch is undone with the batch. How a row is read and
+written is `_sqlite_rows`.
 """
 
 from __future__ import annotations
@@ -10,62 +11,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from toolwire.io._horizon import TOLERANCE, forgettable, too_old
-from toolwire.io._outcomes import unpack
+from toolwire.io._horizon import too_old
 from toolwire.io._sqlite_ahead import Ahead
 from toolwire.io._sqlite_file import LARGE
+from toolwire.io._sqlite_rows import FINAL, INSERT, LOSE, RERUNNABLE, TAKE_OVER, Row, Rows, Swept, holds
 from toolwire.io._writer import Pending
-from toolwire.tools.ledger import CallIdTooOld, CallKey, Claim, LedgerUnavailable, Outcome, Record, State, Sweep
+from toolwire.tools.ledger import CallIdTooOld, CallKey, Claim, LedgerUnavailable, Outcome, Record, State
 from toolwire.tools.runnable import OnCrash
 
-Stored = Literal["running", "done", "failed", "lost", "gone", "free"]
-FINAL: Final = ("done", "failed")
-RERUNNABLE: Final = ("retry", "transactional")
-STEP = 500
-"""Rows of a sweep in one batch."""
-FATAL = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""After these nothing that the disk says can be trusted: a second fsync may succeed although the data is lost."""
 AGAIN, AGAIN_MOST = 0.05, 2.0
 """Seconds until a failed write is tried again: at first, and at most."""
-
-INSERT = (
-    "INSERT INTO call(tenant, call_id, tool, fp, state, attempt, owner, token, on_crash, created_at)"
-    " VALUES(?, ?, ?, ?, 'running', 1, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-)
-SELECT = (
-    "SELECT id, tool, fp, state, attempt, token, on_crash, created_at, ended_at, expires_at, outcome"
-    " FROM call WHERE tenant=? AND call_id=?"
-)
-TAKE_OVER = (
-    "UPDATE call SET tool=?, fp=?, state='running', attempt=attempt+1, owner=?, token=?, on_crash=?, created_at=?, ended_at=NULL,"
-    " expires_at=NULL, outcome=NULL WHERE id=?"
-)
-FINISH = (
-    "UPDATE call SET state=?, ended_at=?, expires_at=?, outcome=? WHERE id=? AND attempt=? AND token=?"
-    " AND state IN('running', 'lost')"
-)
-FREE = "UPDATE call SET state='free', fp=?, expires_at=?, outcome=NULL WHERE id=?"
-LOSE = "UPDATE call SET state='lost', ended_at=?, expires_at=? WHERE id=?"
-
-
-class Row(NamedTuple):
-    """A call as it is stored."""
-
-    id: int
-    tool: str
-    fp: bytes
-    state: Stored
-    attempt: int
-    token: bytes
-    on_crash: OnCrash
-    created_at: int
-    ended_at: int | None
-    expires_at: int | None
-    outcome: bytes | None
 
 
 class Flight:
@@ -96,7 +55,7 @@ class Unwritten(NamedTuple):
     record: Record | None
 
 
-class Book:
+class Book(Rows):
     """The rows, and what is known beside them."""
 
     def __init__(
@@ -110,18 +69,10 @@ class Book:
         tombstone_ms: int,
         sweep_every: float,
     ) -> None:
-        self.db = db
+        super().__init__(db, owner=owner, clock=clock, result_ms=result_ms, tombstone_ms=tombstone_ms)
         self.key = key
         self.flights: dict[CallKey, Flight] = {}
         self.unwritten: dict[CallKey, Unwritten] = {}
-        self.broken: str | None = None
-        self.commits = 0
-        self._execute = db.cursor().execute
-        self._owner = owner
-        self._clock = clock
-        self._result_ms = result_ms
-        self._tombstone_ms = tombstone_ms
-        self._writing = False
         self._ahead = Ahead()
         self._undo: list[tuple[CallKey, Flight | None]] = []
         self._woken: list[Pending] = []
@@ -154,22 +105,11 @@ class Book:
         self._ahead.write(None if self.broken or self.unwritten else self._write)
 
     def commit(self) -> None:
-        if self._writing:
-            self._execute("COMMIT")
-            self._writing = False
-            self.commits += 1
+        self._commit()
         self._undo.clear()
 
     def undo(self, error: BaseException) -> None:
-        self._writing = False
-        try:
-            if self.db.in_transaction:
-                self._execute("ROLLBACK")
-        except sqlite3.Error as second:
-            self.broken = str(second)
-        code = getattr(error, "sqlite_errorcode", 0)
-        if code in FATAL or code & 0xFF in FATAL:
-            self.broken = str(error)
+        self._roll_back(error)
         self._woken.clear()
         self._ahead.clear()
         for key, before in reversed(self._undo):
@@ -257,7 +197,7 @@ class Book:
         now = self._clock()
         if flight is None:
             row = self._row(claim.key)
-            if row is None or not _holds(claim, row):
+            if row is None or not holds(claim, row):
                 return "fenced"
             if row.state in FINAL:
                 return "recorded"  # for the second time
@@ -272,7 +212,7 @@ class Book:
         flight = self._own(claim)
         if flight is None:
             row = self._row(claim.key)
-            if row is not None and _holds(claim, row) and row.state in ("running", "lost"):
+            if row is not None and holds(claim, row) and row.state in ("running", "lost"):
                 self._free(row.id, b"")
         elif claim.key not in self.unwritten:
             self._free(flight.id, b"")
@@ -343,42 +283,9 @@ class Book:
 
     def sweep(self) -> Swept:
         """One step of a sweep."""
-        now = self._clock()
-        lost = 0
-        running = "SELECT id, tenant, call_id, on_crash, fp FROM call WHERE state='running'"
-        for id, tenant, call_id, on_crash, fp in self._execute(running).fetchall():
-            if CallKey(tenant, call_id) not in self.flights:
-                lost += 1
-                if on_crash in RERUNNABLE:
-                    self._free(id, fp)
-                else:
-                    self._write(LOSE, (now, now + self._result_ms, id))
-        due = "SELECT id, call_id, state, ended_at FROM call WHERE expires_at<=? ORDER BY expires_at LIMIT ?"
-        rows = self._execute(due, (now, STEP)).fetchall()
-        forgotten = 0
-        for id, call_id, state, ended_at in rows:
-            forget_at = forgettable(call_id, ended_at or 0, self._tombstone_ms)
-            self._write("DELETE FROM large WHERE call=?", (id,))
-            if state == "free" or forget_at <= now:
-                self._write("DELETE FROM call WHERE id=?", (id,))
-                forgotten += 1
-            else:
-                self._write("UPDATE call SET state='gone', outcome=NULL, expires_at=? WHERE id=?", (forget_at, id))
-        return Swept(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == STEP)
+        return self._sweep(self.flights)
 
     # --- inside ----------------------------------------------------------------------------------------------------------
-
-    def _write(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
-        if self.broken:
-            raise sqlite3.OperationalError(self.broken)
-        if not self._writing:
-            self._execute("BEGIN IMMEDIATE")
-            self._writing = True
-        return self._execute(sql, values)
-
-    def _row(self, key: CallKey) -> Row | None:
-        found = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
-        return None if found is None else Row._make(found)
 
     def _own(self, claim: Claim) -> Flight | None:
         flight = self.flights.get(claim.key)
@@ -401,20 +308,6 @@ class Book:
             waiter.answer = record
         self._woken += flight.waiters
 
-    def _record(
-        self, id: int, attempt: int, token: bytes, state: State, packed: bytes, now: int
-    ) -> Literal["recorded", "fenced"]:
-        large = len(packed) > LARGE
-        values = (state, now, now + self._result_ms, None if large else packed, id, attempt, token)
-        if self._write(FINISH, values).rowcount != 1:
-            return "fenced"
-        if large:
-            self._write("INSERT OR REPLACE INTO large VALUES(?, ?)", (id, packed))
-        return "recorded"
-
-    def _free(self, id: int, fp: bytes) -> None:
-        self._write(FREE, (fp, self._clock() + self._tombstone_ms + 2 * TOLERANCE, id))
-
     def _joined(self, flight: Flight, key: CallKey, fp: bytes, token: bytes) -> Claim:
         """The answer to a claim of a call that is under way here."""
         if flight.fp != fp:
@@ -434,36 +327,6 @@ class Book:
         record = self._seen(key, row)
         assert record is not None and record.state != "running", "what may run again was taken over"
         return Claim(record.state, key, token, row.attempt, record)
-
-    def _seen(self, key: CallKey, row: Row) -> Record | None:
-        """A row that is not under way, as a sweep would leave it."""
-        if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
-            return None
-        state: State = "lost" if row.state == "running" else row.state
-        if state != "gone" and row.expires_at is not None and row.expires_at <= self._clock():
-            state = "gone"
-        outcome = None
-        if state in FINAL:
-            packed = row.outcome
-            if packed is None:
-                (packed,) = self._execute("SELECT outcome FROM large WHERE call=?", (row.id,)).fetchone()
-            outcome = unpack(packed)
-        resumable = row.on_crash == "resume"
-        return Record(key, row.tool, state, row.attempt, row.created_at, row.ended_at, outcome, resumable=resumable)
-
-
-class Swept(NamedTuple):
-    """What a step of a sweep found, and whether there is more."""
-
-    found: Sweep
-    more: bool
-
-
-def _holds(claim: Claim, row: Row) -> bool:
-    """Whether a claim still speaks for a row that is not under way here: its own, or a lost one that it was told of."""
-    if row.attempt != claim.attempt or row.state in ("gone", "free"):
-        return False
-    return row.token == claim.token or (claim.state == "lost" and row.state in ("lost", "running"))
 
 
 def _end(outcome: Outcome | None) -> Literal["done", "failed"]:

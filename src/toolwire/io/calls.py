@@ -102,11 +102,10 @@ class Calls:
 
     def fits(self, tools: Iterable[Runnable]) -> None:
         """Raises ToolMistake for a tool that cannot be run as it wants."""
+        why = self._runs.untransactional
         for tool in tools:
-            if tool.on_crash == "transactional" and not self._runs.transactional:
-                raise ToolMistake(
-                    str(tool.id), f"on_crash is transactional, and a {type(self.ledger).__name__} has no transactions"
-                )
+            if tool.on_crash == "transactional" and why is not None:
+                raise ToolMistake(str(tool.id), f"on_crash is transactional, and {why}")
             if tool.on_crash == "probe" and tool.probe is None:
                 raise ToolMistake(str(tool.id), "on_crash is probe, and there is no probe to ask")
 

@@ -23,7 +23,7 @@ import aiohttp
 from msgspec import Struct
 from yarl import URL
 
-from toolwire._json import JSON, Object, dump, load
+from toolwire._json import Object, dump
 from toolwire.agent.endpoints import Address, address
 from toolwire.agent.results import named
 from toolwire.agent.talk import Again, ModelError, Reply
@@ -38,6 +38,7 @@ from toolwire.lint import check
 from toolwire.lint.explain import explain
 from toolwire.model import Usage
 from toolwire.parts import Call, Message, Part
+from toolwire.protocols.refusals import said
 
 BUSY = frozenset({408, 429})
 """What a server says, beside 500 and above, when it may work later. 408 is its word for a connection that was too slow."""
@@ -51,8 +52,6 @@ _LAST = 0.25
 _LARGEST = 64 << 20
 """Bytes of an answer that came whole, at most."""
 _PASSING = ("overloaded", "rate_limit", "rate limit", "throttl", "timeout", "unavailable", "internal", "server_error")
-_TOLD = 2000
-"""Of what a server says in a refusal, so many characters are told."""
 _SECRET = 12
 """So long a header field that the user gave counts as a secret."""
 _LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
@@ -194,12 +193,14 @@ class HttpModel:
     # --- what comes back ---------------------------------------------------------------------------------------------
 
     def _whole(self, data: bytes) -> list[Event | Reply]:
-        name, text = self.address.row.name, self._hide(_said(data)[:_TOLD])
+        name = self.address.row.name
         try:
             read = decode(data, self._wire, "response")
         except WireError as error:  # some servers report errors with the status of success
+            text = self._hide(said(data))
             raise ModelError(f"{name}: not an answer: {self._hide(str(error))}: {text}", again=_passes(text)) from None
         if not read.messages:
+            text = self._hide(said(data))
             raise ModelError(f"{name}: an answer without a message: {text}", again=_passes(text))
         usage = read.settings.get("usage")
         return [*unfold(read), Reply(read.messages[0], usage if isinstance(usage, Usage) else None)]
@@ -231,7 +232,7 @@ class HttpModel:
 
     def _refused(self, response: aiohttp.ClientResponse, data: bytes, request: Object) -> ModelError:
         """What a status that is none of success means."""
-        text = self._hide(_said(data)[:_TOLD])
+        text = self._hide(said(data))
         status, name = response.status, self.address.row.name
         message = f"{name} said {status}: {text}"
         if status < 400:
@@ -356,27 +357,6 @@ def _passes(text: str) -> bool:
     """Whether an error is one that may be gone the next time, by its words."""
     low = text.lower()
     return any(word in low for word in _PASSING)
-
-
-def _said(data: bytes) -> str:
-    """The words of a refusal."""
-    try:
-        value, _ = load(data, "")
-    except WireError:
-        return data[:_TOLD].decode("utf-8", "replace").strip()
-    return _words(value) or data[:_TOLD].decode("utf-8", "replace")
-
-
-def _words(value: JSON) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "; ".join(word for one in value if (word := _words(one)))
-    if isinstance(value, dict):
-        for key in ("error", "message", "msg", "detail", "errors"):
-            if value.get(key):
-                return _words(value[key])
-    return ""
 
 
 def _after(headers: Mapping[str, str]) -> float | None:

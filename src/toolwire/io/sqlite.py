@@ -16,8 +16,9 @@ from typing import Literal, TypeVar
 
 from toolwire.errors import LocalError
 from toolwire.io._outcomes import pack
-from toolwire.io._sqlite_book import Book, Swept
+from toolwire.io._sqlite_book import Book
 from toolwire.io._sqlite_file import LedgerFileError, key_of, opened
+from toolwire.io._sqlite_rows import Swept
 from toolwire.io._writer import Job, Pending, Writer
 from toolwire.tools.ledger import CallKey, Claim, Failure, LedgerUnavailable, Outcome, Record, Sweep
 from toolwire.tools.runnable import OnCrash

@@ -5,26 +5,24 @@ Where a request goes is decided by configuration alone. Keys go nowhere but into
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import Protocol
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import aiohttp
 from msgspec import Struct
-from yarl import URL
 
 from toolwire.agent.endpoints import Address
+from toolwire.io._http import Place, Pool, head, place
+from toolwire.io._proxied import Proxied
 from toolwire.io.sigv4 import signed
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of an answer that is read as a whole."""
-LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
-"""What is raised when a server cannot be reached, or goes away."""
-_STALE = (aiohttp.ServerDisconnectedError, ConnectionResetError)
-"""What becomes of a request on a connection that its server had just given up."""
-_BASE = {"content-type": "application/json", "user-agent": "toolwire", "accept-encoding": "identity"}
-_LINE = 1024 * 1024
-"""Bytes of a header field of an answer. Some providers send long ones."""
+LOST = (OSError,)
+"""What is raised when a server cannot be reached, goes away, or is silent for too long."""
+_BASE = {"content-type": "application/json", "user-agent": "toolwire", "accept": "*/*", "accept-encoding": "identity"}
 
 
 class Waits(Struct, frozen=True):
@@ -38,65 +36,83 @@ class Waits(Struct, frozen=True):
 WAITS = Waits()
 
 
+class Reply(Protocol):
+    """An answer whose head is there. Whoever has it closes it."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By name in lower case."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of it has come."""
+
+    async def piece(self) -> bytes:
+        """What has come since the last piece; nothing if all of it was read. Raises one of LOST."""
+
+    async def flow(self, take: Callable[[bytes], bool]) -> None:
+        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to wait."""
+
+    def close(self) -> None:
+        """Let go of it: the server is told, if anything is still to come."""
+
+
 class Upstream:
     """The connections of one process to all servers of models. Belongs to the event loop that opened it."""
 
-    def __init__(self, *, connections: int = 0) -> None:
-        self._connections = connections
-        self._session: aiohttp.ClientSession | None = None
-        self._ways: dict[str, tuple[URL, str | None]] = {}
+    def __init__(self) -> None:
+        self._pool: Pool | None = None
+        self._proxied: Proxied | None = None
+        self._ways: dict[str, tuple[Place, str | None]] = {}
         """Addresses that were used, and the way out for each."""
 
     async def open(self) -> None:
         """Make ready to send."""
-        held = aiohttp.TCPConnector(limit=self._connections, limit_per_host=0, keepalive_timeout=60, ttl_dns_cache=60)
-        # not trust_env: it also reads passwords from a file
-        self._session = aiohttp.ClientSession(
-            connector=held, cookie_jar=aiohttp.DummyCookieJar(), raise_for_status=False, max_field_size=_LINE,
-            read_bufsize=256 * 1024,
-        )  # fmt: skip
+        self._pool = Pool()
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+        if self._proxied is not None:
+            await self._proxied.close()
+            self._proxied = None
 
     async def post(
         self, address: Address, data: bytes, *, stream: bool, more: Mapping[str, str] | None = None, url: str | None = None,
         waits: Waits = WAITS,
-    ) -> aiohttp.ClientResponse:  # fmt: skip
+    ) -> Reply:  # fmt: skip
         """The beginning of the answer; its content is still to be read, or to be closed.
 
         A request on a connection that turns out to be closed is sent once more. Raises one of LOST if there is no answer.
         """
-        assert self._session is not None, "it is not open"
+        assert self._pool is not None, "it is not open"
         where = url or address.url(stream=stream)
+        way = self._ways.get(where)
+        at, proxy = self._way(where) if way is None else way
         headers = allowed(address, where, {**_BASE, **dict(address.row.headers), **(more or {})}, data)
-        timeout = _timeout(waits)
-        at, proxy = self._way(where)
-        if "authorization" in headers and at.user is not None:
-            at = at.with_user(None)
-        try:
-            return await self._session.post(at, data=data, headers=headers, allow_redirects=False, timeout=timeout, proxy=proxy)
-        except _STALE:
-            return await self._session.post(at, data=data, headers=headers, allow_redirects=False, timeout=timeout, proxy=proxy)
+        if at.login is not None and "authorization" not in headers:
+            headers["authorization"] = f"Basic {b64encode(at.login).decode()}"
+        if proxy is not None:
+            return await self._around(proxy).post(where, data, headers, waits.connect, waits.silence)
+        return await self._pool.post(at, head(at, headers, len(data)), data, connect=waits.connect, silence=waits.silence)
 
-    def _way(self, where: str) -> tuple[URL, str | None]:
-        """An address as it is sent to the letter, for that is what is signed; and the way out that the environment names."""
-        known = self._ways.get(where)
-        if known is None:
-            at = URL(where, encoded=True)
-            known = at, None if proxy_bypass(at.host or "") else getproxies().get(at.scheme)
-            if len(self._ways) > 1000:  # models may be named by clients
-                self._ways.clear()
-            self._ways[where] = known
+    def _way(self, where: str) -> tuple[Place, str | None]:
+        """Where a request goes, and the way out that the environment names."""
+        parts = urlsplit(where)
+        known = place(where), None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+        if len(self._ways) > 1000:  # models may be named by clients
+            self._ways.clear()
+        self._ways[where] = known
         return known
 
-
-@lru_cache(maxsize=256)
-def _timeout(waits: Waits) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=None, sock_connect=waits.connect, sock_read=waits.silence)
+    def _around(self, proxy: str) -> Proxied:
+        if self._proxied is None or self._proxied.proxy != proxy:
+            self._proxied = Proxied(proxy)
+        return self._proxied
 
 
 def allowed(address: Address, url: str, headers: Mapping[str, str], data: bytes) -> dict[str, str]:
@@ -110,14 +126,13 @@ def allowed(address: Address, url: str, headers: Mapping[str, str], data: bytes)
     return {**headers, name: f"Bearer {key}" if name == "authorization" else key}
 
 
-async def whole(response: aiohttp.ClientResponse, *, largest: int = LARGEST) -> bytes:
-    """All of an answer. Raises ValueError if it is larger than any answer is."""
+async def whole(answer: Reply, *, largest: int = LARGEST) -> bytes:
+    """All of an answer. Raises ValueError if it is larger than any answer is, and one of LOST."""
     pieces: list[bytes] = []
     size = 0
-    async for data in response.content.iter_any():
+    while data := await answer.piece():
         pieces.append(data)
         size += len(data)
         if size > largest:
-            response.close()
             raise ValueError(f"an answer of more than {largest} bytes")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from toolwire._json import JSON, Object
 from toolwire.events import Chunk
 from toolwire.identity import digest
-from toolwire.parts import Message, Opaque, Part, Reasoning
+from toolwire.parts import Message, Opaque, Part, Reasoning, Text
 from toolwire.protocols.parcels import PREFIX
 
 Does: TypeAlias = Literal["answer", "stream", "count", "models", "model", "show"]
@@ -48,6 +48,12 @@ class Front(Struct, frozen=True, kw_only=True):
     """Put a parcel into an answer."""
     chunks: Callable[[list[Chunk], str, int], list[Chunk]]
     """The last events of a stream with a parcel among them; the number is that of the blocks before."""
+    passes: tuple[str, ...] = ()
+    """Header fields that belong to the body, and go with it to a model of the same wire: without them fields are refused."""
+    signs: bool = False
+    """Whether clients return signed thoughts only if the answer names the model that they asked for."""
+    ends: bool = True
+    """Whether a parcel may stand at the end of an answer that calls nothing; where it may not, a stream of such goes without."""
     opens: str = ""
     """The type of the event that opens a block, where blocks are counted, or the whole answer."""
     opening: Callable[[Chunk, Object], Chunk] = lambda chunk, asked: chunk
@@ -105,8 +111,10 @@ def _block(parcel: str) -> Object:
 
 
 def _put_anthropic(body: Object, parcel: str) -> None:
+    """Before the last block: clients take that one for the answer, and drop thoughts that a conversation ends with."""
     content = body.get("content")
-    body["content"] = [*(content if isinstance(content, list) else []), _block(parcel)]
+    blocks = content if isinstance(content, list) else []
+    body["content"] = [*blocks[:-1], _block(parcel), *blocks[-1:]]
 
 
 def _anthropic_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
@@ -173,18 +181,6 @@ def _put_gemini(body: Object, parcel: str) -> None:
     if isinstance(content, dict):
         parts = content.get("parts")
         content["parts"] = [*(parts if isinstance(parts, list) else []), _signed(parcel)]
-
-
-def _gemini_closing(last: list[Chunk], asked: Object) -> list[Chunk]:
-    """With something said in every piece: the official client forgets a turn of which one piece says nothing."""
-    return [{**one, "candidates": [_spoken(each) for each in found]} if isinstance(found := one.get("candidates"), list) else one
-            for one in last]  # fmt: skip
-
-
-def _spoken(candidate: JSON) -> JSON:
-    if not isinstance(candidate, dict) or candidate.get("content"):
-        return candidate
-    return {"content": {"role": "model", "parts": [{"text": ""}]}, **candidate}
 
 
 def _gemini_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
@@ -262,17 +258,25 @@ def _held(part: Part) -> tuple[str | None, tuple[Part, ...]]:
         return (parcel, ()) if isinstance(parcel, str) else (None, (part,))
     text = (part.hidden if isinstance(part, Reasoning) else None) or part.seal or ""
     if text.startswith(PREFIX):
-        return text, ()
+        return text, _unsealed(part)
     if text.startswith(_CODED):
         try:
             plain = b64decode(text).decode()
         except ValueError:
             return None, (part,)
-        return (plain, ()) if plain.startswith(PREFIX) else (None, (part,))
+        return (plain, _unsealed(part)) if plain.startswith(PREFIX) else (None, (part,))
     if isinstance(part, Reasoning) and PREFIX in part.text and (written := _WRITTEN.search(part.text)) is not None:
         rest = part.text[: written.start()]
         return written[1], (replace(part, text=rest, was=part.was or part),) if rest else ()
     return None, (part,)
+
+
+def _unsealed(part: Part) -> tuple[Part, ...]:
+    """What is left of a part without its parcel: some clients move a seal from an empty part to the one before it."""
+    if isinstance(part, Text | Reasoning) and (not part.text or part.seal is None):
+        return ()
+    raw = {key: value for key, value in part.raw.items() if value != part.seal} if isinstance(part.raw, dict) else part.raw
+    return (replace(part, seal=None, raw=raw, at=()),)  # it stands nowhere: its message is written anew
 
 
 def _listed(details: JSON) -> str | None:
@@ -302,13 +306,14 @@ FRONTS: tuple[Front, ...] = (
         Path("POST", r"(?:/v1|/openai/v1)?/responses", "answer"),
         Path("POST", r"(?:/v1|/openai/v1)?/responses/input_tokens", "count"),
     )),
-    Front(wire="anthropic", put=_put_anthropic, chunks=_anthropic_chunks, opens="content_block_start", paths=(
+    Front(wire="anthropic", put=_put_anthropic, chunks=_anthropic_chunks, ends=False, signs=True, passes=("anthropic-beta",),
+          opens="content_block_start", paths=(
         Path("POST", r"(?:/anthropic)?/v1/messages", "answer"),
         Path("POST", r"(?:/anthropic)?/v1/messages/count_tokens", "count"),
         Path("GET", r"/anthropic/v1/models", "models"),
         Path("GET", r"/anthropic/v1/models/(?P<model>.+)", "model"),
     )),
-    Front(wire="gemini", put=_put_gemini, chunks=_gemini_chunks, closing=_gemini_closing, streams=lambda body: False,
+    Front(wire="gemini", put=_put_gemini, chunks=_gemini_chunks, streams=lambda body: False,
           counted=lambda many: {"totalTokens": many}, paths=(
         Path("POST", rf"{_GEMINI}:generateContent", "answer"),
         Path("POST", rf"{_GEMINI}:streamGenerateContent", "stream"),

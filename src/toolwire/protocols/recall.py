@@ -28,8 +28,13 @@ SHELLS = 64
 """Kinds of requests that are remembered: their tools, settings and prompts."""
 BYTES = 16 * 1024 * 1024
 """Of units, for each way from a front to a model."""
+ENTRY = 400
+"""Bytes that remembering something takes beside the thing itself."""
 LONGEST = 256 * 1024
 """A unit that is longer is not kept."""
+
+_COPIES = 4
+"""How often the tools, settings and prompts of a request are held: as they came, as values, and as they went."""
 
 _top = Decoder(dict[str, Raw]).decode
 _list = Decoder(list[Raw]).decode
@@ -94,6 +99,8 @@ class Recall:
         self._word = b""
         """One word of the user, in the wire of the front."""
         self._cards: dict[bytes, _Card | None] = {}
+        self._carded = 0
+        """Bytes of the items whose cards are kept."""
         self._shells: dict[bytes, _Shell | None] = {}
         self.held = 0
         """Bytes of units, as they came and as they went."""
@@ -154,22 +161,27 @@ class Recall:
         known = self._cards.get(item, False)
         if known is not False:
             return known  # type: ignore[return-value]
-        if len(self._cards) > 20_000 or len(item) > LONGEST:
-            self._cards.clear()
         try:
             read = decode(b'{"%b":[%b]}' % (str(self._key).encode(), item), self._wire).messages
             card = _read(read[0]) if len(read) == 1 else None
         except WireError:
             card = None
-        self._cards[item] = card
+        if len(item) <= LONGEST:
+            self._carded += len(item) + ENTRY
+            if self._carded > BYTES:
+                self._cards.clear()
+                self._carded = len(item) + ENTRY
+            self._cards[item] = card
         return card
 
     def _shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
         mark = b"\x1f".join((*(key.encode() + b"\x1e" + bytes(value) for key, value in top.items()), b"\x1d", *system))
         if mark not in self._shells:
-            if len(self._shells) >= SHELLS:
+            takes = _COPIES * len(mark) + ENTRY
+            self.held += takes
+            if len(self._shells) >= SHELLS or self.held > BYTES:
                 self._shells.clear()
-                self.held = 0
+                self.held = takes
             self._shells[mark] = self._made_shell(top, system)
         return self._shells[mark]
 
@@ -195,10 +207,10 @@ class Recall:
             return None
         out = dump(rest)[1:-1]
         if len(unit) <= LONGEST:
-            self.held += len(unit) + len(out)
+            self.held += len(unit) + len(out) + ENTRY
             if self.held > BYTES:
                 self._shells.clear()
-                self.held = len(unit) + len(out)
+                self.held = len(unit) + len(out) + ENTRY
             shell.units[unit] = out
             more = {key: value for key, value in made.ids.forms.items() if shell.made.ids.forms.get(key) != value}
             if more:

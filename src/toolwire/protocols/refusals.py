@@ -1,4 +1,4 @@
-"""What a gateway says when there is no answer: the body of an error as the clients of each front wire read it.
+"""When there is no answer: the words in the body of a server's error, and such a body as the clients of each front wire read it.
 
 The tables are those of the providers' own servers. Knows no rule and no upstream.
 """
@@ -9,7 +9,14 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire._json import JSON, dump
+from toolwire._json import JSON, dump, load
+from toolwire.errors import WireError
+
+TOLD = 2000
+"""Of what a server says in a refusal, so many characters are told."""
+_DEEPEST = 8
+_MOST = 5
+"""Of a list of errors, so many are told."""
 
 
 class Refusal(Struct, frozen=True):
@@ -67,3 +74,27 @@ def shaped(wire: str, no: Refusal) -> tuple[bytes, str]:
     if shape is None:
         return no.message.encode("utf-8", "replace"), "text/plain; charset=utf-8"
     return dump(shape(no)), "application/json"
+
+
+# --- what others said ----------------------------------------------------------------------------------------------------
+
+
+def said(data: bytes) -> str:
+    """The words of a server's refusal; all of it, as far as it is told, if they are not where servers put them."""
+    try:
+        value, _ = load(data, "")
+    except WireError:
+        return data[:TOLD].decode("utf-8", "replace").strip()
+    return (_words(value, _DEEPEST) or data[:TOLD].decode("utf-8", "replace"))[:TOLD]
+
+
+def _words(value: JSON, deep: int) -> str:
+    if isinstance(value, str):
+        return value
+    if deep and isinstance(value, list):
+        return "; ".join(word for one in value[:_MOST] if (word := _words(one, deep - 1)))
+    if deep and isinstance(value, dict):
+        for key in ("error", "message", "msg", "detail", "errors"):
+            if value.get(key):
+                return _words(value[key], deep - 1)
+    return ""

@@ -110,7 +110,7 @@ class Sent(Struct, frozen=True, eq=False):
 class Relay:
     """The way from one front to one model and back. Has no state of its own: any number of exchanges may use it."""
 
-    __slots__ = ("front", "model", "recall", "rules", "same", "settings", "target", "wire")
+    __slots__ = ("_thinker", "front", "model", "recall", "rules", "same", "settings", "target", "wire")
 
     def __init__(self, front: Front, target: str, *, model: str, settings: dict[str, Setting] | None = None) -> None:
         spoken, rules = resolve(target)
@@ -121,6 +121,8 @@ class Relay:
         self.rules: Profile = rules
         self.settings = settings or {}
         self.same = front.wire == spoken.name
+        self._thinker = bool(rules.thinkers) and re.search(rules.thinkers, model) is not None
+        """Whether it is one of those that must get back what they thought."""
         self.recall: Recall | None = None
         """What is known from earlier requests; None where each goes the long way."""
 
@@ -164,7 +166,7 @@ class Relay:
             raise LocalError(self.front.wire, (), f"this model is not served by that provider: {why}")
         messages, used = self._restored(read) if may_hold(raw) else (read.messages, 0)
         settings = {**read.settings, **self.settings}
-        if "model" in settings or not self.same:
+        if "model" in settings or not self.same or self._thinker:
             settings["model"] = self.model
         return replace(read, messages=messages, settings=settings), used
 
@@ -174,7 +176,7 @@ class Relay:
         asked = read.source
         if not isinstance(made.body, dict) or not isinstance(asked, dict):
             raise RemoteError(self.front.wire, (), "a request is a JSON object")
-        body = made.body if self.same else {**made.body, **self._gives(made.body)}
+        body = self._nameless(made.body, asked) if self.same else {**made.body, **self._gives(made.body)}
         customs = frozenset() if self.same else frozenset(tool.name for tool in read.tools if tool.kind == "custom")
         same = self.same and plain and not made.ids.names
         return Sent(
@@ -191,6 +193,10 @@ class Relay:
             made.tidy and not used,
         )
 
+    def _nameless(self, body: Object, asked: Object) -> Object:
+        """A body without the name of the model, if the client's had none: then it stands in the path."""
+        return body if "model" in asked or "model" not in body else {key: body[key] for key in body if key != "model"}
+
     def _gives(self, body: Object) -> Object:
         """Further fields of a request to a model that will think."""
         gives = _GIVES.get(self.rules.echo)
@@ -200,6 +206,13 @@ class Relay:
         mended = repair(raw, self.wire, target=self.target)
         body = mended.body
         assert isinstance(body, dict)
+        if self._thinker and body.get("model") != self.model:  # what it wants back depends on which model it is
+            asked, named = body, {**body}
+            named["model"] = self.model
+            mended = repair(named, self.wire, target=self.target)
+            body = mended.body if mended.changes else asked
+            assert isinstance(body, dict)
+            body = self._nameless(body, asked)
         if mended.changes:
             named = {**body, "model": self.model} if "model" in body else body
             return Sent(named, None, mended.ids, not mended.ids.names, tuple(mended.changes), asked=body)

@@ -29,9 +29,13 @@ def read_offer(tool: JSON, at: At) -> Tool:
                 "function", raw=tool, at=at, row=OFFER)  # fmt: skip
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+def write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON]:
+    """The tools; this wire's own go back as they came, with all that only it knows."""
     out: list[JSON] = []
     for tool in tools:
+        if own and isinstance(tool.raw, dict) and page.name(tool.name) == tool.name and read_offer(tool.raw, tool.at) == tool:
+            out.append(tool.raw)
+            continue
         if tool.kind not in ("function", "custom"):
             page.lose(tool, f"a tool of another provider: {tool.kind}")
             continue

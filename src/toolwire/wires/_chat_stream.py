@@ -16,15 +16,14 @@ from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left
 from toolwire.model import Conversation
 from toolwire.parts import Call, Part, Reasoning, Result, Text
 from toolwire.wires._chat import DECLINED, PLAIN, THOUGHT, Chat
-from toolwire.wires._chat_joined import TEXTS, call, joined
+from toolwire.wires._chat_candidate import Candidate
+from toolwire.wires._chat_joined import TEXTS
 from toolwire.wires._fields import Field, read_fields
-from toolwire.wires._fragments import Calls, Growing
+from toolwire.wires._fragments import Calls, Growing, number_of, word_of
 from toolwire.wires._page import Page
 from toolwire.wires._stream import CUT, Reader, fresh, merge
 from toolwire.wires._wire import read_block
 
-_NOT = frozenset({"", "null", "None"})
-"""Words that are no id and no name."""
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _ENTRY = frozenset({"index", "id", "type", "function", "custom"})
 _INNER = frozenset({"name", "arguments", "input"})
@@ -48,54 +47,6 @@ class Speech(Struct, frozen=True, eq=False):
     """The content of a message that only calls."""
     whole: bool = False
     """Whether a call goes out only when it is whole: the types of some SDKs want its name in every piece."""
-
-
-def _number(value: JSON) -> int | None:
-    """An index that came as text, or with a point."""
-    if isinstance(value, str):
-        return int(value) if value.isdecimal() else None
-    return int(value) if isinstance(value, float) and value.is_integer() else None
-
-
-def _word(value: JSON) -> str:
-    if isinstance(value, str):
-        return "" if value in _NOT or not value.strip() else value
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
-
-
-class Candidate:
-    """One candidate under way."""
-
-    __slots__ = (
-        "calls",
-        "executed",
-        "frame",
-        "index",
-        "legacy",
-        "message",
-        "pieces",
-        "reason",
-        "said",
-        "slot",
-        "speaking",
-        "spoken",
-    )
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.calls = Calls()
-        self.legacy: Growing | None = None
-        self.speaking = ""
-        """The field whose text is open."""
-        self.slot = -1
-        self.spoken: set[str] = set()
-        """Fields that had a text: a message has one of each, even if calls come in between."""
-        self.said = False
-        self.reason: str | None = None
-        self.frame: Object = {}
-        self.message: Object = {}
-        self.pieces: list[JSON] = []
-        self.executed: dict[int, Object] = {}
 
 
 class ChatReader(Reader):
@@ -329,8 +280,8 @@ class ChatReader(Reader):
             family = "custom" if isinstance(custom, dict) else "function"
         given = function.get(TEXTS[family])
         index = entry.get("index")
-        label_of = index if index.__class__ is int else _number(index)
-        held = one.calls.find(label_of, _word(entry.get("id")), _word(function.get("name")), given, family, self.count)
+        label_of = index if index.__class__ is int else number_of(index)
+        held = one.calls.find(label_of, word_of(entry.get("id")), word_of(function.get("name")), given, family, self.count)
         text = held.arguments.add(given)
         beyond = self._unknown(held, entry, function) if len(entry) > 2 or len(function) > 1 else []
         if held.slot >= 0:
@@ -368,7 +319,7 @@ class ChatReader(Reader):
         held = one.legacy
         if held is None:
             held = one.legacy = Growing(None, "function-legacy")
-        name = _word(entry.get("name"))
+        name = word_of(entry.get("name"))
         if name and name != held.name:
             held.name += name
         text = held.arguments.add(entry.get("arguments"))
@@ -470,30 +421,17 @@ class ChatReader(Reader):
     def body(self) -> JSON:
         if not self.choices and self.error == {"message": CUT, "type": "stream_cut"} and not self.top:
             raise self.nothing()
-        body: Object = {**self.top, "choices": [self._whole(one) for _, one in sorted(self.choices.items())]}
+        speech, broken = self.speech, self.error is not None
+        body: Object = {
+            **self.top,
+            "choices": [
+                one.whole(self.chat, silent=speech.silent, indexed=speech.indexed, broken=broken)
+                for _, one in sorted(self.choices.items())
+            ],
+        }
         if str(body.get("object", "")).endswith(".chunk"):
             body["object"] = str(body["object"]).removesuffix(".chunk")
         return body if self.error is None else {**body, "error": self.error}
-
-    def _whole(self, one: Candidate) -> Object:
-        if one.reason is None and self.error is None:  # the end came and no reason: what was called tells
-            one.reason = "tool_calls" if one.calls.every else "stop"
-            one.frame.pop("finish_reason", None)
-        message: Object = {"role": "assistant", **{k: v for k, v in one.message.items() if k != "role" or v}}
-        if one.pieces:
-            message["content"] = joined(one.pieces)
-        elif message.get("content") is None:
-            message["content"] = self.speech.silent if one.calls.every else message.get("content")
-        every = one.calls.every
-        if every and all(held.index is not None for held in every):
-            every = sorted(every, key=lambda held: held.index or 0)
-        if every:
-            message["tool_calls"] = [call(held, i if self.speech.indexed else None) for i, held in enumerate(every)]
-        if one.legacy is not None:
-            message["function_call"] = {"name": one.legacy.name, "arguments": "".join(one.legacy.texts)}
-        if one.executed and self.chat.executed is not None:
-            message[self.chat.executed.name] = [fresh(block) for _, block in sorted(one.executed.items())]
-        return {"index": one.index, "message": message, "finish_reason": one.reason, **one.frame}
 
 
 _OPENED: dict[str, Part] = {

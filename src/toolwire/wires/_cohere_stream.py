@@ -1,4 +1,4 @@
-"""The events of a Cohere chat stream, version 2.
+"""The events of a Cohere chat stream, version 2: reading them.
 
 - fields-have-their-own-indexes: content and calls are counted each for itself; a delta names its own by event and index.
 - plan-has-no-end: the plan grows by `tool-plan-delta` and is over when something else comes.
@@ -7,15 +7,12 @@
 - end-says-all: `message-end` has the reason, the tokens, and the error if there was one.
 - error-has-no-type: a server that fails may send its error body, `{"message": ...}`, as an event.
 
-The writer holds back nothing but texts that are still empty, which the wire does not take.
+Knows not how bodies are made: the wire brings its `Tables`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
-
-from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object, get, put
 from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
@@ -25,7 +22,7 @@ from toolwire.parts import Call, Message, Part, Reasoning
 from toolwire.wires._chat import THOUGHT
 from toolwire.wires._fields import Field, read_fields
 from toolwire.wires._page import Page
-from toolwire.wires._stream import CUT, DONE, Reader, Stream, Writer, fresh, merge, named
+from toolwire.wires._stream import CUT, Reader, fresh, merge
 from toolwire.wires._wire import BROKEN, Row, read_block, unknown
 
 NAME = "cohere"
@@ -52,9 +49,6 @@ class Tables:
         """What a field of a delta opens whose block was never opened."""
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
-
-
 class _Block:
     """A content block or a call that is open."""
 
@@ -78,7 +72,7 @@ class _Block:
         return put(self.block, self.path, "".join([before if isinstance(before, str) else "", *self.pieces]))  # type: ignore[return-value]
 
 
-class _Reader(Reader):
+class CohereReader(Reader):
     wire = NAME
 
     def __init__(self, tables: Tables, *, keep: bool = False) -> None:
@@ -386,101 +380,17 @@ def _index(index: JSON) -> JSON:
     return index if isinstance(index, int) else 0
 
 
-_MOVES: dict[str, Callable[[_Reader, Chunk], list[Event]]] = {
-    "content-delta": _Reader._content_delta,
-    "tool-call-delta": _Reader._call_delta,
-    "tool-plan-delta": _Reader._plan_delta,
+_MOVES: dict[str, Callable[[CohereReader, Chunk], list[Event]]] = {
+    "content-delta": CohereReader._content_delta,
+    "tool-call-delta": CohereReader._call_delta,
+    "tool-plan-delta": CohereReader._plan_delta,
     "content-start": lambda reader, event: reader._start(event, "content"),
     "content-end": lambda reader, event: reader._end(event, "content"),
     "tool-call-start": lambda reader, event: reader._start(event, "tool_calls"),
     "tool-call-end": lambda reader, event: reader._end(event, "tool_calls"),
-    "citation-start": _Reader._citation_start,
+    "citation-start": CohereReader._citation_start,
     "citation-end": lambda reader, event: [],
-    "message-start": _Reader._message_start,
-    "message-end": _Reader._message_end,
-    "debug": _Reader._debug,
+    "message-start": CohereReader._message_start,
+    "message-end": CohereReader._message_end,
+    "debug": CohereReader._debug,
 }
-
-# --- writing -----------------------------------------------------------------------------------------------------
-
-_EMPTY: Object = {"content": [], "tool_plan": "", "tool_calls": [], "citations": []}
-
-
-class _Writer(Writer):
-    def __init__(self, tables: Tables, page: Page, version: int | None = None) -> None:
-        super().__init__(page, version)
-        self.tables = tables
-        self.places: dict[int, tuple[str, int, str]] = {}
-        """Open blocks: which field of the message, the index there, and the field the text goes to."""
-        self.held: dict[int, Part] = {}
-        """Parts that were opened and have nothing in them yet: words are held back, arguments that never come are `{}`."""
-        self.counts = {"content": 0, "tool-call": 0}
-        self.stop: str | None = None
-
-    def begin(self, event: Begin) -> list[Chunk]:
-        super().begin(event)
-        given = self.envelope(self.tables.write)
-        return [{"type": "message-start", "id": given["id"], "delta": {"message": {"role": "assistant", **_EMPTY}}}]
-
-    def start(self, event: Start) -> list[Chunk]:
-        self.held[event.slot] = event.part
-        return self._opened(event.slot, event.part) if isinstance(event.part, Call) else []
-
-    def _opened(self, slot: int, part: Part) -> list[Chunk]:
-        """The opening of a part, as the wire writes it in a body, without its text."""
-        said = self.tables.said(Message("assistant", (part,)), self.page)
-        field, name = ("tool_calls", "tool-call") if isinstance(part, Call) else ("content", "content")
-        blocks = said.get(field)
-        block = blocks[0] if isinstance(blocks, list) and blocks else None
-        if not isinstance(block, dict):
-            return []
-        row = self.tables.rows[field][str(block["type"])]
-        path = tuple(next(iter(row.deltas.values()))[1].split("."))
-        index = self.counts[name]
-        self.counts[name] += 1
-        self.places[slot] = (name, index, path[-1])
-        return [{"type": f"{name}-start", "index": index, "delta": {"message": {field: put(block, path, "")}}}]
-
-    def delta(self, event: Delta) -> list[Chunk]:
-        out: list[Chunk] = []
-        if event.slot in self.held:
-            part = self.held.pop(event.slot)
-            if not isinstance(part, Call):
-                out = self._opened(event.slot, replace(part, text=event.text))
-        place = self.places.get(event.slot)
-        if place is not None:
-            name, index, field = place
-            grown: Object = (
-                {"tool_calls": {"function": {field: event.text}}} if name == "tool-call" else {name: {field: event.text}}
-            )
-            out.append({"type": f"{name}-delta", "index": index, "delta": {"message": grown}})
-        return out
-
-    def end(self, event: End) -> list[Chunk]:
-        self.kept(event)
-        held = self.held.get(event.slot)
-        out = self.delta(Delta(event.slot, "{}")) if isinstance(held, Call) and not event.cut else []
-        if self.held.pop(event.slot, None) is not None and not isinstance(held, Call):
-            self.whole(Whole(held))  # type: ignore[arg-type]
-        place = self.places.pop(event.slot, None)
-        return out if place is None else [*out, {"type": f"{place[0]}-end", "index": place[1]}]
-
-    def whole(self, event: Whole) -> list[Chunk]:
-        self.tables.said(Message("assistant", (event.part,)), self.page)  # it says what is lost
-        return []
-
-    def finish(self, event: Finish) -> list[Chunk]:
-        self.stop = event.stop
-        return []
-
-    def close(self) -> list[Chunk]:
-        body = self.envelope(self.tables.write, self.stop)
-        return [{"type": "message-end", "delta": {key: value for key, value in body.items() if key not in ("id", "message")}}]
-
-    def fault(self, event: Fault) -> list[Chunk]:
-        return [{"type": "message-end", "delta": {"finish_reason": "ERROR", "error": event.message}}]
-
-
-def stream(tables: Tables) -> Stream:
-    """How this wire streams, by the tables of its bodies."""
-    return Stream(partial(_Reader, tables), partial(_Writer, tables), named, DONE)

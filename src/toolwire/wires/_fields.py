@@ -11,7 +11,7 @@ from functools import cache
 from msgspec import UNSET, Struct, UnsetType
 
 from toolwire._json import JSON, At, Object, get, put
-from toolwire.model import Conversation, Setting
+from toolwire.model import Choice, Conversation, Setting
 from toolwire.parts import Message
 from toolwire.wires._page import Page
 
@@ -150,14 +150,20 @@ def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Pa
     body: Object = dict(conversation.source) if own else {}  # type: ignore[arg-type]
     before = conversation.was[2] if own and conversation.was else {}
     writers = _index(fields).writers
+    idle = () if own or page.kind != "request" else _idle(conversation)
     for name, value in conversation.settings.items():
         if isinstance(before, Mapping) and name in before and before[name] == value:
             continue
+        if name in idle:
+            page.lose(conversation.places.get(name, (name,)), "there is no tool that it could be about")
+            continue
         one = writers.get(name)
         page.place = conversation.places.get(name, (name,))
+        told = len(page.losses)
         written = one.write(value, page) if one is not None and one.write is not None else UNSET
         if one is None or isinstance(written, UnsetType):
-            page.lose(page.place, f"this wire has no such setting: {name}")
+            if len(page.losses) == told:  # the writer may have said better why
+                page.lose(page.place, f"this wire has no such setting: {name}")
         else:
             if len(one.path) == 1:
                 body[one.path[0]] = written
@@ -167,6 +173,41 @@ def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Pa
         for path in conversation.unknown:
             page.lose(path, "no such field on this wire")
     return body
+
+
+_PORTABLE = ("function", "custom")
+"""Kinds of tools that go to another wire; a provider's own stay behind."""
+
+
+def _idle(conversation: Conversation) -> tuple[str, ...]:
+    """Settings about tools that all stay behind on another wire: servers refuse a choice among none, even a free one."""
+    if not conversation.tools:
+        return ()
+    offered = {tool.name for tool in conversation.tools if tool.kind in _PORTABLE}
+    if not offered:
+        return ("choice", "parallel")
+    choice = conversation.settings.get("choice")
+    return ("choice",) if isinstance(choice, Choice) and choice.names and offered.isdisjoint(choice.names) else ()
+
+
+_USER = 64
+"""Characters that a user's name may have, where that is limited: https://github.com/maximhq/bifrost/pull/1000."""
+
+
+def write_user(value: Setting, page: Page) -> JSON | UnsetType:
+    """Who asks, where only a short name is taken: other wires allow a longer one, and it would be refused."""
+    if isinstance(value, str) and len(value) <= _USER:
+        return value
+    page.lose(page.place, f"the user's name is no text of at most {_USER} characters")
+    return UNSET
+
+
+def put_tools(body: Object, tools: list[JSON]) -> None:
+    """Put the tools on offer into a body: an empty list is refused by most servers."""
+    if tools:
+        body["tools"] = tools
+    else:
+        body.pop("tools", None)
 
 
 def write_stop(message: Message, says: Mapping[str, str], means: Mapping[str, str], page: Page) -> str | None:

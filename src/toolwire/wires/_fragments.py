@@ -16,6 +16,8 @@ from zlib import crc32
 
 from toolwire._json import JSON, Json, Object, text_of
 
+_NOT = frozenset({"", "null", "None"})
+"""Words that are no id and no name."""
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TAIL = re.compile(r"\\*$")
 _ENDS = "}] \n\r\t"
@@ -24,6 +26,20 @@ _BEFORE = ":[,"
 """What an object inside another one follows."""
 _AT_ONCE = 64
 """So many pieces are looked at in one go."""
+
+
+def number_of(value: JSON) -> int | None:
+    """An index that came as text, or with a point."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() else None
+    return int(value) if isinstance(value, float) and value.is_integer() else None
+
+
+def word_of(value: JSON) -> str:
+    """An id or a name; empty if it is none."""
+    if isinstance(value, str):
+        return "" if value in _NOT or not value.strip() else value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
 def _sum(text: str, before: int = 0) -> int:

@@ -3,6 +3,8 @@
 - no-end-mark: a stream is over when every candidate has its `finishReason`, or the prompt was blocked.
 - what-repeats-is-replaced: tokens and ratings are told anew in each chunk; lists of other kinds go on from chunk to chunk.
 - an-error-is-an-element: `{"error": {...}}` stands where a response should.
+- no-chunk-says-nothing: where parts came before, the chunk that gives the reason has an empty text, as the service sends it.
+  The official client drops a turn from its history if one chunk of it has no part.
 - calls-come-whole: but for arguments by path, which are only read. The writer holds a call until its arguments are whole, and
   what was opened after an open part until that is closed: nothing on this wire says which part a piece belongs to.
 """
@@ -287,7 +289,7 @@ class _Writer(Writer):
             assert isinstance(frame, dict)
             frame["index"] = choice
             if choice in self.last:
-                del frame["content"]
+                frame["content"] = {"role": "model", "parts": [{"text": ""}]}
             candidates.append(frame)
         return [{**body, "candidates": candidates}]
 

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from toolwire._json import JSON, At, Object
 from toolwire.model import Choice, Format, Setting, Tool, Usage
-from toolwire.wires._fields import Field
+from toolwire.wires._fields import Field, write_user
 from toolwire.wires._page import Page
 from toolwire.wires._wire import Row, blame, count_at, flag_or_none, keys, name_of, obj, string, table, text_or_none
 
@@ -111,7 +111,7 @@ REQUEST = (
     Field("temperature", ("temperature",)),
     Field("top_p", ("top_p",)),
     Field("stream", ("stream",)),
-    Field("user", ("user",)),
+    Field("user", ("user",), write=write_user),
     Field("choice", ("tool_choice",), _read_choice, _write_choice),
     Field("parallel", ("parallel_tool_calls",)),
     Field("format", ("text", "format"), _read_format, _write_format),

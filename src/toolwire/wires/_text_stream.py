@@ -22,7 +22,8 @@ from toolwire.fold import Gather
 from toolwire.model import Conversation
 from toolwire.parts import Call, Part, Reasoning, Text, label
 from toolwire.wires._chat import Chat
-from toolwire.wires._chat_stream import Candidate, ChatReader, Speech
+from toolwire.wires._chat_candidate import Candidate
+from toolwire.wires._chat_stream import ChatReader, Speech
 from toolwire.wires._chat_stream_writer import ChatWriter
 from toolwire.wires._dialects import DEFAULT, write_block
 from toolwire.wires._fragments import Growing

@@ -32,7 +32,7 @@ from toolwire.wires._anthropic_settings import (
 )  # fmt: skip
 from toolwire.wires._anthropic_stream import stream
 from toolwire.wires._blocks import Blocks
-from toolwire.wires._fields import read_fields, write_fields, write_stop
+from toolwire.wires._fields import put_tools, read_fields, write_fields, write_stop
 from toolwire.wires._media import mime_of, type_shows
 from toolwire.wires._page import Page
 from toolwire.wires._wire import (
@@ -362,7 +362,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         body["system"] = written.system
     body["messages"] = written.messages
     if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
-        body["tools"] = write_tools(conversation.tools, page)
+        put_tools(body, write_tools(conversation.tools, page, own=conversation.wire == NAME))
     return body
 
 

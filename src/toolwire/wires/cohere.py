@@ -10,16 +10,18 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object, get, parse, text_of
 from toolwire.identity import settle
-from toolwire.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
+from toolwire.model import Choice, Conversation, Format, Kind, Usage
 from toolwire.parts import Call, Media, Message, Output, Part, Reasoning, Result, Text, label
 from toolwire.wires._chat import THOUGHT, Chat
-from toolwire.wires._cohere_stream import Tables, stream
-from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
+from toolwire.wires._cohere_settings import ENDS, MEANS, NAME, REQUEST, RESPONSE, SAYS, read_tool, write_tools
+from toolwire.wires._cohere_stream import Tables
+from toolwire.wires._cohere_stream_writer import stream
+from toolwire.wires._fields import read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, split_data_url
 from toolwire.wires._page import Page
 from toolwire.wires._wire import (
@@ -41,9 +43,6 @@ from toolwire.wires._wire import (
     table,
     text_or_none,
 )  # fmt: skip
-
-NAME = "cohere"
-
 
 # --- content -----------------------------------------------------------------------------------------------------
 
@@ -246,129 +245,6 @@ CHAT = _Chat(
     {"user": "user", "assistant": "assistant", "system": "system"}, ("tool_plan",),
 )  # fmt: skip
 
-# --- tools and settings ------------------------------------------------------------------------------------------
-
-TOOL = Row("function", Tool, keys=keys("type", "function"), inner=(("function", keys("name", "description", "parameters")),))
-_KINDS = ("function", "custom")
-_EMPTY: Object = {"type": "object", "properties": {}}
-
-
-def _read_tool(tool: JSON, at: At, strict: bool | None) -> Tool:
-    if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
-    inner = tool.get("function")
-    if not isinstance(inner, dict):
-        return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
-    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"), strict,
-                raw=tool, at=at, row=TOOL)  # fmt: skip
-
-
-def _write_tools(tools: tuple[Tool, ...], page: Page) -> Object:
-    """`tools`, and `strict_tools` if they agree on it."""
-    out: list[JSON] = []
-    said = {tool.strict for tool in tools if tool.kind in _KINDS}
-    for tool in tools:
-        if tool.kind not in _KINDS:
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
-            continue
-        inner: Object = {"name": page.name(tool.name)}
-        if tool.description is not None:
-            inner["description"] = tool.description
-        inner["parameters"] = tool.schema if isinstance(tool.schema, dict) else _EMPTY
-        if tool.kind == "custom":
-            inner["parameters"] = page.schema_of(tool)
-        elif not isinstance(tool.schema, dict):
-            page.lose(tool, "a tool must have a schema here; an empty one is sent")
-        if len(said) > 1 and tool.strict is not None:
-            page.lose(tool, "tools are strict all together or not at all; these do not agree")
-        out.append({"type": "function", "function": inner})
-    strict = said.pop() if len(said) == 1 else None
-    return {"tools": out, **({"strict_tools": strict} if strict is not None else {})}
-
-
-_MODES = {"REQUIRED": "required", "NONE": "none"}
-
-
-def _read_choice(value: JSON) -> Setting | UnsetType:
-    return Choice(_MODES[string(value)])  # type: ignore[arg-type]
-
-
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
-    return {"required": "REQUIRED", "none": "NONE"}.get(value.mode, UNSET)
-
-
-def _read_format(value: JSON) -> Setting | UnsetType:
-    return Format(obj(value).get("json_schema")) if obj(value)["type"] == "json_object" else UNSET
-
-
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
-    assert isinstance(value, Format)
-    return {"type": "json_object", **({"json_schema": value.schema} if isinstance(value.schema, dict) else {})}
-
-
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
-
-
-def _read_thinking(value: JSON) -> Setting | UnsetType:
-    match value:
-        case {"type": "enabled", "token_budget": int(budget)}:
-            return budget
-        case {"type": "disabled"}:
-            return 0
-    return UNSET
-
-
-def _write_thinking(value: Setting, page: Page) -> JSON | UnsetType:
-    if value == 0:
-        return {"type": "disabled"}
-    return {"type": "enabled", "token_budget": value} if isinstance(value, int) and value > 0 else UNSET
-
-
-REQUEST = (
-    Field("model", ("model",)),
-    Field("max_tokens", ("max_tokens",)),
-    Field("temperature", ("temperature",)),
-    Field("top_p", ("p",)),
-    Field("top_k", ("k",)),
-    Field("seed", ("seed",)),
-    Field("presence_penalty", ("presence_penalty",)),
-    Field("frequency_penalty", ("frequency_penalty",)),
-    Field("stop", ("stop_sequences",), _read_stop),
-    Field("stream", ("stream",)),
-    Field("choice", ("tool_choice",), _read_choice, _write_choice),
-    Field("format", ("response_format",), _read_format, _write_format),
-    Field("budget", ("thinking",), _read_thinking, _write_thinking),
-)
-
-
-def _count(value: JSON, *path: str) -> int | None:
-    """A count; this wire may write it as 12.0."""
-    number = get(value, path)
-    return int(number) if isinstance(number, int | float) and not isinstance(number, bool) and number == int(number) else None
-
-
-def _read_usage(value: JSON) -> Setting | UnsetType:
-    read, made = _count(value, "tokens", "input_tokens"), _count(value, "tokens", "output_tokens")
-    return Usage(read, made, _count(value, "cached_tokens"))
-
-
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
-    out: Object = {"tokens": {"input_tokens": value.input or 0, "output_tokens": value.output or 0}}
-    return {**out, **({"cached_tokens": value.cached} if value.cached is not None else {})}
-
-
-RESPONSE = (
-    Field("id", ("id",)),
-    Field("usage", ("usage",), _read_usage, _write_usage,
-          keys("tokens.input_tokens", "tokens.output_tokens", "cached_tokens")),
-)  # fmt: skip
-MEANS = {"COMPLETE": "stop", "STOP_SEQUENCE": "sequence", "MAX_TOKENS": "length", "TOOL_CALL": "tool"}
-SAYS = {word: stop for stop, word in MEANS.items()}
-ENDS = frozenset({*MEANS, "ERROR", "TIMEOUT"})
-
 # --- whole bodies ------------------------------------------------------------------------------------------------
 
 
@@ -384,7 +260,7 @@ def _read_request(body: Object) -> Conversation:
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     strict = body.get("strict_tools")
     known = keys("messages", "tools", *(("strict_tools",) if offered and isinstance(strict, bool) else ()))
-    tools = tuple(_read_tool(tool, ("tools", i), strict if isinstance(strict, bool) else None) for i, tool in enumerate(offered))
+    tools = tuple(read_tool(tool, ("tools", i), strict if isinstance(strict, bool) else None) for i, tool in enumerate(offered))
     settings = read_fields(REQUEST, body, known)
     return Conversation(settle(messages, seed="", ordered=False), tools, settings.values, NAME, "request", body,
                         unknown=settings.unknown, places=settings.places)  # fmt: skip
@@ -418,7 +294,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         body.pop("strict_tools", None)
         body.pop("tools", None)
         if conversation.tools:
-            body.update(_write_tools(conversation.tools, page))
+            body.update(write_tools(conversation.tools, page))
     return body
 
 

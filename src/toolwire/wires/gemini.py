@@ -20,7 +20,7 @@ from toolwire.identity import settle
 from toolwire.model import Conversation, Format, Kind, Tool
 from toolwire.parts import Call, Message, Role
 from toolwire.wires._blocks import Blocks
-from toolwire.wires._fields import read_fields, write_fields, write_stop
+from toolwire.wires._fields import put_tools, read_fields, write_fields, write_stop
 from toolwire.wires._gemini_parts import parts
 from toolwire.wires._gemini_settings import (
     CONFIG,
@@ -127,7 +127,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         body[key] = {"parts": written.system}
     body["contents"] = written.messages
     if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
-        body["tools"] = write_tools(conversation.tools, page)
+        put_tools(body, write_tools(conversation.tools, page))
     return body
 
 

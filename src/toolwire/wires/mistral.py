@@ -23,7 +23,7 @@ from toolwire.wires._chat_joined import joined
 from toolwire.wires._chat_settings import FORMAT, STOP, offer
 from toolwire.wires._chat_stream import Speech
 from toolwire.wires._chat_stream_writer import stream
-from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
+from toolwire.wires._fields import Field, put_tools, read_fields, write_fields, write_stop
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
 from toolwire.wires._wire import (
@@ -368,7 +368,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(REQUEST, conversation, page)
     body["messages"] = CHAT.write_messages(conversation.messages, page)
     if conversation.tools and not (native and conversation.same_tools):
-        body["tools"] = _write_tools(conversation, page)
+        put_tools(body, _write_tools(conversation, page))
     return body
 
 

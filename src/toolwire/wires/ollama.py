@@ -22,7 +22,7 @@ from toolwire.identity import mint, settle
 from toolwire.model import Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
 from toolwire.wires._chat import Chat
-from toolwire.wires._fields import Field, Settings, read_fields, write_fields, write_stop
+from toolwire.wires._fields import Field, Settings, put_tools, read_fields, write_fields, write_stop
 from toolwire.wires._ollama_stream import AFTER_CALL, ONE_TEXT, ONE_THOUGHT, stream
 from toolwire.wires._page import Page
 from toolwire.wires._wire import (
@@ -416,7 +416,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     if conversation.wire != NAME or not conversation.same_tools:
         body.pop("tools", None)
         if conversation.tools:
-            body["tools"] = _write_tools(conversation.tools, page)
+            put_tools(body, _write_tools(conversation.tools, page))
     return body
 
 

@@ -21,7 +21,7 @@ from toolwire.wires._chat import Chat
 from toolwire.wires._chat_settings import FORMAT, STOP, offer
 from toolwire.wires._chat_stream import Speech
 from toolwire.wires._chat_stream_writer import stream
-from toolwire.wires._fields import Field, read_fields, write_fields, write_stop
+from toolwire.wires._fields import Field, put_tools, read_fields, write_fields, write_stop, write_user
 from toolwire.wires._media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires._page import Page
 from toolwire.wires._wire import (
@@ -243,9 +243,14 @@ def _read_offer(tool: JSON, at: At) -> Tool:
     return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
 
 
-def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+def _write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON]:
+    """The tools; this wire's own go back as they came, with all that only it knows."""
     out: list[JSON] = []
     for tool in tools:
+        kept = own and tool.at[:1] == ("tools",) and page.name(tool.name) == tool.name
+        if kept and isinstance(tool.raw, dict) and _read_offer(tool.raw, tool.at) == tool:
+            out.append(tool.raw)
+            continue
         if tool.kind not in ("function", "custom"):
             page.lose(tool, f"a tool of another provider: {tool.kind}")
             continue
@@ -293,7 +298,7 @@ REQUEST = (
     Field("candidates", ("n",)),
     STOP,
     Field("stream", ("stream",)),
-    Field("user", ("user",)),
+    Field("user", ("user",), write=write_user),
     Field("choice", ("tool_choice",), _read_choice, _write_choice),
     Field("parallel", ("parallel_tool_calls",)),
     FORMAT,
@@ -379,7 +384,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(REQUEST, conversation, page)
     body["messages"] = CHAT.write_messages(conversation.messages, page)
     if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
-        body["tools"] = _write_tools(conversation.tools, page)
+        put_tools(body, _write_tools(conversation.tools, page, own=conversation.wire == NAME))
     return body
 
 

@@ -39,7 +39,7 @@ from toolwire.server.auth import NOBODY, Auth
 from toolwire.server.gateway.config import Config, ModelRow, Models, Target
 from toolwire.server.gateway.exchange import Asked, Relays, exchanged
 from toolwire.server.gateway.keys import Holder, Keys
-from toolwire.server.gateway.leaving import Leaving
+from toolwire.server.gateway.leaving import Leaving, Moments
 from toolwire.server.gateway.lists import listed, one_model, shown
 from toolwire.server.gateway.own import Own
 from toolwire.server.gateway.watch import Exchange, Watch
@@ -89,6 +89,7 @@ class Gateway:
         self._names = Names(models.config.server.names)
         self._intake = Intake(Limits(body=int(models.config.server.body_mb * MIB), buffered=1024 * MIB))
         self._busy: dict[int, tuple[ModelRow, asyncio.Semaphore]] = {}
+        self._moments = Moments()
         self._draining = False
 
     @property
@@ -171,7 +172,7 @@ class Gateway:
             raw = await self._intake.read(request)
             if isinstance(raw, bytes):
                 seen.took(raw)
-                with Leaving(request.receive) as leaving:
+                with Leaving(request.receive, self._moments) as leaving:
                     await self._asked(request, routed, raw, send, seen, holder)
                 seen.gone = leaving.gone
             elif raw == "gone":

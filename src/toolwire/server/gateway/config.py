@@ -224,7 +224,9 @@ _HINTS = {"upstream": ': whose model is it? As in upstream = "anthropic"'}
 
 def _near(name: str, known: list[str]) -> str:
     near = get_close_matches(name, known, 1, 0.6)
-    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; there are {', '.join(known)}" if known else ""
 
 
 def _plain(text: str) -> str:
@@ -278,7 +280,9 @@ class Models:
 
     def find(self, name: str | None) -> list[Target]:
         """Where a request for a model goes, the first one first; none if there is no such model."""
-        wanted = name or self.config.server.default or ""
+        wanted = name or self.config.server.default
+        if not wanted:
+            return []
         if wanted not in self._known:
             found = self._targets(wanted, set())
             if len(self._known) > 10_000:
@@ -290,7 +294,9 @@ class Models:
         exact = self.config.models.get(name)
         if exact is not None:
             return name, exact
-        fits = [key for key in self.config.models if "*" in key and fnmatchcase(name, key)]
+        rows = self.config.models.items()
+        # of `groq/` alone nothing would be left to ask the provider for
+        fits = [key for key, row in rows if "*" in key and fnmatchcase(name, key) and (row.model or _own_name(name, key))]
         best = max(fits, key=len, default=None)
         return None if best is None else (best, self.config.models[best])
 

@@ -7,29 +7,29 @@ leaves, a server that refuses, hangs, breaks off or never ends. Knows no wire by
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from time import perf_counter
 from urllib.parse import quote
-
-import aiohttp
 
 from toolwire._json import dump, load
 from toolwire.errors import WireError
 from toolwire.events import Fault
 from toolwire.identity import NO_MAP
+from toolwire.io._steps import resumed
 from toolwire.io.scrub import Scrubber
-from toolwire.io.upstream import LARGEST, LOST, Upstream, whole
+from toolwire.io.upstream import LARGEST, LOST, Reply, Upstream, whole
 from toolwire.lint.explain import explain
 from toolwire.pipe import Pipe
 from toolwire.protocols.fronts import Front, Routed
+from toolwire.protocols.refusals import said
 from toolwire.protocols.relay import Relay, RelayPipe, Sent
 from toolwire.server.asgi import Request, Send, answer
 from toolwire.server.gateway.config import Target
 from toolwire.server.gateway.counting import COUNTS
 from toolwire.server.gateway.own import Own, Work
 from toolwire.server.gateway.watch import Exchange
-from toolwire.server.gateway.words import Failed, Refused, done, header, pairs, said
+from toolwire.server.gateway.words import Failed, Refused, done, header, pairs
 
 BUSY = frozenset({408, 409, 425, 429})
 """What a server says, beside 500 and above, when another try, or another model, may help."""
@@ -120,7 +120,7 @@ async def exchanged(asked: Asked, target: Target, upstream: Upstream) -> None:
         else:
             await _streamed(asked, relay, sent, response)
     finally:
-        response.release()  # it is closed if anything is still to come
+        response.close()
 
 
 def relayed(asked: Asked, relay: Relay) -> Sent:
@@ -143,9 +143,7 @@ def _noted(asked: Asked, sent: Sent) -> None:
         raise Refused(f"This history would have to be repaired: {told}", headers=done(sent))
 
 
-async def _posted(
-    asked: Asked, target: Target, upstream: Upstream, data: bytes, url: str | None = None
-) -> aiohttp.ClientResponse:
+async def _posted(asked: Asked, target: Target, upstream: Upstream, data: bytes, url: str | None = None) -> Reply:
     seen, headers = asked.seen, asked.request.headers
     more = dict(seen.carrier)
     for name in target.row.headers:
@@ -164,7 +162,7 @@ def lost(error: BaseException, what: str) -> Failed:
     return Failed(f"{what}: {type(error).__name__}", 504 if isinstance(error, TimeoutError) else 502, again=True)
 
 
-async def _whole(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.ClientResponse) -> None:
+async def _whole(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
     try:
         data = await whole(response)
         asked.seen.heard(data)
@@ -187,7 +185,7 @@ async def _whole(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.Clien
     await answer(asked.send, 200, body, pairs(head))
 
 
-def _kept(response: aiohttp.ClientResponse) -> dict[str, str]:
+def _kept(response: Reply) -> dict[str, str]:
     headers = response.headers
     return {name: headers[name] for name in _KEPT if name in headers}
 
@@ -211,8 +209,20 @@ class _Out:
         seen.said(data)
         await send({"type": "http.response.body", "body": data, "more_body": not last})
 
+    def now(self, data: bytes) -> Awaitable[None] | None:
+        """Send a piece at once; what is still to be waited for, if the client does not keep up."""
+        if not self.begun:
+            return self.piece(data)
+        self._asked.seen.said(data)
+        steps = self._asked.send({"type": "http.response.body", "body": data, "more_body": True}).__await__()
+        try:
+            waits_for = next(steps)
+        except StopIteration:
+            return None
+        return resumed(steps, waits_for)
 
-async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.ClientResponse) -> None:
+
+async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
     pipe = relay.stream(sent, array=asked.array)
     media = "application/json" if asked.array else pipe.to.media
     out = _Out(asked, {"content-type": media, "cache-control": "no-cache", **pipe.to.headers, **_kept(response), **done(sent)})
@@ -244,23 +254,35 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.Cl
         await _drained(response)
 
 
-async def _fed(asked: Asked, pipe: RelayPipe, response: aiohttp.ClientResponse, out: _Out) -> list[bytes]:
+async def _fed(asked: Asked, pipe: RelayPipe, response: Reply, out: _Out) -> list[bytes]:
     """Pass on what comes, and give what is still to be sent. Raises ValueError if something never ends."""
     held = 0
     heard, feed = asked.seen.heard, pipe.feed
-    async for item in response.content.iter_any():
+    rest: list[bytes] = []
+    waits: Awaitable[None] | None = None
+
+    def take(item: bytes) -> bool:
+        nonlocal held, rest, waits
         heard(item)
         said = feed(item)
         if pipe.over:
-            return said
+            rest = said
+            return False
         if said:
             held = 0
-            await out.piece(said[0] if len(said) == 1 else b"".join(said))
-        else:
-            held += len(item)
-            if held > LARGEST:
-                raise ValueError(f"an event of more than {LARGEST} bytes")
-    return []
+            waits = out.now(said[0] if len(said) == 1 else b"".join(said))
+            return waits is None
+        held += len(item)
+        if held > LARGEST:
+            raise ValueError(f"an event of more than {LARGEST} bytes")
+        return True
+
+    while True:
+        await response.flow(take)
+        if waits is None:
+            return rest
+        await waits
+        waits = None
 
 
 async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream: Upstream) -> None:
@@ -275,7 +297,7 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
     head = {"content-type": work.media, **work.headers, **done(work.first)}
 
     @asynccontextmanager
-    async def ask(sent: Sent) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def ask(sent: Sent) -> AsyncIterator[Reply]:
         data = dump(target.address.body(sent.whole(), stream=seen.stream))
         response = await _posted(asked, target, upstream, data)
         try:
@@ -283,7 +305,7 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
                 raise await _refusal(response, relay, sent, target)
             yield response
         finally:
-            response.release()
+            response.close()
 
     out = _Out(asked, {**head, "cache-control": "no-cache"})
     try:
@@ -305,7 +327,7 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
         await out.piece(b"", last=True)
 
 
-async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.ClientResponse) -> None:
+async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
     """Pass on what comes line by line, to the byte: what breaks off in a line is not passed on, so that an error can follow."""
     head = {"content-type": response.headers.get("content-type", "text/event-stream"), "cache-control": "no-cache"}
     out = _Out(asked, {**head, **_kept(response), **done(sent)})
@@ -313,7 +335,7 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: aiohttp.C
     heard = asked.seen.heard
     at_once = _at_once(relay, response)
     try:
-        async for item in response.content.iter_any():
+        while item := await response.piece():
             heard(item)
             held = held + item if held else item
             end = len(held) if len(held) > _LONG else held.rfind(b"\n") + 1
@@ -352,17 +374,17 @@ def _faulted(fault: Fault) -> Failed:
     return Failed(fault.message, _status(f"{fault.code or ''} {fault.message}"), again=True)
 
 
-async def _drained(response: aiohttp.ClientResponse) -> None:
+async def _drained(response: Reply) -> None:
     """Let a stream that is over come to its end: its connection can be used again then."""
-    if response.content.at_eof():
+    if response.ended:
         return
     with suppress(*LOST):
         async with asyncio.timeout(_LAST):
-            while await response.content.readany():
+            while await response.piece():
                 pass
 
 
-def _at_once(relay: Relay, response: aiohttp.ClientResponse) -> bool:
+def _at_once(relay: Relay, response: Reply) -> bool:
     """Whether a server gave the whole answer although it was asked for a stream."""
     return response.headers.get("content-type", "").startswith("application/json") and relay.media != "application/json"
 
@@ -390,7 +412,7 @@ async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstrea
     except (WireError, ValueError):
         raise Failed("the answer cannot be read", 502, again=True) from None
     finally:
-        response.release()
+        response.close()
     many = told.get(count.field) if isinstance(told, dict) else None
     if not isinstance(many, int):
         raise Failed("the answer has no number of tokens", 502, again=True)
@@ -399,7 +421,7 @@ async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstrea
     await answer(asked.send, 200, dump(asked.routed.front.counted(many)), pairs(head))
 
 
-async def _refusal(response: aiohttp.ClientResponse, relay: Relay, sent: Sent, target: Target) -> Failed:
+async def _refusal(response: Reply, relay: Relay, sent: Sent, target: Target) -> Failed:
     """What an upstream's refusal is for the client."""
     status, name = response.status, target.address.row.name
     try:

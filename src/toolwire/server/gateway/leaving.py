@@ -6,6 +6,7 @@ Most answers are over before anybody could leave, so nobody is watched in the fi
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from types import TracebackType
 from typing import Self
 
@@ -15,26 +16,50 @@ SOON = 0.05
 """Seconds in which nobody is watched."""
 
 
+class Moments:
+    """Looks after the first moment of many blocks with one timer: one of its own for each would cost more than all the rest."""
+
+    def __init__(self) -> None:
+        self._young: deque[tuple[float, Leaving]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, one: Leaving, loop: asyncio.AbstractEventLoop) -> None:
+        """One more block; it is watched when its first moment is over, if it is not."""
+        self._young.append((loop.time() + SOON, one))
+        if self._timer is None:
+            self._timer = loop.call_later(SOON, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        young, now = self._young, loop.time()
+        while young and (young[0][1].over or young[0][0] <= now):
+            young.popleft()[1].watch(loop)
+        self._timer = loop.call_later(max(young[0][0] - now, 0.001), self._look, loop) if young else None
+
+
 class Leaving:
     """A block that is left when the client has gone; `gone` says so then. Its body must have been read."""
 
-    __slots__ = ("_before", "_receive", "_task", "_timer", "_watcher", "gone")
+    __slots__ = ("_before", "_moments", "_receive", "_task", "_watcher", "gone", "over")
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, moments: Moments) -> None:
         self._receive = receive
+        self._moments = moments
         self._watcher: asyncio.Task[None] | None = None
         self.gone = False
+        self.over = False
 
     def __enter__(self) -> Self:
         task = asyncio.current_task()
         assert task is not None
         self._task = task
         self._before = task.cancelling()
-        self._timer = asyncio.get_running_loop().call_later(SOON, self._watch)
+        self._moments.add(self, task.get_loop())
         return self
 
-    def _watch(self) -> None:
-        self._watcher = asyncio.get_running_loop().create_task(self._left())
+    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The first moment is over."""
+        if not self.over:
+            self._watcher = loop.create_task(self._left())
 
     async def _left(self) -> None:
         while True:
@@ -45,7 +70,7 @@ class Leaving:
                 return
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        self._timer.cancel()
+        self.over = True
         if self._watcher is not None:
             self._watcher.cancel()
         if not self.gone:

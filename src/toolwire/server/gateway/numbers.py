@@ -45,15 +45,14 @@ class Counts:
 
     def add(self, name: str, *labels: str, by: float = 1.0) -> None:
         """Count on."""
-        self._at(name, labels)[0] += by
+        self.at(name, *labels)[0] += by
 
     def time(self, name: str, seconds: float, *labels: str) -> None:
         """One more time."""
-        held = self._at(name, labels)
-        held[bisect_left(BOUNDS, seconds)] += 1
-        held[-1] += seconds
+        timed(self.at(name, *labels), seconds)
 
-    def _at(self, name: str, labels: tuple[str, ...]) -> list[float]:
+    def at(self, name: str, *labels: str) -> list[float]:
+        """Where a number stands, for whoever counts it often: one number; of times, see `timed`."""
         held = self._values.get((name, *labels))
         if held is None:
             bounded = tuple(self._bounded(name, n, label) for n, label in enumerate(labels))
@@ -89,6 +88,12 @@ class Counts:
             for at in sorted(at for at in total if at[0] == name):
                 lines += _samples(kind, at, total[at])
         return "\n".join(lines) + "\n"
+
+
+def timed(held: list[float], seconds: float) -> None:
+    """One more time: it falls into a bucket, and counts for the sum at the end."""
+    held[bisect_left(BOUNDS, seconds)] += 1
+    held[-1] += seconds
 
 
 def _samples(kind: str, at: tuple[str, ...], values: list[float]) -> list[str]:

@@ -17,7 +17,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from itertools import count
 from time import monotonic, time
 
-import aiohttp
 from msgspec.structs import replace
 
 from toolwire import events
@@ -32,7 +31,7 @@ from toolwire.fold import unfold
 from toolwire.hosted import Hosted
 from toolwire.io.calls import Calls
 from toolwire.io.model import Heard
-from toolwire.io.upstream import LOST, whole
+from toolwire.io.upstream import LOST, Reply, whole
 from toolwire.model import Choice, Conversation, Format, Tool, Usage
 from toolwire.parts import Call, Message, Result
 from toolwire.protocols.relay import Relay, Sent
@@ -55,7 +54,7 @@ _NO_MATTER = frozenset({"model", "stream", "stream_options", "user", "metadata",
 """Fields of a request that may differ when it is sent again."""
 _log = logging.getLogger("toolwire.gateway")
 
-Asks = Callable[[Sent], AbstractAsyncContextManager[aiohttp.ClientResponse]]
+Asks = Callable[[Sent], AbstractAsyncContextManager[Reply]]
 """Asks the model; whatever keeps it from answering is raised."""
 
 
@@ -231,7 +230,7 @@ class Work:
 
     # --- the model ---
 
-    async def _heard(self, response: aiohttp.ClientResponse, sent: Sent) -> AsyncGenerator[bytes]:
+    async def _heard(self, response: Reply, sent: Sent) -> AsyncGenerator[bytes]:
         """What an answer says, for the client; at its end it is known as a message."""
         self._base_slot = self._next_slot
         wire = self._relay.wire
@@ -248,7 +247,7 @@ class Work:
                 yield out
             return
         heard = Heard(wire)
-        async for data in response.content.iter_any():
+        while data := await response.piece():
             self._told.heard(data)
             out = self._out([one for event in heard.take(data) for one in self._seen(event, sent)])
             if out:

@@ -23,12 +23,14 @@ from toolwire._json import JSON, Object, dump, parse
 from toolwire.io.scrub import Scrubber
 from toolwire.io.telemetry import Telemetry
 from toolwire.model import Usage
-from toolwire.server.gateway.numbers import Counts
+from toolwire.server.gateway.numbers import Counts, timed
 
 KEPT = 200
 """So many exchanges are remembered for those who look on."""
 _ENDS = 16 * 1024
 """Bytes at both ends of an answer in which its counts are looked for."""
+_NEAR = 1024
+"""Bytes at the end of an answer in which most say why they are over."""
 _SELDOM = 64
 """So many requests pass before somebody looks again whether spans are collected."""
 _TOLD = 20
@@ -119,12 +121,12 @@ class Exchange(Struct):
         """Find in the answer what it used up and why it ended, unless somebody knows."""
         if not self.head:
             return
-        ends = b"".join(self.last)[-_ENDS:]
-        if not self.stop and (stops := _STOP.findall(ends)):
-            self.stop = stops[-1].decode()
+        ends = b"".join(self.last)[-_ENDS:] if len(self.last[1]) < _ENDS else self.last[1][-_ENDS:]
+        if not self.stop and (stop := _last(_STOP, ends)) is not None:
+            self.stop = stop.decode()
         if self.usage is None:
-            spent = _number(_IN, ends, self.head[:_ENDS]), _number(_OUT, ends, self.head[:_ENDS])
-            self.usage = Usage(*spent) if spent != (None, None) else None
+            spent = [_last(one, ends) or _last(one, self.head[:_ENDS]) for one in (_IN, _OUT)]
+            self.usage = Usage(*[None if one is None else int(one) for one in spent]) if spent != [None, None] else None
 
     def summary(self) -> Object:
         """Everything that may be told of it, as JSON."""
@@ -141,11 +143,12 @@ class Exchange(Struct):
         return {key: value for key, value in out.items() if value not in (None, [], "")}
 
 
-def _number(pattern: re.Pattern[bytes], *places: bytes) -> int | None:
-    """The last number in the first place that has one."""
-    for place in places:
-        if found := pattern.findall(place):
-            return int(found[-1])
+def _last(pattern: re.Pattern[bytes], text: bytes) -> bytes | None:
+    """What a pattern finds last; it is mostly near the end."""
+    for part in (text[-_NEAR:], text[:-_NEAR]):
+        if found := pattern.findall(part):
+            last: bytes = found[-1]
+            return last
     return None
 
 
@@ -187,6 +190,7 @@ class Watch:
         provider: TracerProvider | None = None,
     ) -> None:
         self.counts = Counts()
+        self._kinds: dict[tuple[str, str, int], tuple[list[float], ...]] = {}
         self.feed = Feed()
         self.secrets = Scrubber(())
         self._json = json
@@ -210,9 +214,7 @@ class Watch:
         if self._bodies or self._keeps is not None:
             seen.tape = Tape()
         self.counts.running += 1
-        carrier = {
-            name: headers[name.encode()].decode("latin-1") for name in ("traceparent", "tracestate") if name.encode() in headers
-        }
+        carrier = {name: headers[key].decode("latin-1") for key, name in _TRACE if key in headers}
         if self._traces or not number % _SELDOM or number == 1:  # to look for an SDK costs more than all the rest
             tracer = self._telemetry.tracer()
             self._traces = tracer is not None
@@ -244,16 +246,18 @@ class Watch:
     def _count(self, seen: Exchange) -> None:
         add, upstream, front = self.counts.add, seen.upstream or "none", seen.front
         self.counts.running -= 1
-        add("requests_total", front, upstream, str(seen.status))
-        self.counts.time("seconds", seen.seconds, front, upstream)
+        kind = front, upstream, seen.status
+        requests, seconds, first, read, written = self._kinds.get(kind) or self._kind(*kind)
+        requests[0] += 1
+        timed(seconds, seen.seconds)
         if seen.first is not None:
-            self.counts.time("first_byte_seconds", seen.first - seen.start, front, upstream)
+            timed(first, seen.first - seen.start)
         if not seen.upstream and seen.status >= 400:
             add("refused_total", str(seen.status))
         used = seen.usage
         if used is not None:
-            add("tokens_total", upstream, "input", by=float(used.input or 0))
-            add("tokens_total", upstream, "output", by=float(used.output or 0))
+            read[0] += used.input or 0
+            written[0] += used.output or 0
         for rule in dict.fromkeys(seen.changes):
             add("repairs_total", rule, upstream)
         for loss in seen.losses:
@@ -262,6 +266,16 @@ class Watch:
             add("tool_calls_total", name, state)
         if seen.gone:
             add("gone_total", front)
+
+    def _kind(self, front: str, upstream: str, status: int) -> tuple[list[float], ...]:
+        """Where the numbers stand that every exchange counts: they are looked up once."""
+        at = self.counts.at
+        found = self._kinds[front, upstream, status] = (
+            at("requests_total", front, upstream, str(status)), at("seconds", front, upstream),
+            at("first_byte_seconds", front, upstream), at("tokens_total", upstream, "input"),
+            at("tokens_total", upstream, "output"),
+        )  # fmt: skip
+        return found
 
     def _traced(self, seen: Exchange, span: Span) -> None:
         span.update_name(f"chat {seen.model}" if seen.model else "chat")

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from toolwire._json import JSON, load
-from toolwire.errors import WireError
 from toolwire.model import Loss
 from toolwire.protocols.relay import Sent
 
 LONGEST = 900
 """Characters of a header field that tells what was done."""
-_TOLD = 2000
-"""Of what a server says in a refusal, so many characters are told."""
-_DEEPEST = 8
 
 
 class Refused(Exception):
@@ -75,24 +70,3 @@ def _lost(losses: Sequence[Loss]) -> str:
         kinds.setdefault((loss.reason, loss.pointer.rpartition("/")[2].strip("0123456789")), []).append(loss)
     told = [f"{some[0]}{f' ({len(some)} times)' if len(some) > 1 else ''}" for some in kinds.values()]
     return f"{len(losses)}: {'; '.join(told)}"
-
-
-def said(data: bytes) -> str:
-    """The words of a server's refusal."""
-    try:
-        value, _ = load(data, "")
-    except WireError:
-        return data[:_TOLD].decode("utf-8", "replace").strip()
-    return (_said(value, _DEEPEST) or data[:_TOLD].decode("utf-8", "replace"))[:_TOLD]
-
-
-def _said(value: JSON, deep: int) -> str:
-    if isinstance(value, str):
-        return value
-    if deep and isinstance(value, list):
-        return "; ".join(word for one in value[:5] if (word := _said(one, deep - 1)))
-    if deep and isinstance(value, dict):
-        for key in ("error", "message", "msg", "detail", "errors"):
-            if value.get(key):
-                return _said(value[key], deep - 1)
-    return ""

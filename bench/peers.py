@@ -1,0 +1,234 @@
+"""`make bench-peers`: the gateway beside other gateways, under the same load, in front of the same model, in one run.
+
+Each is one process, set up as its own pages say for one model of Anthropic behind a chat client, with nothing switched on that it
+does not need. Before it is measured it has to give a right answer, whole and streamed: status 200, and the model's call in it.
+One that is not installed, does not start or answers wrongly is left out, and the page says why.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sys
+import tempfile
+from asyncio import wait_for
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from secrets import token_hex
+from time import monotonic, perf_counter, sleep
+
+import uvloop
+from door import CONNECTIONS, OURS
+from load import Order, measured
+from marks import least
+from msgspec import Struct
+from processes import Server, Turns, client, in_turns, process, server
+
+ROOT = Path(__file__).parents[1]
+PEERS = ROOT / ".peers"
+PAGE = ROOT / "docs" / "bench-peers.md"
+START = 90.0
+"""Seconds that a peer may take until it listens."""
+KINDS = (("whole answers", "whole"), ("streams of 50 events, one by one", "stream"))
+KEY = f"sk-{token_hex(24)}"
+"""Of litellm, which does not start without one unless it is told that this is dangerous."""
+OUR_REQUESTS = {"whole": 2400, "stream": 480}
+
+
+class Absent(Exception):
+    """Why a peer is left out."""
+
+
+class Peer(Struct, frozen=True, kw_only=True):
+    """Another gateway."""
+
+    name: str
+    limit: float
+    """How many times its requests in a second ours have to be."""
+    requests: dict[str, int]
+    """In a round: about as many seconds as ours take."""
+    command: Callable[[str, int, Path], list[str]]
+    """To be run with a port, in front of a model, with a folder for its settings. Raises Absent."""
+    environment: dict[str, str]
+    headers: Callable[[str], dict[str, str]]
+    version: Callable[[], str]
+
+
+class Found(Struct, frozen=True):
+    """What was measured of all of them."""
+
+    turns: dict[str, Turns]
+    """By what was asked for."""
+    seconds: dict[str, float]
+    """From the start of a peer to its first right answer."""
+    megabytes: dict[str, float]
+    absent: dict[str, str]
+
+
+def _litellm(base: str, port: int, folder: Path) -> list[str]:
+    command = PEERS / "litellm" / "bin" / "litellm"
+    if not command.exists():
+        raise Absent("not installed")
+    settings = folder / "litellm.json"  # JSON is YAML
+    model = {"model": "anthropic/claude-sonnet-4-5", "api_base": base, "api_key": "any"}
+    models = [{"model_name": "m", "litellm_params": model}]
+    settings.write_text(json.dumps({"model_list": models, "general_settings": {"master_key": KEY}}))
+    return [str(command), "--config", str(settings), "--host", "127.0.0.1", "--port", str(port), "--num_workers", "1"]
+
+
+def _litellm_version() -> str:
+    found = (PEERS / "litellm").glob("lib/*/site-packages/litellm-*.dist-info")
+    return next((path.name.removesuffix(".dist-info").partition("-")[2] for path in found), "")
+
+
+_PORTKEY = PEERS / "portkey" / "node_modules" / "@portkey-ai" / "gateway"
+
+
+def _portkey(base: str, port: int, folder: Path) -> list[str]:
+    node, script = shutil.which("node"), _PORTKEY / "build" / "start-server.js"
+    if node is None or not script.exists():
+        raise Absent("not installed")
+    return [node, str(script), f"--port={port}", "--headless"]
+
+
+def _portkey_version() -> str:
+    file = _PORTKEY / "package.json"
+    return str(json.loads(file.read_text())["version"]) if file.exists() else ""
+
+
+ALL = (
+    Peer(
+        name="litellm",
+        limit=10.0,
+        requests={"whole": 96, "stream": 32},
+        command=_litellm,
+        # Its prices come with it, and need not be fetched while it starts.
+        environment={"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"},
+        headers=lambda base: {"authorization": f"Bearer {KEY}"},
+        version=_litellm_version,
+    ),
+    Peer(
+        name="Portkey",
+        limit=3.0,
+        requests={"whole": 640, "stream": 160},
+        command=_portkey,
+        environment={"NODE_ENV": "production"},
+        headers=lambda base: {
+            "authorization": "Bearer any", "x-portkey-provider": "anthropic", "x-portkey-custom-host": f"{base}/v1",
+        },
+        version=_portkey_version,
+    ),
+)  # fmt: skip
+
+
+def rows(rounds: int = 5) -> Found:
+    """The gateway and every peer that can be had."""
+    seconds: dict[str, float] = {}
+    absent: dict[str, str] = {}
+    headers: dict[str, dict[str, str]] = {}
+    requests = {OURS: OUR_REQUESTS, **{peer.name: peer.requests for peer in ALL}}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-bench-")))
+        model = stack.enter_context(server("model_server.py"))
+        start = perf_counter()
+        servers = {OURS: stack.enter_context(server("door_servers.py", OURS, model.url))}
+        seconds[OURS] = perf_counter() - start
+        for peer in ALL:
+            start = perf_counter()
+            try:
+                servers[peer.name] = stack.enter_context(_started(peer, model.url, folder))
+                seconds[peer.name] = perf_counter() - start
+            except Absent as why:
+                absent[peer.name] = str(why)
+            headers[peer.name] = peer.headers(model.url)
+        load = stack.enter_context(client())
+
+        def orders(kind: str, share: int = 1) -> dict[str, Order]:
+            return {
+                name: Order(kind, one.port, CONNECTIONS, requests[name][kind] // share, headers=headers.get(name, {}))
+                for name, one in servers.items()
+            }
+
+        turns = {}
+        for what, kind in KINDS:
+            in_turns(load, servers, orders(kind, 2), 1)
+            turns[what] = in_turns(load, servers, orders(kind), rounds)
+        return Found(turns, seconds, {name: one.megabytes() for name, one in servers.items()}, absent)
+
+
+@contextmanager
+def _started(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
+    """A peer that listens and has answered as it should."""
+    port, words = _free(), folder / f"{peer.name}.txt"
+    with process(peer.command(base, port, folder), more=peer.environment, quiet=words) as started:
+        until = monotonic() + START
+        while not _listens(port):
+            if started.poll() is not None or monotonic() > until:
+                raise Absent(f"did not start: {_last(words)}")
+            sleep(0.2)
+        for _, kind in KINDS:
+            try:
+                order = Order(kind, port, 1, 1, headers=peer.headers(base))
+                uvloop.run(wait_for(measured(order), START))
+            except (AssertionError, OSError) as error:
+                raise Absent(f"answered wrongly: {str(error)[:300] or type(error).__name__!r}") from error
+        yield Server(f"http://127.0.0.1:{port}", started.pid)
+
+
+def _free() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        found = listener.getsockname()[1]
+        assert isinstance(found, int)
+        return found
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _last(words: Path) -> str:
+    return (words.read_text().strip().splitlines() or ["it said nothing"])[-1][:300]
+
+
+def page(found: Found) -> list[str]:
+    """The page, line by line."""
+    versions = {peer.name: peer.version() for peer in ALL}
+    lines = [
+        "# Beside other gateways",
+        "",
+        "Written by `make bench-peers`. A chat client asks an Anthropic model through each gateway in turn: one process each,",
+        f"the same model's server, the same client, {CONNECTIONS} connections that ask again as soon as they are answered. × is",
+        "our requests in a second by theirs, the median of all rounds. Times are of one machine on one day.",
+        "litellm asks its callers for a key, as it wants to unless told otherwise; the others ask for none. Portkey runs with",
+        "`@hono/node-server` 1.13.8: with the newest that it allows, its streams fail.",
+        "",
+        "| | gateway | requests/s | × | CPU µs a request | median ms | at least |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    limits = {peer.name: peer.limit for peer in ALL}
+    for what, turns in found.turns.items():
+        for name in turns.rates:
+            ratio = turns.ratio(OURS, name)
+            times = f"{ratio:.1f}" if name in limits else ""
+            limit = least(ratio, limits[name]) if name in limits else ""
+            figures = f"{turns.rate(name):.0f} | {times} | {turns.cpu[name]:.0f} | {turns.median_ms(name):.1f} | {limit}"
+            lines.append(f"| {what} | {_named(name, versions)} | {figures} |")
+    lines += ["", "| gateway | seconds to its first answer | MB in memory after all that |", "|---|---|---|"]
+    for name, seconds in found.seconds.items():
+        lines.append(f"| {_named(name, versions)} | {seconds:.1f} | {found.megabytes[name]:.0f} |")
+    lines += [line for name, why in found.absent.items() for line in ("", f"{name} is not measured: {why}.")]
+    return lines
+
+
+def _named(name: str, versions: dict[str, str]) -> str:
+    return f"{name} {versions[name]}" if name in versions else "toolwire"
+
+
+if __name__ == "__main__":
+    text = "\n".join(page(rows(int(sys.argv[1]) if len(sys.argv) > 1 else 5)))
+    print(text)
+    PAGE.write_text(text + "\n")

@@ -1,0 +1,148 @@
+"""The processes of a benchmark: servers that print their address once they listen, and a client that takes orders.
+
+Each is ended with the block that started it. Knows no protocol.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from urllib.parse import urlsplit
+
+from load import Order, Rate
+from msgspec import Struct
+from msgspec.json import decode, encode
+
+HERE = Path(__file__).parent
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Server(Struct):
+    """A server under load."""
+
+    url: str
+    pid: int
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return urlsplit(self.url).port or 0
+
+    def cpu(self) -> float:
+        """Seconds of CPU time it has used."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def megabytes(self) -> float:
+        """What it has in memory."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE / 1e6
+
+
+class Turns(Struct):
+    """What servers under the same load did, round by round."""
+
+    rates: dict[str, list[Rate]]
+    cpu: dict[str, float]
+    """Microseconds of a server's CPU time for a request."""
+
+    def rate(self, name: str) -> float:
+        """Requests in a second."""
+        return median(one.rate for one in self.rates[name])
+
+    def ratio(self, name: str, other: str) -> float:
+        """How many times as many as the other in the same round."""
+        return median(a.rate / b.rate for a, b in zip(self.rates[name], self.rates[other], strict=True))
+
+    def median_ms(self, name: str) -> float:
+        """Milliseconds of an answer."""
+        return median(one.median_ms for one in self.rates[name])
+
+    def p99_ms(self, name: str) -> float:
+        """Milliseconds of one of the slowest."""
+        return median(one.p99_ms for one in self.rates[name])
+
+    def added_ms(self, name: str, other: str) -> float:
+        """How many milliseconds longer an answer takes than from the other in the same round."""
+        return median(a.median_ms - b.median_ms for a, b in zip(self.rates[name], self.rates[other], strict=True))
+
+
+class Client:
+    """A process that sends requests: `load.py`."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def send(self, order: Order) -> None:
+        """Have it begin."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(encode(order).decode() + "\n")
+        self._process.stdin.flush()
+
+    def came(self) -> Rate:
+        """What came of it. Raises RuntimeError if an answer was not as it should be."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("the client has stopped; above is why")
+        return decode(line, type=Rate)
+
+    def asked(self, order: Order) -> Rate:
+        """Both."""
+        self.send(order)
+        return self.came()
+
+
+def in_turns(load: Client, servers: Mapping[str, Server], orders: Mapping[str, Order], rounds: int) -> Turns:
+    """The same load on each of the servers, one after the other, each round in the other direction."""
+    rates: dict[str, list[Rate]] = {name: [] for name in orders}
+    cpu = dict.fromkeys(orders, 0.0)
+    for n in range(rounds):
+        for name in sorted(orders, reverse=n % 2 == 1):
+            before = servers[name].cpu()
+            rates[name].append(load.asked(orders[name]))
+            cpu[name] += servers[name].cpu() - before
+    return Turns(rates, {name: seconds / rounds / orders[name].requests * 1e6 for name, seconds in cpu.items()})
+
+
+@contextmanager
+def client() -> Iterator[Client]:
+    """A client with nothing to do yet."""
+    with process([sys.executable, str(HERE / "load.py")]) as started:
+        yield Client(started)
+
+
+@contextmanager
+def server(script: str, *arguments: str) -> Iterator[Server]:
+    """A server of our own, once it listens."""
+    with process([sys.executable, str(HERE / script), *arguments]) as started:
+        assert started.stdout is not None
+        url = started.stdout.readline().strip()
+        if not url:
+            raise RuntimeError(f"{script} {' '.join(arguments)} did not start")
+        yield Server(url, started.pid)
+
+
+@contextmanager
+def process(
+    command: Sequence[str], *, more: Mapping[str, str] | None = None, quiet: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A process with `more` in its environment, whose words go to the file `quiet` if there is one."""
+    pipe = subprocess.PIPE
+    out = quiet.open("w") if quiet else None
+    try:
+        with subprocess.Popen(
+            command, stdin=pipe, stdout=out or pipe, stderr=out, text=True, env={**os.environ, **(more or {})}
+        ) as started:
+            try:
+                yield started
+            finally:
+                started.terminate()
+    finally:
+        if out:
+            out.close()

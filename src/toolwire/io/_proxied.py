@@ -1,0 +1,137 @@
+"""Requests to the servers of models through a proxy that the environment names: aiohttp does what that takes. Knows no wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+from types import SimpleNamespace
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+from yarl import URL
+
+from toolwire.io._http import HEAD, Broken, secure
+from toolwire.io._http_line import AT_ONCE, ROOM, Unpacking, unpacking
+
+_LOST = (aiohttp.ClientError, HttpProcessingError, TimeoutError, OSError, ValueError)
+"""What becomes of a request that gets no answer. ValueError: a proxy whose address aiohttp cannot use."""
+_STALE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionResetError, BrokenPipeError)
+"""What becomes of a request on a connection that its server had just given up."""
+
+
+def _lost(error: Exception) -> OSError:
+    """By its kind only: the words may hold the login of the proxy."""
+    kind = type(error).__name__
+    return TimeoutError(kind) if isinstance(error, TimeoutError) else Broken(kind)
+
+
+class Passed:
+    """One answer that came through a proxy."""
+
+    __slots__ = ("_response", "_unpacking", "headers", "status")
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
+        headers: dict[str, str] = {}
+        for name, value in response.headers.items():
+            key = name.lower()
+            headers[key] = f"{headers[key]}, {value}" if key in headers else value
+        self.headers: Mapping[str, str] = headers
+        self._unpacking: Unpacking | None = None
+
+    def unpack(self) -> Passed:
+        """Undo what was done to its body: aiohttp would take one that was cut for a whole one. Raises OSError."""
+        try:
+            self._unpacking = unpacking(self.headers.get("content-encoding", ""))
+        except Broken:
+            self.close()
+            raise
+        return self
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of it has come."""
+        return self._response.content.is_eof()
+
+    async def piece(self) -> bytes:
+        """What has come since the last piece; nothing if all of it was read. Raises OSError or TimeoutError."""
+        packed = self._unpacking
+        if packed is None:
+            return await self._read()
+        while True:
+            if packed.full:
+                data = packed.more()
+            elif data := await self._read():
+                data = packed.add(data)
+            else:
+                packed.end()
+                return b""
+            if data:
+                return data
+
+    async def flow(self, take: Callable[[bytes], bool]) -> None:
+        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to wait."""
+        while data := await self.piece():
+            if not take(data):
+                return
+
+    async def _read(self) -> bytes:
+        try:
+            return await self._response.content.readany()
+        except _LOST as error:
+            raise _lost(error) from None
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._response.release()  # it is closed if anything is still to come
+
+
+class Proxied:
+    """The connections of one process through one proxy. Belongs to the event loop that first used it."""
+
+    def __init__(self, proxy: str) -> None:
+        self.proxy = proxy
+        self._proxy = proxy if "://" in proxy else f"http://{proxy}"
+        held = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=60, ssl=secure())
+        watch = aiohttp.TraceConfig()
+        watch.on_connection_reuseconn.append(_reused)
+        # not trust_env: it also reads passwords from a file
+        self._session = aiohttp.ClientSession(
+            connector=held, cookie_jar=aiohttp.DummyCookieJar(), raise_for_status=False, max_field_size=HEAD,
+            read_bufsize=ROOM, auto_decompress=False, trace_configs=[watch],
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    async def post(self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float) -> Passed:
+        """The beginning of an answer. Raises OSError or TimeoutError."""
+        seen = SimpleNamespace(reused=False)
+        begun = monotonic()
+        try:
+            answer = await self._once(url, data, headers, connect, silence, seen)
+        except _LOST as error:
+            if not isinstance(error, _STALE) or not seen.reused or monotonic() - begun > AT_ONCE:
+                raise _lost(error) from None
+            try:  # so it was never asked
+                answer = await self._once(url, data, headers, connect, silence, seen)
+            except _LOST as again:
+                raise _lost(again) from None
+        return Passed(answer).unpack()
+
+    async def _once(
+        self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float, seen: SimpleNamespace
+    ) -> aiohttp.ClientResponse:
+        at = URL(url, encoded=True)  # to the letter, for that is what may be signed
+        return await self._session.post(
+            at.with_user(None) if at.user is not None or at.password is not None else at, data=data, headers=headers,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect, sock_read=silence), proxy=self._proxy,
+            allow_redirects=False, trace_request_ctx=seen,
+        )  # fmt: skip
+
+
+async def _reused(session: aiohttp.ClientSession, trace: SimpleNamespace, told: aiohttp.TraceConnectionReuseconnParams) -> None:
+    """A request goes out on a connection that rested: only then may it have been closed before it was asked."""
+    trace.trace_request_ctx.reused = True

@@ -1,0 +1,140 @@
+"""What agents on a terminal really send: shapes seen in the requests of Claude Code and Codex, told in bodies of our own.
+
+Each was refused by a provider, or lost on the way, before there was a test here.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolwire._json import JSON, Object, dump
+from toolwire.model import Tool
+from toolwire.protocols.fronts import BY_WIRE
+from toolwire.protocols.parcels import PREFIX
+from toolwire.protocols.relay import Relay, Sent
+
+SEARCH: Object = {
+    "model": "m", "max_tokens": 100, "stream": True,
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "Look for the weather in Oslo."}]}],
+    "tools": [{"type": "web_search_20250305", "name": "web_search", "max_uses": 8}],
+    "tool_choice": {"type": "tool", "name": "web_search"},
+}  # fmt: skip
+"""A question of its own for each search: the only tool is the provider's, and it must be used."""
+SHELL: Object = {
+    "name": "Bash", "description": "Runs a command.",
+    "input_schema": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+}  # fmt: skip
+TURN: Object = {"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "go"}], "tools": [SHELL]}
+OTHERS = ("openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "cohere", "ollama")
+
+
+def sent(body: Object, front: str, target: str) -> Sent:
+    """What a model gets of a client's request."""
+    return Relay(BY_WIRE[front], target, model="m").request(dump(body))
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_where_no_tool_is_left_no_choice_among_them_and_no_empty_list_is_sent(target: str) -> None:
+    made = sent(SEARCH, "anthropic", target)
+    assert not made.body.keys() & {"tools", "tool_choice", "toolConfig", "parallel_tool_calls"}, made.body.keys()
+    told = [str(loss) for loss in made.losses]
+    assert any(one.startswith("/tools/0: ") for one in told) and any(one.startswith("/tool_choice: ") for one in told)
+
+
+def test_the_search_of_one_provider_alone_makes_no_choice_at_another_either() -> None:
+    body: Object = {
+        "model": "m",
+        "input": "hi",
+        "tools": [{"type": "web_search"}],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+    }
+    for target in ("anthropic", "openai-chat", "gemini"):
+        assert not sent(body, "openai-responses", target).body.keys() & {
+            "tools",
+            "tool_choice",
+            "toolConfig",
+            "parallel_tool_calls",
+        }
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_a_choice_of_a_tool_that_stays_behind_is_not_made_among_those_that_came_along(target: str) -> None:
+    tools = SEARCH["tools"]
+    assert isinstance(tools, list)
+    made = sent({**SEARCH, "tools": [*tools, SHELL]}, "anthropic", target)
+    assert "Bash" in json.dumps(made.body) and "web_search" not in json.dumps(made.body)
+
+
+def test_a_choice_of_a_tool_that_came_along_is_made() -> None:
+    body = sent({**TURN, "tool_choice": {"type": "tool", "name": "Bash"}}, "anthropic", "openai-chat").body
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "Bash"}}
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses"])
+def test_a_name_of_the_user_that_is_longer_than_the_provider_takes_stays_behind_and_is_told(target: str) -> None:
+    who = json.dumps({"device": "0" * 64, "account": "", "session": "1" * 36})
+    made = sent({**TURN, "metadata": {"user_id": who}}, "anthropic", target)
+    assert "user" not in made.body and "/metadata/user_id" in {loss.pointer for loss in made.losses}
+    assert sent({**TURN, "metadata": {"user_id": "u" * 64}}, "anthropic", target).body["user"] == "u" * 64
+
+
+EXTRA = Tool("lookup", "Looks something up.", {"type": "object", "properties": {}})
+"""A tool that the gateway offers beside those of the client."""
+
+
+@pytest.mark.parametrize(("front", "tools"), [
+    ("anthropic", [{"type": "web_search_20250305", "name": "web_search"}, {**SHELL, "cache_control": {"type": "ephemeral"}}]),
+    ("openai-chat", [{"type": "web_thing", "web_thing": {"depth": 2}},
+                     {"type": "function", "function": {"name": "Bash"}, "cache_control": {"type": "ephemeral"}}]),
+    ("openai-responses", [{"type": "web_search", "external_web_access": True}, {"type": "function", "name": "Bash", "x": 1}]),
+])  # fmt: skip
+def test_beside_tools_of_the_gateway_those_of_the_client_stay_as_they_were_on_their_own_wire(
+    front: str, tools: list[JSON]
+) -> None:
+    body: Object = {**TURN, "tools": tools} if front != "openai-responses" else {"model": "m", "input": "go", "tools": tools}
+    made = Relay(BY_WIRE[front], front, model="m").request(dump(body), tools=(EXTRA,)).body["tools"]
+    assert isinstance(made, list) and made[:-1] == tools and "lookup" in json.dumps(made[-1])
+
+
+def _content(body: bytes) -> list[Object]:
+    content = json.loads(body)["content"]
+    assert isinstance(content, list)
+    return content
+
+
+THOUGHT: Object = {"role": "assistant", "content": "All done.", "reasoning_content": "hm"}
+CALL: Object = {
+    "role": "assistant", "content": None, "reasoning_content": "hm",
+    "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "Bash", "arguments": '{"command":"ls"}'}}],
+}  # fmt: skip
+
+
+def _answer(message: Object) -> bytes:
+    stop = "tool_calls" if "tool_calls" in message else "stop"
+    choice: JSON = {"index": 0, "message": message, "finish_reason": stop}
+    return dump({"id": "x", "object": "chat.completion", "created": 1, "model": "deepseek-reasoner", "choices": [choice]})
+
+
+@pytest.mark.parametrize("message", [THOUGHT, CALL], ids=["words", "call"])
+def test_the_last_block_of_an_answer_is_what_the_model_said_and_not_the_parcel(message: Object) -> None:
+    """Clients take the last block for the answer; `claude -p` printed nothing."""
+    relay = Relay(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    first = relay.request(dump(TURN))
+    content = _content(relay.answer(_answer(message), first)[0])
+    assert content[-1]["type"] == ("tool_use" if "tool_calls" in message else "text")
+    assert any(str(one.get("data", "")).startswith(PREFIX) for one in content)
+
+
+def test_a_parcel_before_the_last_block_brings_the_turn_back() -> None:
+    relay = Relay(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    content = _content(relay.answer(_answer(CALL), relay.request(dump(TURN)))[0])
+    done: Object = {"type": "tool_result", "tool_use_id": content[-1]["id"], "content": "a.txt"}
+    history: list[JSON] = [{"role": "user", "content": "go"}, {"role": "assistant", "content": list(content)},
+                           {"role": "user", "content": [done]}]  # fmt: skip
+    again = relay.request(dump({**TURN, "messages": history}))
+    messages = again.whole()["messages"]
+    assert isinstance(messages, list)
+    assert messages[1:] == [CALL, {"role": "tool", "tool_call_id": "call_1", "content": "a.txt"}] and not again.changes

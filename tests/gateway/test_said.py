@@ -1,0 +1,54 @@
+"""The words of a server's refusal, whatever it is made of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolwire._json import JSON
+from toolwire.io import model
+from toolwire.protocols.refusals import TOLD, said
+from toolwire.server.gateway import exchange
+
+
+def nested(deep: int) -> JSON:
+    body: JSON = "no"
+    for _ in range(deep):
+        body = {"error": body}
+    return body
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("no", "no"),
+        ({"error": "no"}, "no"),
+        ({"error": {"message": "no", "code": 1}}, "no"),
+        ({"message": "no", "type": "x"}, "no"),
+        ([{"error": {"message": "no"}}], "no"),
+        ({"detail": [{"msg": "one", "loc": ["a"]}, {"msg": "two"}]}, "one; two"),
+        ({"errors": [f"{n}" for n in range(9)]}, "0; 1; 2; 3; 4"),
+        ({"error": None, "message": "no"}, "no"),
+        (nested(8), "no"),
+        ("x" * 9_000, "x" * TOLD),
+    ],
+    ids=str,
+)
+def test_the_words_of_a_refusal_are_found_where_servers_put_them(body: JSON, told: str) -> None:
+    assert said(json.dumps(body).encode()) == told
+
+
+@pytest.mark.parametrize(
+    "raw", [json.dumps(nested(900)), '{"why": "no"}', "{}", "<h1>Bad Gateway</h1>"], ids=lambda raw: raw[:20]
+)
+def test_a_refusal_without_known_words_is_told_as_it_came(raw: str) -> None:
+    assert said(raw.encode()) == raw[:TOLD]
+
+
+def test_bytes_that_are_no_text_are_told_all_the_same() -> None:
+    assert said(b" \xff ") == "\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_model_and_a_gateway_find_them_in_one_way() -> None:
+    assert vars(model)["said"] is vars(exchange)["said"] is said

@@ -1,0 +1,241 @@
+"""A server on bare sockets that does whatever a script says, and a pool that is looked after when a test is over."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import ssl
+import struct
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
+
+import uvloop
+
+from toolwire.io._http import Place, Pool, Reply, head, place
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+class Asked(NamedTuple):
+    """One request as the server got it."""
+
+    connection: int
+    head: str
+    body: bytes
+
+
+class Talk:
+    """One connection, as the server has it."""
+
+    def __init__(self, server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer, self.server = reader, writer, server
+        server.talks.append(self)
+        self.number = len(server.talks)
+
+    async def request(self) -> Asked:
+        """Read one request."""
+        raw = await self.reader.readuntil(b"\r\n\r\n")
+        text = raw.decode()
+        length = next((line for line in text.lower().split("\r\n") if line.startswith("content-length: ")), "x: 0")
+        asked = Asked(self.number, text, await self.reader.readexactly(int(length.partition(": ")[2])))
+        self.server.asked.append(asked)
+        return asked
+
+    async def say(self, *pieces: bytes, pause: float = 0.0) -> None:
+        """Send, one packet after the other."""
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+            await asyncio.sleep(pause)
+
+    async def stay(self) -> None:
+        """Until the other side goes."""
+        while await self.reader.read(1 << 16):
+            pass
+
+    def at_once(self, data: bytes) -> None:
+        """Send before the loop does anything else."""
+        with socket.fromfd(self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+            line.send(data)
+
+    def reset(self) -> None:
+        """Go, and say so rudely."""
+        with socket.fromfd(self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+
+Script: TypeAlias = "Callable[[Talk], Awaitable[None]]"
+
+
+def gives(*answers: bytes, stay: bool = True) -> Script:
+    """A server that gives these answers on each connection, one for each request, and then stays or goes."""
+
+    async def script(talk: Talk) -> None:
+        for answer in answers:
+            await talk.request()
+            await talk.say(answer)
+        if stay:
+            await talk.stay()
+
+    return script
+
+
+def each(*scripts: Script) -> Script:
+    """A script for each connection; the last one for all that follow."""
+
+    async def script(talk: Talk) -> None:
+        await scripts[min(talk.number, len(scripts)) - 1](talk)
+
+    return script
+
+
+def sized(body: bytes, *fields: str, status: bytes = OK) -> bytes:
+    """An answer that says how long it is."""
+    lines = "".join(f"{field}\r\n" for field in fields).encode()
+    return status + lines + b"content-length: %d\r\n\r\n" % len(body) + body
+
+
+class Server:
+    """What was asked of a server, and by which connection."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self.talks: list[Talk] = []
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.port = 0
+        self.scheme = "http"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.port}/v1/x"
+
+    @property
+    def place(self) -> Place:
+        return place(self.url)
+
+    @property
+    def used(self) -> list[int]:
+        """The connection of each request."""
+        return [one.connection for one in self.asked]
+
+
+class Net:
+    """A pool, and the servers it talks to."""
+
+    def __init__(self) -> None:
+        self.pool = Pool()
+        self._listening: list[asyncio.Server] = []
+        self._servers: list[Server] = []
+
+    async def serve(self, script: Script, *, tls: ssl.SSLContext | None = None) -> Server:
+        server = Server()
+
+        async def talked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            server.tasks.add(task)
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                await script(Talk(server, reader, writer))
+            writer.close()
+
+        listening = await asyncio.start_server(talked, "127.0.0.1", 0, ssl=tls)
+        self._listening.append(listening)
+        self._servers.append(server)
+        server.port = listening.sockets[0].getsockname()[1]
+        server.scheme = "https" if tls else "http"
+        return server
+
+    async def post(self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0) -> Reply:
+        where = server.place
+        return await self.pool.post(where, head(where, {"a": "b"}, len(body)), body, connect=connect, silence=silence)
+
+    async def get(self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0) -> tuple[int, bytes]:
+        """Status and body of an answer."""
+        reply = await self.post(server, body, connect=connect, silence=silence)
+        try:
+            return reply.status, await read(reply)
+        finally:
+            reply.close()
+
+    @property
+    def resting(self) -> int:
+        return sum(map(len, self.pool._idle.values()))
+
+    async def settle(self) -> None:
+        """Let what was given up be gone."""
+        for _ in range(200):
+            if len(self.pool._all) == self.resting:
+                return
+            await asyncio.sleep(0.005)
+        raise AssertionError("a connection is neither used nor resting")
+
+    async def close(self) -> None:
+        self.pool.close()
+        for _ in range(200):
+            if not self.pool._all:
+                break
+            await asyncio.sleep(0.005)
+        left = len(self.pool._all) + len(self.pool._opening)
+        for listening in self._listening:
+            listening.close()
+        for server in self._servers:
+            for talk in server.talks:
+                talk.writer.transport.abort()
+            for task in server.tasks:
+                task.cancel()
+            await asyncio.gather(*server.tasks, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert not left, "a connection is left over"
+
+
+async def read(reply: Reply) -> bytes:
+    """All of a body."""
+    pieces = []
+    while data := await reply.piece():
+        pieces.append(data)
+    return b"".join(pieces)
+
+
+def into(got: list[bytes], *, more: bool = True) -> Callable[[bytes], bool]:
+    """Who takes what flows, and wants more or has enough."""
+
+    def take(data: bytes) -> bool:
+        got.append(data)
+        return more
+
+    return take
+
+
+Run: TypeAlias = "Callable[[Callable[[Net], Coroutine[None, None, None]]], None]"
+
+
+def runs(factory: Callable[[], asyncio.AbstractEventLoop]) -> Run:
+    """Run a test on a loop of this kind: nothing may be left over, and no error may pass unseen."""
+
+    def run(main: Callable[[Net], Coroutine[None, None, None]]) -> None:
+        unseen: list[str] = []
+
+        async def watched() -> None:
+            loop = asyncio.get_running_loop()
+            loop.set_exception_handler(lambda _, told: unseen.append(f"{told.get('message')}: {told.get('exception')!r}"))
+            net = Net()
+            try:
+                async with asyncio.timeout(20):
+                    await main(net)
+            finally:
+                await net.close()
+            gc.collect()
+            await asyncio.sleep(0)
+
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(watched())
+        assert unseen == []
+
+    return run

@@ -1,0 +1,586 @@
+"""How the gateway's own HTTP client bears slow servers, large bodies, and being cut short itself; and whom it trusts."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from socket import AF_INET, IPPROTO_TCP, SO_RCVBUF, SO_SNDBUF, SOCK_STREAM, SOL_SOCKET, socket
+
+import pytest
+from gateway_ops.certificates import Authority
+from gateway_ops.hostile import LOOPS, OK, Net, Run, Script, Talk, each, gives, into, read, runs, sized
+
+from toolwire.io import _http
+from toolwire.io._http import Broken, Pool, head, place
+from toolwire.io._http_line import ROOM
+
+SOON = 0.06
+"""Seconds of silence that are too long."""
+
+
+@pytest.fixture(params=LOOPS)
+def run(request: pytest.FixtureRequest) -> Run:
+    return runs(LOOPS[request.param])
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def trusted(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Authority:
+    monkeypatch.setattr(_http, "secure", authority.client)
+    return authority
+
+
+@contextmanager
+def deaf() -> Iterator[int]:
+    """A port where nobody answers the door: as many wait there as can."""
+    with socket() as door, socket() as one, socket() as two, socket() as three:
+        door.bind(("127.0.0.1", 0))
+        door.listen(0)
+        for waiting in (one, two, three):
+            waiting.setblocking(False)
+            with suppress(BlockingIOError):
+                waiting.connect(door.getsockname())
+        time.sleep(0.01)
+        yield door.getsockname()[1]
+
+
+@contextmanager
+def took(least: float, most: float) -> Iterator[None]:
+    begin = time.monotonic()
+    yield
+    assert 0.8 * least <= time.monotonic() - begin <= most  # clocks are not that exact
+
+
+# --- time ---
+
+
+def test_a_server_that_does_not_open_the_door_is_given_up_in_time(run: Run) -> None:
+    async def main(net: Net) -> None:
+        with deaf() as port:
+            where = place(f"http://127.0.0.1:{port}/")
+            with pytest.raises(TimeoutError), took(SOON, 2):
+                await net.pool.post(where, head(where, {}, 0), b"", connect=SOON, silence=5)
+        assert not net.pool._known
+
+    run(main)
+
+
+def test_a_door_that_is_shut_is_an_error_at_once(run: Run) -> None:
+    async def main(net: Net) -> None:
+        with socket() as shut:
+            shut.bind(("127.0.0.1", 0))
+            where = place(f"http://127.0.0.1:{shut.getsockname()[1]}/")
+            with pytest.raises(OSError), took(0, 2):
+                await net.pool.post(where, head(where, {}, 0), b"", connect=5, silence=5)
+
+    run(main)
+
+
+def test_a_tls_server_that_never_shakes_hands_is_given_up_in_time(run: Run, trusted: Authority) -> None:
+    async def main(net: Net) -> None:
+        server = await net.serve(Talk.stay)
+        server.scheme = "https"
+        with pytest.raises(TimeoutError), took(SOON, 2):
+            await net.get(server, connect=SOON)
+
+    run(main)
+
+
+SILENT = {
+    "before its answer": b"",
+    "in its head": OK,
+    "after what comes before": b"HTTP/1.1 100 Go\r\n\r\n",
+    "in the body": OK + b"content-length: 9\r\n\r\nhello",
+    "in a body without an end": OK + b"\r\nhello",
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_a_server_that_falls_silent_is_given_up_in_time(name: str, run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(SILENT[name])
+        await talk.stay()
+
+    async def main(net: Net) -> None:
+        server = await net.serve(script)
+        with pytest.raises(TimeoutError), took(SOON, 2):
+            await net.get(server, silence=SOON)
+        assert len(server.asked) == 1
+        await net.settle()
+        assert not net.pool._all
+
+    run(main)
+
+
+def test_a_server_that_says_a_little_now_and_then_is_not_silent(run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"content-length: 8\r\n\r\n", *(b"ab" for _ in range(4)), pause=SOON / 2)
+
+    async def main(net: Net) -> None:
+        with took(SOON, 5):
+            assert await net.get(await net.serve(script), silence=SOON) == (200, b"abababab")
+
+    run(main)
+
+
+def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a_long_one_after_it_long(run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        for pause in (0.0, 0.0, 3 * SOON, 5.0):
+            await talk.request()
+            await asyncio.sleep(pause)
+            await talk.say(sized(b"ok"))
+
+    async def main(net: Net) -> None:
+        server = await net.serve(script)
+        for patience in (60.0, SOON, 60.0):
+            assert await net.get(server, silence=patience) == (200, b"ok")
+        with pytest.raises(TimeoutError), took(SOON, 2):
+            await net.get(server, silence=SOON)
+        assert server.used == [1, 1, 1, 1]
+
+    run(main)
+
+
+def test_a_server_is_not_blamed_for_silence_while_it_was_told_to_wait(run: Run) -> None:
+    async def main(net: Net) -> None:
+        reply = await net.post(await net.serve(gives(sized(b"x" * 8_000_000))), silence=SOON)
+        await asyncio.sleep(4 * SOON)
+        assert len(await read(reply)) == 8_000_000
+        reply.close()
+        assert net.resting == 1
+
+    run(main)
+
+
+# --- room ---
+
+
+def _large(size: int) -> tuple[Script, int]:
+    block = bytes(range(256)) * 1024
+
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"content-length: %d\r\n\r\n" % (len(block) * size))
+        for _ in range(size):
+            talk.writer.write(block)
+            await talk.writer.drain()
+        await talk.stay()
+
+    checksum = 0
+    for _ in range(size):
+        checksum = zlib.crc32(block, checksum)
+    return script, checksum
+
+
+@pytest.mark.parametrize("tls", (False, True))
+def test_fifty_megabytes_to_a_slow_reader_arrive_whole_and_never_wait_all_at_once(
+    tls: bool, run: Run, trusted: Authority
+) -> None:
+    script, checksum = _large(200)
+
+    async def main(net: Net) -> None:
+        server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
+        reply = await net.post(server)
+        got = most = paused = count = 0
+        while True:
+            count += 1
+            if count % 16 == 0:
+                await asyncio.sleep(0.001)
+            most, paused = max(most, reply._held), paused + (reply._held > ROOM)
+            data = await reply.piece()
+            if not data:
+                break
+            got = zlib.crc32(data, got)
+        assert got == checksum and reply.ended
+        assert paused and most < 8 * ROOM
+        reply.close()
+        assert net.resting == 1
+
+    run(main)
+
+
+def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothing_for_long(run: Run) -> None:
+    body = bytes(range(256)) * 80_000
+
+    async def script(talk: Talk) -> None:
+        talk.writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_RCVBUF, 1 << 18)
+        await talk.request()
+        await talk.say(sized(b"small"))
+        await talk.reader.readuntil(b"\r\n\r\n")
+        got = bytearray()
+        while len(got) < len(body):
+            got += await talk.reader.read(1 << 19)
+            await asyncio.sleep(0.001)
+        await talk.say(sized(b"%d" % zlib.crc32(got)))
+        await talk.stay()
+
+    async def main(net: Net) -> None:
+        server = await net.serve(script)
+        await net.get(server)
+        for line in net.pool._all:  # what a socket takes is on its way, as far as anybody can tell
+            assert line._transport is not None
+            line._transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, 1 << 18)
+        with took(SOON, 9):
+            assert await net.get(server, body, silence=SOON) == (200, b"%d" % zlib.crc32(body))
+        assert net.resting == 1
+
+    run(main)
+
+
+def test_a_server_that_stops_reading_is_given_up_in_time(run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await asyncio.sleep(5)
+
+    async def main(net: Net) -> None:
+        with pytest.raises(TimeoutError), took(SOON, 2):
+            await net.get(await net.serve(script), b"x" * 20_000_000, silence=SOON)
+        await net.settle()
+        assert not net.pool._all
+
+    run(main)
+
+
+def test_a_server_that_answers_and_goes_without_reading_is_heard(run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.reader.readuntil(b"\r\n\r\n")
+        talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await talk.say(OK + b"\r\nno")
+        talk.writer.write_eof()
+        await asyncio.sleep(5)
+
+    async def main(net: Net) -> None:
+        with took(0, 2):
+            assert await net.get(await net.serve(script), b"x" * 20_000_000) == (200, b"no")
+
+    run(main)
+
+
+# --- pieces that are given to whoever takes them ---
+
+
+@pytest.mark.parametrize("coding", ("identity", "gzip"))
+def test_every_piece_flows_to_its_taker_in_order_also_if_it_stops_in_between(coding: str, run: Run) -> None:
+    words = [b"word %d " % number for number in range(200)]
+    packer = zlib.compressobj(wbits=31)
+    packed = [packer.compress(word) + packer.flush(zlib.Z_SYNC_FLUSH) for word in words] + [packer.flush()]
+
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + f"content-encoding: {coding}\r\ntransfer-encoding: chunked\r\n\r\n".encode())
+        for word in packed if coding == "gzip" else words:
+            await talk.say(b"%x\r\n%b\r\n" % (len(word), word))
+        await talk.say(b"0\r\n\r\n")
+        await talk.stay()
+
+    async def main(net: Net) -> None:
+        reply = await net.post(await net.serve(script))
+        got: list[bytes] = []
+        stops = 0
+
+        def take(data: bytes) -> bool:
+            got.append(data)
+            return len(got) % 3 > 0
+
+        while True:
+            before = len(got)
+            await reply.flow(take)
+            if len(got) == before:
+                break
+            stops += 1
+            await asyncio.sleep(0.001 * (stops % 2))
+        assert b"".join(got) == b"".join(words) and stops > 3
+        reply.close()
+        assert net.resting == 1
+
+    run(main)
+
+
+def test_a_flow_of_megabytes_to_a_taker_that_stops_often_is_whole_and_bounded(run: Run) -> None:
+    script, checksum = _large(80)
+
+    async def main(net: Net) -> None:
+        reply = await net.post(await net.serve(script))
+        got = count = before = 0
+
+        def take(data: bytes) -> bool:
+            nonlocal got, count
+            got, count = zlib.crc32(data, got), count + 1
+            return count % 8 > 0
+
+        while True:
+            await reply.flow(take)
+            assert reply._held < 8 * ROOM
+            if count == before:
+                break
+            before = count
+            await asyncio.sleep(0.001)
+        assert got == checksum
+        reply.close()
+        assert net.resting == 1
+
+    run(main)
+
+
+@pytest.mark.parametrize("at", (1, 3))
+def test_what_a_taker_raises_reaches_whoever_waits_and_the_connection_is_given_up(at: int, run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"content-length: 99\r\n\r\n", *(b"word" for _ in range(5)), pause=0.005)
+        await talk.stay()
+
+    async def main(net: Net) -> None:
+        reply = await net.post(await net.serve(script))
+        got: list[bytes] = []
+
+        def take(data: bytes) -> bool:
+            got.append(data)
+            if len(got) == at:
+                raise KeyError("no")
+            return True
+
+        with pytest.raises(KeyError):
+            await reply.flow(take)
+        assert len(got) == at
+        reply.close()
+        await net.settle()
+        assert not net.pool._all
+
+    run(main)
+
+
+def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_all_that_came(run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"content-length: 99\r\n\r\n", b"one", b"two", pause=0.005)
+        if talk.number > 1:
+            await talk.stay()
+
+    async def main(net: Net) -> None:
+        server = await net.serve(script)
+        for error in (Broken, TimeoutError, Broken):
+            reply = await net.post(server, silence=SOON)
+            got: list[bytes] = []
+            flowing = asyncio.ensure_future(reply.flow(into(got)))
+            await asyncio.sleep(0.02)
+            if len(server.asked) == 3:
+                reply.close()
+            with pytest.raises(error):
+                await flowing
+            assert b"".join(got) == b"onetwo"
+            reply.close()
+
+    run(main)
+
+
+def test_a_flow_that_is_cancelled_takes_nothing_more(run: Run) -> None:
+    async def main(net: Net) -> None:
+        server = await net.serve(gives(OK + b"content-length: 99\r\n\r\none"))
+        reply = await net.post(server)
+        got: list[bytes] = []
+        flowing = asyncio.ensure_future(reply.flow(into(got)))
+        await asyncio.sleep(0.01)
+        flowing.cancel()
+        reply.add(b"two")
+        reply.wake()
+        with pytest.raises(asyncio.CancelledError):
+            await flowing
+        assert got == [b"one"]
+        reply.close()
+
+    run(main)
+
+
+# --- being cut short ---
+
+
+@pytest.mark.parametrize("tls", (False, True))
+def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(tls: bool, run: Run, trusted: Authority) -> None:
+    async def script(talk: Talk) -> None:
+        while True:
+            await talk.request()
+            await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n")
+
+    async def main(net: Net) -> None:
+        server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
+        ended = 0
+        for fresh in (True, False):
+            for steps in range(40):
+                if fresh:
+                    net.pool._idle.clear()
+                    for line in list(net.pool._all):
+                        line.close()
+                task = asyncio.ensure_future(net.get(server))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                if steps % 5 == 4:
+                    await asyncio.sleep(0.002)
+                task.cancel()
+                try:
+                    assert await task == (200, b"hello")
+                    ended += 1
+                except asyncio.CancelledError:
+                    pass
+                assert len(net.pool._all) <= 4
+        assert ended
+        await net.settle()
+        assert net.resting <= 1 and not net.pool._opening
+        assert await net.get(server) == (200, b"hello")
+
+    run(main)
+
+
+def test_who_waits_for_an_answer_that_another_lets_go_is_told(run: Run) -> None:
+    async def main(net: Net) -> None:
+        reply = await net.post(await net.serve(gives(OK + b"content-length: 9\r\n\r\n")))
+        waiting = asyncio.ensure_future(reply.piece())
+        await asyncio.sleep(0)
+        reply.close()
+        with pytest.raises(Broken):
+            async with asyncio.timeout(1):
+                await waiting
+
+    run(main)
+
+
+def test_whatever_is_under_way_fails_at_once_when_all_is_closed(run: Run, trusted: Authority) -> None:
+    async def main(net: Net) -> None:
+        silent = await net.serve(Talk.stay)
+        begun = await net.serve(gives(OK + b"content-length: 9\r\n\r\nhello"))
+        endless = await net.serve(gives(OK + b"\r\nhello"))
+        resting = await net.serve(gives(sized(b"ok")))
+        unshaken = await net.serve(Talk.stay)
+        unshaken.scheme = "https"
+        assert await net.get(resting) == (200, b"ok")
+        with deaf() as port:
+            where = place(f"http://127.0.0.1:{port}/")
+            tasks = [asyncio.ensure_future(net.get(one)) for one in (silent, begun, endless, unshaken)]
+            unopened = asyncio.ensure_future(net.pool.post(where, head(where, {}, 0), b"", connect=5, silence=5))
+            await asyncio.sleep(0.02)
+            net.pool.close()
+            with took(0, 1):
+                told = await asyncio.gather(*tasks, unopened, return_exceptions=True)
+        assert all(isinstance(one, OSError) for one in told), told
+        with pytest.raises(OSError):
+            await net.get(resting)
+        assert not net.pool._all
+
+    run(main)
+
+
+# --- whom it trusts ---
+
+
+def test_a_server_that_proves_who_it_is_is_asked_and_its_connection_kept(run: Run, trusted: Authority) -> None:
+    async def main(net: Net) -> None:
+        server = await net.serve(gives(sized(b"one"), sized(b"two")), tls=trusted.server("127.0.0.1"))
+        assert [await net.get(server), await net.get(server)] == [(200, b"one"), (200, b"two")]
+        assert server.used == [1, 1]
+
+    run(main)
+
+
+def test_a_server_behind_tls_that_closes_while_its_connection_rests_is_asked_on_another(run: Run, trusted: Authority) -> None:
+    async def main(net: Net) -> None:
+        server = await net.serve(gives(sized(b"one"), stay=False), tls=trusted.server("127.0.0.1"))
+        for pause in (0.0, 0.02, 0.0):
+            assert await net.get(server) == (200, b"one")
+            await asyncio.sleep(pause)
+        assert server.used == [1, 2, 3]
+
+    run(main)
+
+
+@pytest.mark.parametrize("name", ("other.example", "127.0.0.2"))
+def test_a_server_with_another_name_is_told_nothing(name: str, run: Run, trusted: Authority) -> None:
+    async def main(net: Net) -> None:
+        server = await net.serve(gives(sized(b"one")), tls=trusted.server(name))
+        with pytest.raises(ssl.SSLError):
+            await net.get(server)
+        assert not server.asked
+
+    run(main)
+
+
+def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no_secret(run: Run, authority: Authority) -> None:
+    async def main(net: Net) -> None:
+        server = await net.serve(gives(sized(b"one")), tls=authority.server("127.0.0.1"))
+        where = place(server.url.replace("://", "://me:hunter2@"))
+        with pytest.raises(OSError) as caught:
+            await net.pool.post(where, head(where, {"x": "hunter2"}, 0), b"", connect=5, silence=5)
+        assert "hunter2" not in f"{caught.value!r} {caught.value}"
+        assert not server.asked
+
+    run(main)
+
+
+def test_a_server_that_does_not_speak_tls_is_an_error(run: Run, trusted: Authority) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.say(sized(b"what?"))
+
+    async def main(net: Net) -> None:
+        server = await net.serve(script)
+        server.scheme = "https"
+        with pytest.raises(OSError):
+            await net.get(server)
+
+    run(main)
+
+
+# --- several addresses ---
+
+
+@pytest.mark.parametrize("first", ("deaf", "shut"))
+def test_the_address_that_answers_is_found_behind_one_that_does_not(
+    first: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_http, "_RACE", 0.03)
+
+    async def main(net: Net) -> None:
+        server = await net.serve(gives(sized(b"one"), stay=False))
+        with deaf() as port, socket() as shut:
+            shut.bind(("127.0.0.1", 0))
+            ports = port if first == "deaf" else shut.getsockname()[1], server.port
+
+            async def addresses(pool: Pool, host: str, port: int) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+                return [(AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", one)) for one in ports]
+
+            monkeypatch.setattr(Pool, "_addresses", addresses)
+            with took(0, 2):
+                assert await net.get(server) == (200, b"one")
+
+    run(main)
+
+
+def test_a_name_that_nobody_has_is_an_error(run: Run) -> None:
+    async def main(net: Net) -> None:
+        where = place("http://nobody.invalid/")
+        with pytest.raises(OSError):
+            await net.pool.post(where, head(where, {}, 0), b"", connect=5, silence=5)
+
+    run(main)
+
+
+def test_the_addresses_of_a_name_are_looked_up_once_and_again_when_they_fail(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(net: Net) -> None:
+        server = await net.serve(each(gives(sized(b"one"), stay=False)))
+        await net.get(server)
+        known = net.pool._known["127.0.0.1", server.port]
+        await net.get(server)
+        assert net.pool._known["127.0.0.1", server.port] is known
+        net.pool._known["127.0.0.1", server.port] = known[0], [(AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", 1))]
+        with pytest.raises(OSError):
+            await net.get(server)
+        assert await net.get(server) == (200, b"one")
+
+    run(main)

@@ -1,0 +1,271 @@
+"""Requests that go through a proxy, and answers that look the same as those that do not."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from base64 import b64encode
+from collections.abc import Callable, Coroutine
+
+import pytest
+from gateway_ops.certificates import Authority
+from gateway_ops.hostile import LOOPS, OK, Net, Run, Script, Server, Talk, each, gives, into, runs, sized
+
+from toolwire.agent.endpoints import address
+from toolwire.io import _proxied
+from toolwire.io._http import Broken
+from toolwire.io._proxied import Passed, Proxied
+from toolwire.io.upstream import Upstream, Waits, whole
+
+AT = "http://model.example/v1/a%2Fb?c=%41"
+SOON = 0.06
+Asks = Callable[[str], Coroutine[None, None, Passed]]
+
+
+@pytest.fixture(params=LOOPS)
+def run(request: pytest.FixtureRequest) -> Run:
+    return runs(LOOPS[request.param])
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def through(run: Run, script: Script, main: Callable[[Asks, Server], Coroutine[None, None, None]], login: str = "") -> None:
+    """Run a test with a proxy that does what a script says."""
+
+    async def proxied(net: Net) -> None:
+        server = await net.serve(script)
+        way = Proxied(f"http://{login}127.0.0.1:{server.port}")
+
+        async def asks(url: str) -> Passed:
+            return await way.post(url, b"{}", {"x": "y"}, 5, SOON)
+
+        try:
+            await main(asks, server)
+        finally:
+            await way.close()
+            await asyncio.sleep(0)
+
+    run(proxied)
+
+
+async def _all(asks: Asks) -> bytes:
+    reply = await asks(AT)
+    try:
+        return await whole(reply)
+    finally:
+        reply.close()
+
+
+async def _tunnel(talk: Talk) -> None:
+    """What a proxy does for a server behind TLS."""
+    asked = await talk.request()
+    host, _, port = asked.head.split(" ")[1].rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    await talk.say(OK + b"\r\n")
+
+    async def pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(1 << 16):
+            target.write(data)
+
+    try:
+        await asyncio.wait(
+            [asyncio.ensure_future(pump(talk.reader, writer)), asyncio.ensure_future(pump(reader, talk.writer))],
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+    finally:
+        writer.close()
+
+
+def test_a_plain_server_is_asked_by_its_whole_address_and_the_proxy_by_its_login(run: Run) -> None:
+    async def main(asks: Asks, server: Server) -> None:
+        reply = await asks(AT.replace("://", "://me:hunter2@"))
+        assert (reply.status, await whole(reply)) == (200, b"hello")
+        reply.close()
+        asked = server.asked[0].head
+        assert asked.startswith(f"POST {AT} HTTP/1.1\r\n")
+        assert f"proxy-authorization: basic {b64encode(b'us:er').decode().lower()}" in asked.lower()
+        assert "hunter2" not in asked and "\r\nx: y\r\n" in asked
+
+    through(run, gives(sized(b"hello")), main, login="us:er@")
+
+
+def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
+    run: Run, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_proxied, "secure", authority.client)
+
+    async def main(net: Net) -> None:
+        good = await net.serve(gives(sized(b"one"), sized(b"two")), tls=authority.server("127.0.0.1"))
+        bad = await net.serve(gives(sized(b"one")), tls=authority.server("other.example"))
+        proxy = await net.serve(_tunnel)
+        way = Proxied(f"http://us:er@127.0.0.1:{proxy.port}")
+        for said in (b"one", b"two"):
+            reply = await way.post(good.url, b"{}", {}, 5, 5)
+            assert await whole(reply) == said
+            reply.close()
+        assert good.used == [1, 1]
+        assert proxy.asked[0].head.startswith(f"CONNECT 127.0.0.1:{good.port} HTTP/1.1\r\n")
+        assert "proxy-authorization: basic" in proxy.asked[0].head.lower()
+        assert "proxy-authorization" not in good.asked[0].head.lower()
+        with pytest.raises(OSError):
+            await way.post(bad.url, b"{}", {}, 5, 5)
+        assert not bad.asked
+        await way.close()
+        await asyncio.sleep(0.01)
+
+    run(main)
+
+
+def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_has_come(run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"X-Many: a\r\nx-many: b\r\ncontent-length: 10\r\n\r\nhello", pause=0.01)
+        await talk.say(b"world")
+        await talk.stay()
+
+    async def main(asks: Asks, server: Server) -> None:
+        reply = await asks(AT)
+        assert reply.headers["x-many"] == "a, b" and not reply.ended
+        assert await reply.piece() == b"hello" and not reply.ended
+        await asyncio.sleep(0.02)
+        assert reply.ended  # though it is still to be read
+        assert [await reply.piece(), await reply.piece(), await reply.piece()] == [b"world", b"", b""]
+        reply.close()
+        reply.close()
+
+    through(run, script, main)
+
+
+def test_a_connection_through_a_proxy_is_used_again_after_an_answer_and_not_after_half_of_one(run: Run) -> None:
+    async def main(asks: Asks, server: Server) -> None:
+        for _ in range(2):
+            reply = await asks(AT)
+            await whole(reply)
+            reply.close()
+        reply = await asks(AT)
+        assert await reply.piece() == b"hel"
+        reply.close()
+        reply = await asks(AT)
+        assert await whole(reply) == b"one"
+        reply.close()
+        assert server.used == [1, 1, 1, 2]
+
+    through(run, gives(sized(b"one"), sized(b"two"), OK + b"content-length: 9\r\n\r\nhel"), main)
+
+
+LOST = {
+    "gone": b"",
+    "cut": OK + b"content-length: 9\r\n\r\nhello",
+    "no HTTP": b"what is this\r\n\r\n",
+    "unknown coding": sized(b"hello", "content-encoding: br"),
+    "badly packed": sized(b"hello", "content-encoding: gzip"),
+    "cut before it was packed": sized(gzip.compress(b"hello" * 100)[:-12], "content-encoding: gzip"),
+    "a long head": OK + b"x: " + b"y" * 2_000_000 + b"\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_whatever_goes_wrong_is_a_lost_connection_that_tells_no_secret(name: str, run: Run) -> None:
+    async def main(asks: Asks, server: Server) -> None:
+        with pytest.raises(Broken) as caught:
+            await _all(asks)
+        assert "secret" not in f"{caught.value!r}"
+        assert len(server.asked) == 1  # it was a new connection: it had been asked
+
+    through(run, gives(LOST[name], stay=False), main, login="us:secret@")
+
+
+def test_a_packed_answer_through_a_proxy_is_unpacked(run: Run) -> None:
+    async def main(asks: Asks, server: Server) -> None:
+        assert await _all(asks) == b"hello" * 500_000
+        assert await _all(asks) == b""
+
+    data = gzip.compress(b"hello" * 500_000)
+    through(run, gives(sized(data, "content-encoding: gzip"), sized(b"", "content-encoding: gzip")), main)
+
+
+@pytest.mark.parametrize("said", (b"", OK + b"content-length: 9\r\n\r\nhello"))
+def test_silence_is_a_timeout(said: bytes, run: Run) -> None:
+    async def main(asks: Asks, server: Server) -> None:
+        with pytest.raises(TimeoutError):
+            await _all(asks)
+
+    through(run, gives(said), main)
+
+
+async def _one_then_gone(talk: Talk) -> None:
+    await talk.request()
+    await talk.say(sized(b"one"))
+    await talk.request()
+    talk.reset()
+
+
+def test_a_request_that_meets_the_end_of_its_connection_to_the_proxy_is_sent_once_more(run: Run) -> None:
+    async def main(asks: Asks, server: Server) -> None:
+        for said in (b"one", b"two"):
+            reply = await asks(AT)
+            assert await whole(reply) == said
+            reply.close()
+        assert server.used == [1, 1, 2]
+
+    through(run, each(_one_then_gone, gives(sized(b"two"))), main)
+
+
+@pytest.mark.parametrize("proxy", ("socks5://127.0.0.1:1", "http://", "http://127.0.0.1:1", "127.0.0.1:1", "http://127.0.0.1:x"))
+def test_a_proxy_that_cannot_be_used_is_an_oserror(proxy: str, run: Run) -> None:
+    async def main(net: Net) -> None:
+        way = Proxied(proxy)
+        with pytest.raises(OSError):
+            await way.post(AT, b"{}", {}, 5, 5)
+        await way.close()
+
+    run(main)
+
+
+def test_a_proxy_that_refuses_a_tunnel_is_a_lost_connection(run: Run) -> None:
+    async def main(asks: Asks, server: Server) -> None:
+        with pytest.raises(Broken):
+            await asks("https://model.example/")
+
+    through(run, gives(b"HTTP/1.1 407 Who are you\r\ncontent-length: 0\r\n\r\n"), main)
+
+
+def test_the_environment_says_which_requests_go_through_a_proxy(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(net: Net) -> None:
+        proxy, direct = await net.serve(gives(sized(b"by proxy"))), await net.serve(gives(sized(b"direct")))
+        monkeypatch.setenv("http_proxy", f"127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+        upstream = Upstream()
+        await upstream.open()
+        told = []
+        for base in (f"http://127.0.0.1:{direct.port}", "http://model.example"):
+            at = address(f"{base}#openai:some", {}, key="k")
+            reply = await upstream.post(at, b"{}", stream=False, waits=Waits(5, 5))
+            told.append(await whole(reply))
+            reply.close()
+        assert told == [b"direct", b"by proxy"]
+        assert len(proxy.asked) == len(direct.asked) == 1
+        await upstream.close()
+
+    run(main)
+
+
+def test_an_answer_through_a_proxy_flows_as_any_other_does(run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"content-length: 9\r\n\r\n", b"one", b"two", b"six", pause=0.005)
+        await talk.stay()
+
+    async def main(asks: Asks, server: Server) -> None:
+        reply = await asks(AT)
+        got: list[bytes] = []
+        await reply.flow(into(got, more=False))
+        assert got == [b"one"]
+        await reply.flow(into(got))
+        assert b"".join(got) == b"onetwosix"
+        reply.close()
+
+    through(run, script, main)

@@ -1,0 +1,168 @@
+"""The configuration for nginx on the page `docs/gateway.md`, run: two gateways behind it, one of them with two processes.
+
+Collected only where there is an nginx. The model is scripted, so that it is seen what reaches it, and when its caller has left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+from gateway.bodies import CHAT
+from gateway.serving import row, serving
+from gateway.upstreams import Answer, Scripted, answers, streams
+from gateway_ops.proxy import nginx
+from gateway_ops.test_process import Running, running, until
+
+from toolwire._json import Object
+
+CHAT_PATH, MESSAGES_PATH = "/v1/chat/completions", "/v1/messages"
+ASK: Object = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+MIB = 1024 * 1024
+
+
+class Behind(NamedTuple):
+    """An nginx, what it leads to, and the model at the end."""
+
+    http: httpx.Client
+    gateways: list[Running]
+    model: Scripted
+
+    def says(self, *said: Answer) -> None:
+        """Let the model say this."""
+        self.model.answers[:] = said
+        self.model.got.clear()
+
+
+@contextmanager
+def opened(home: Path) -> Iterator[Behind]:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "KEY", "k" * 20)
+        model = Scripted(answers(CHAT))
+        toml = row("openai-chat", stack.enter_context(serving(model)))
+        gateways = []
+        for name, more in {"one": ("--workers", "2"), "two": ()}.items():
+            folder = home / name
+            folder.mkdir()
+            (folder / "g.toml").write_text(toml)
+            gateways.append(stack.enter_context(running(folder, "g.toml", *more)))
+        url = stack.enter_context(nginx(home, [one.url for one in gateways]))
+        http = stack.enter_context(httpx.Client(base_url=url, timeout=30))
+        yield Behind(http, gateways, model)
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+    with opened(tmp_path_factory.mktemp("nginx")) as found:
+        yield found
+
+
+def piece(text: str, why: str | None = None) -> bytes:
+    """A piece of a stream."""
+    choice: Object = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": why}
+    body: Object = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    return b"data: " + json.dumps(body).encode() + b"\n\n"
+
+
+def slow() -> Answer:
+    """A stream that takes more than a second."""
+    return streams(*(piece(f"word {n} ") for n in range(6)), piece("", "stop"), b"data: [DONE]\n\n", pause=0.15)
+
+
+def served(gateway: Running) -> bool:
+    return "requests_total{" in httpx.get(f"{gateway.url}/metrics").text
+
+
+def test_whole_answers_come_from_all_gateways_and_their_numbers_stay_inside(door: Behind) -> None:
+    door.says(answers(CHAT))
+    for path in (CHAT_PATH, MESSAGES_PATH) * 10:
+        told = door.http.post(path, json=ASK)
+        assert told.status_code == 200 and "Hi" in told.text
+    assert all(until(partial(served, one), 5) for one in door.gateways), "nobody is left out"
+    assert door.http.get("/metrics").status_code == 403
+    assert door.http.get("/health").json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize("path", [CHAT_PATH, MESSAGES_PATH])
+def test_a_stream_is_not_held_back(door: Behind, path: str) -> None:
+    door.says(slow())
+    start, came, data = time.monotonic(), [], b""
+    with door.http.stream("POST", path, json={**ASK, "stream": True}) as told:
+        for some in told.iter_raw():
+            came.append(time.monotonic() - start)
+            data += some
+    assert b"word 0" in data and b"word 5" in data
+    assert len(came) >= 6 and came[0] < came[-1] / 2, came
+    assert max(later - one for one, later in pairwise(came)) < 0.6, came
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_client_that_leaves_stops_the_model(door: Behind, stream: bool) -> None:
+    door.says(slow() if stream else streams(*[b" "] * 60, pause=0.1, media="application/json"))
+    before = door.model.left
+    if stream:
+        with door.http.stream("POST", CHAT_PATH, json={**ASK, "stream": True}) as told:
+            next(told.iter_raw())
+    else:
+        with pytest.raises(httpx.TimeoutException):
+            door.http.post(CHAT_PATH, json=ASK, timeout=0.4)
+    assert until(lambda: door.model.left > before, 3)
+
+
+def test_a_large_request_arrives_whole_and_one_too_large_is_refused_in_the_clients_wire(door: Behind) -> None:
+    door.says(answers(CHAT))
+    large = {**ASK, "messages": [{"role": "user", "content": "x" * (24 * MIB)}]}
+    assert door.http.post(CHAT_PATH, json=large).status_code == 200
+    assert door.model.got[0].json["messages"] == large["messages"]
+    told = door.http.post(MESSAGES_PATH, content=b'{"messages":"' + b"x" * (33 * MIB) + b'"}')
+    assert told.status_code == 413 and told.json()["type"] == "error"
+    assert len(door.model.got) == 1
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 503, 529])
+def test_a_refusal_passes_with_its_words_and_when_to_come_back_and_nobody_is_asked_twice(door: Behind, status: int) -> None:
+    error = {"error": {"message": "said by the model", "type": "t", "param": None, "code": "c"}}
+    door.says(answers(error, status, retry_after="7"))
+    told = door.http.post(CHAT_PATH, json=ASK)
+    assert (told.status_code, told.json(), told.headers["retry-after"]) == (status, error, "7")
+    other = door.http.post(MESSAGES_PATH, json=ASK)
+    assert (other.status_code, other.json()["error"]["message"]) == (status, "said by the model")
+    assert other.headers["retry-after"] == "7" and len(door.model.got) == 2
+    door.says(answers(CHAT))
+    assert [door.http.post(CHAT_PATH, json=ASK).status_code for _ in range(4)] == [200] * 4, "no gateway is taken for dead"
+
+
+def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:
+    came: Counter[int] = Counter()
+    over = threading.Event()
+
+    def ask(url: httpx.URL) -> None:
+        with httpx.Client(base_url=url, timeout=30) as http:
+            while not over.is_set():
+                came[http.post(CHAT_PATH, json=ASK).status_code] += 1
+
+    with opened(tmp_path) as door:
+        asking = [threading.Thread(target=ask, args=(door.http.base_url,)) for _ in range(6)]
+        for one in asking:
+            one.start()
+        assert until(lambda: came[200] > 100)
+        stopped = door.gateways[0].process
+        stopped.send_signal(signal.SIGTERM)
+        assert stopped.wait(20) == 0
+        time.sleep(0.3)
+        over.set()
+        for one in asking:
+            one.join()
+    assert set(came) == {200}, (came, (tmp_path / "error.log").read_text()[-1000:])

@@ -1,0 +1,159 @@
+"""Two replicas say the same to the byte, to models and to clients: whatever came to them before, and whatever their hash seed is.
+
+Each is a process of its own. One gets the requests in their order, conversations growing turn by turn; the other gets them the
+other way round, later turns first, and both get all of them once more, when they remember. What came of each is compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from random import Random
+from typing import NamedTuple
+
+import pytest
+from cases import DEEP, load
+from gateway.serving import row, serving
+from gateway_ops.door import post
+from gateway_ops.talking import FRONTS, answer_of
+from gateway_ops.test_process import Running, running
+
+from toolwire import decode
+from toolwire._json import Object
+from toolwire.parts import Call
+from toolwire.server.asgi import Message, Receive, Scope, Send
+from toolwire.server.mock import Mock
+
+MODELS = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
+TALKS = (
+    "[[think hm]] add 1 and 2, and add 3 and 4, then add the results",
+    '[[text Let me see.]] [[call add {"b": 4, "a": 3}]] [[call add {"a": 1, "b": 2}]]',
+)
+CHANGES = ("date", "content-length", "transfer-encoding")
+"""Header fields of an answer that say when, and how it was cut."""
+
+
+class Asked(NamedTuple):
+    """A request of a client."""
+
+    path: str
+    body: Object
+
+
+class Seen(NamedTuple):
+    """What a request came to: at the model, and at the client."""
+
+    sent: list[tuple[str, dict[str, str], bytes]]
+    status: int
+    headers: dict[str, str]
+    told: str
+
+
+class Models:
+    """Models of all wires that forget everything between two requests, and write down what they are sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, dict[str, str], bytes]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await Mock("openai-chat")(scope, receive, send)
+            return
+        path, headers = scope["path"], scope["headers"]
+        assert isinstance(path, str) and isinstance(headers, list)
+        wire, _, rest = path.removeprefix("/").partition("/")
+        message = await receive()
+        body = message.get("body", b"")
+        while message.get("more_body"):
+            message = await receive()
+            body += message.get("body", b"")  # type: ignore[operator]
+        assert isinstance(body, bytes)
+        given = {name.decode(): value.decode("latin-1") for name, value in headers}
+        self.sent.append((path, given, body))
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def once() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await Mock(wire, strict=False)({**scope, "path": f"/{rest}"}, once, send)
+
+
+class Pair(NamedTuple):
+    """Two replicas and their models."""
+
+    replicas: list[Running]
+    models: Models
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    models = Models()
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "KEY", "k" * 20)
+        up = stack.enter_context(serving(models))
+        toml = "\n".join(row(wire, f"{up}/{wire}", name=wire) for wire in MODELS)
+        replicas = []
+        for seed in ("1", "4000000000"):
+            patch.setitem(os.environ, "PYTHONHASHSEED", seed)
+            folder = tmp_path_factory.mktemp("replica")
+            (folder / "g.toml").write_text(toml)
+            replicas.append(stack.enter_context(running(folder, "g.toml")))
+        yield Pair(replicas, models)
+
+
+def saw(pair: Pair, replica: int, asked: Asked) -> Seen:
+    """What one request comes to."""
+    pair.models.sent.clear()
+    got = post(pair.replicas[replica].url + asked.path, asked.body, {"anthropic-version": "2023-06-01"})
+    headers = {name: value for name, value in got.headers.items() if name not in CHANGES}
+    return Seen(list(pair.models.sent), got.status, headers, got.text)
+
+
+def growing(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
+    """Conversations of every front, as the first replica has them: each turn is sent with all before it."""
+    for n, front in enumerate(FRONTS):
+        for m, text in enumerate(TALKS):
+            for model in MODELS if DEEP else [MODELS[(3 * n + 2 * m + k) % len(MODELS)] for k in range(2)]:
+                stream = not front.whole or (n + m) % 2 == 0
+                body = front.begin(text, model, stream)
+                for _ in range(4):
+                    asked = Asked(front.path(model, stream), body)
+                    seen = saw(pair, 0, asked)
+                    yield asked, seen
+                    assert seen.status == 200, seen.told[:500]
+                    answer = answer_of(seen.told, front.wire, stream=stream)
+                    said = [part for one in decode(answer, front.wire, "response").messages for part in one.parts]
+                    calls = [part for part in said if isinstance(part, Call)]
+                    if not calls:
+                        break
+                    body = front.go_on(body, answer, [(call.id, call.name, f"sum {k}") for k, call in enumerate(calls)])
+
+
+def odd(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
+    """Histories of the case folders, some of which have to be mended; a refusal has to be the same, too."""
+    for n, front in enumerate(FRONTS):
+        bodies = [case.body for case in load(front.wire) if case.kind == "request" and isinstance(case.body, dict)]
+        for k, body in enumerate(bodies if DEEP else bodies[n % 2 :: 3]):
+            model = MODELS[(n + k) % len(MODELS)]
+            asked = Asked(front.path(model, False), {**body, "model": model})
+            yield asked, saw(pair, 0, asked)
+
+
+def test_replicas_send_and_answer_the_same_bytes_whatever_came_to_them_before(pair: Pair) -> None:
+    first = [*growing(pair), *odd(pair)]
+    assert len(first) >= 20 and sum(bool(seen.sent) for _, seen in first) >= 20
+    fronts = {asked.path.partition("?")[0].rpartition("/")[2].rpartition(":")[2] for asked, _ in first}
+    assert len(fronts) >= len(FRONTS), fronts
+    broken: dict[str, object] = {}
+    for replica, turn in ((1, "cold"), (1, "warm"), (0, "warm")):
+        mixed = first[::-1] if turn == "cold" else Random(7).sample(first, len(first))
+        for asked, seen in mixed:
+            again = saw(pair, replica, asked)
+            if again != seen:
+                broken[f"{replica} {turn} {asked.path} {str(asked.body)[:100]}"] = _differs(seen, again)
+    assert broken == {}
+
+
+def _differs(seen: Seen, again: Seen) -> list[tuple[str, str]]:
+    return [(str(one)[:700], str(other)[:700]) for one, other in zip(seen, again, strict=True) if one != other]
