@@ -50,6 +50,8 @@ def _list_pattern(rule: IdRule) -> re.Pattern[str]:
     return re.compile(f"(?:{one}\n)*")
 
 
+JOINT = "::"
+"""Between the names of a tool that has one inside another. A dot would be mistaken for part of a name, and is in many."""
 _FEW = 5
 """So many texts are asked one by one sooner than all at once."""
 _MATCHERS: dict[int, tuple[IdRule, Callable[[str], re.Match[str] | None]]] = {}

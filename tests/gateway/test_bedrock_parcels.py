@@ -121,12 +121,16 @@ def results(body: Object) -> list[tuple[str, str]]:
     ]
 
 
+SILENT = {"anthropic": "its clients take the last block of a stream for the answer, so one without calls goes without a parcel"}
+
+
 @pytest.mark.parametrize("front", CLIENTS)
 def test_a_turn_of_converse_comes_home_signature_and_all(door: Behind, front: str) -> None:
     for stream, (name, content) in product((False, True), TURNS.items()):
         turn, body = two_turns(door, front, content, stream)
         assert "hm, two sums" in turn.thoughts and PREFIX not in turn.text, (name, stream)
-        assert blocks(body, 1) == content, (name, stream)
+        silent = stream and name == "words" and front in SILENT
+        assert blocks(body, 1) == (content[-1:] if silent else content), (name, stream)
         called = [] if name == "words" else [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
         assert [given for _, _, given in turn.calls] == called, (name, stream)
         assert not called or results(body) == [("tooluse_1", "3"), ("tooluse_2", "7")], (name, stream)

@@ -6,9 +6,13 @@ Each was refused by a provider, or lost on the way, before there was a test here
 from __future__ import annotations
 
 import json
+from urllib.request import Request, urlopen
 
 import pytest
+from gateway.bodies import MESSAGE
+from gateway.upstreams import answers, behind
 
+from toolwire import check, decode
 from toolwire._json import JSON, Object, dump
 from toolwire.model import Tool
 from toolwire.protocols.fronts import BY_WIRE
@@ -138,3 +142,104 @@ def test_a_parcel_before_the_last_block_brings_the_turn_back() -> None:
     messages = again.whole()["messages"]
     assert isinstance(messages, list)
     assert messages[1:] == [CALL, {"role": "tool", "tool_call_id": "call_1", "content": "a.txt"}] and not again.changes
+
+
+# --- these need the changes of the relay and the exchange ---
+
+ALIAS: Object = {**TURN, "model": "my-model", "stream": True}
+
+
+def _streamed(message: Object, target: str = "deepseek") -> tuple[list[Object], list[str]]:
+    """The events that a client gets of a streamed answer, and what it is told of losses."""
+    relay = Relay(BY_WIRE["anthropic"], target, model="deepseek-reasoner")
+    pipe = relay.stream(relay.request(dump(ALIAS)))
+    calls = message.get("tool_calls")
+    deltas: list[Object] = [{"role": "assistant", "reasoning_content": "hm"}]
+    deltas += [{"tool_calls": [{**calls[0], "index": 0}]}] if isinstance(calls, list) and isinstance(calls[0], dict) else []
+    deltas += [{"content": "All done."}] if calls is None else []
+    chunks: list[Object] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    chunks.append({"index": 0, "delta": {}, "finish_reason": "stop" if calls is None else "tool_calls"})
+    out: list[bytes] = []
+    for chunk in chunks:
+        head: Object = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "deepseek-reasoner"}
+        out += pipe.feed(b"data: " + dump({**head, "choices": [chunk]}) + b"\n\n")
+    out += [*pipe.feed(b"data: [DONE]\n\n"), *pipe.end()]
+    lines = b"".join(out).decode().splitlines()
+    return [json.loads(one[6:]) for one in lines if one.startswith("data: ")], [str(loss) for loss in pipe.losses]
+
+
+def test_an_answer_names_the_model_as_the_client_does() -> None:
+    """A client that sees another name there never sends the signed thoughts back."""
+    events, _ = _streamed(CALL)
+    begun = events[0]["message"]
+    assert isinstance(begun, dict) and begun["model"] == "my-model"
+    relay = Relay(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
+    whole = relay.answer(_answer(CALL), relay.request(dump(ALIAS)))[0]
+    assert json.loads(whole)["model"] == "my-model"
+
+
+def test_a_streamed_answer_that_calls_nothing_ends_with_its_words() -> None:
+    kinds = [one["content_block"]["type"] for one in _streamed(THOUGHT)[0] if isinstance(one.get("content_block"), dict)]  # type: ignore[index,call-overload]
+    assert kinds == ["thinking", "text"]
+
+
+def test_a_streamed_answer_that_calls_something_has_a_parcel() -> None:
+    kinds = [one["content_block"]["type"] for one in _streamed(CALL)[0] if isinstance(one.get("content_block"), dict)]  # type: ignore[index,call-overload]
+    assert kinds == ["thinking", "tool_use", "redacted_thinking"]
+
+
+def test_the_betas_that_a_body_needs_go_with_it_to_a_model_of_the_same_wire() -> None:
+    fields = {"content-type": "application/json", "anthropic-beta": "a-1,b-2"}
+    with behind("anthropic", answers(MESSAGE)) as door:
+        urlopen(Request(f"{door.url}/v1/messages?beta=true", dump(TURN), fields)).close()
+        assert door.up.got[0].headers["anthropic-beta"] == "a-1,b-2"
+
+
+def test_an_answer_of_a_model_under_another_name_names_it_as_the_client_does() -> None:
+    relay = Relay(BY_WIRE["anthropic"], "anthropic", model="real-name")
+    body = relay.answer(dump({**MESSAGE, "model": "real-name"}), relay.request(dump(ALIAS)))[0]
+    assert json.loads(body) == {**MESSAGE, "model": "my-model"}
+
+
+# --- these need the change of the item shape: namespaces ---
+
+NESTED: Object = {"type": "function", "name": "close", "parameters": {"type": "object", "properties": {}}, "strict": False}
+SPACED: Object = {
+    "model": "m", "tool_choice": "auto", "input": [
+        {"type": "additional_tools", "id": "at_1", "role": "developer", "tools": [
+            {"type": "namespace", "name": "functions", "description": "d", "tools": [{"type": "custom", "name": "run"}]}]},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+        {"type": "function_call", "call_id": "c1", "name": "close", "namespace": "agents", "arguments": "{}"},
+        {"type": "custom_tool_call", "call_id": "c2", "name": "run", "namespace": "functions", "input": "1 + 1"},
+        {"type": "function_call_output", "call_id": "c1", "output": "closed"},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": "2"},
+    ],
+    "tools": [NESTED, {"type": "namespace", "name": "agents", "description": "d", "tools": [NESTED]}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["anthropic", "openai-chat", "gemini", "bedrock"])
+def test_tools_in_namespaces_are_offered_and_called_under_one_name_of_their_own(target: str) -> None:
+    made = sent(SPACED, "openai-responses", target)
+    home = {made.ids.names.get(tool.name, tool.name) for tool in decode(made.body, target).tools}
+    assert home == {"close", "agents::close", "functions::run"}
+    assert [made.ids.names.get(call.name, call.name) for call in decode(made.body, target).calls()] == [
+        "agents::close",
+        "functions::run",
+    ]
+
+
+def test_a_call_of_a_tool_in_a_namespace_comes_back_with_both_names() -> None:
+    relay = Relay(BY_WIRE["openai-responses"], "anthropic", model="m")
+    first = relay.request(dump(SPACED))
+    names = {old: new for new, old in first.ids.names.items()}
+    said: list[JSON] = [{"type": "tool_use", "id": "t1", "name": names["agents::close"], "input": {}},
+                        {"type": "tool_use", "id": "t2", "name": names["functions::run"], "input": {"input": "1"}}]  # fmt: skip
+    body = json.loads(relay.answer(dump({**MESSAGE, "stop_reason": "tool_use", "content": said}), first)[0])
+    told = [{key: one.get(key) for key in ("type", "name", "namespace", "input")} for one in body["output"]]
+    assert told == [{"type": "function_call", "name": "close", "namespace": "agents", "input": None},
+                    {"type": "custom_tool_call", "name": "run", "namespace": "functions", "input": "1"}]  # fmt: skip
+
+
+def test_on_their_own_wire_namespaces_pass_untouched() -> None:
+    assert sent(SPACED, "openai-responses", "openai-responses").raw == dump(SPACED) and check(SPACED, "openai-responses") == []

@@ -23,6 +23,8 @@ AT_ONCE = 2.0
 _SMALL = 64 * 1024
 _TWICE = 100
 """Fields of a head that may be there already: each is put behind the others."""
+_POLLS = hasattr(select, "poll")
+"""Windows has none: there, only what the loop has seen is known of a connection that rested."""
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """What some servers do to an answer though nobody asked for it, and how zlib is told to undo it."""
 
@@ -238,7 +240,7 @@ class Line(asyncio.Protocol):
         self._keeper = keeper
         self._parser = HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
-        self._ears = select.poll()
+        self._ears = select.poll() if _POLLS else None
         self._reply: Reply | None = None
         self._fields: dict[str, str] = {}
         self._twice = 0
@@ -298,7 +300,7 @@ class Line(asyncio.Protocol):
     @property
     def quiet(self) -> bool:
         """Whether nothing has come that is still to be read: an end, or an answer that nobody asked for."""
-        return not self._ears.poll(0)
+        return self._ears is None or not self._ears.poll(0)
 
     # --- time ---
 
@@ -337,7 +339,8 @@ class Line(asyncio.Protocol):
         if not self._alive:  # given up before it was there
             transport.abort()
             return
-        self._ears.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        if self._ears is not None:
+            self._ears.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
         self._keeper.made(self)
 
     def data_received(self, data: bytes) -> None:

@@ -64,7 +64,8 @@ class Upstream:
 
     def __init__(self) -> None:
         self._pool: Pool | None = None
-        self._proxied: Proxied | None = None
+        self._proxied: dict[str, Proxied] = {}
+        """By the proxy."""
         self._ways: dict[str, tuple[Place, str | None]] = {}
         """Addresses that were used, and the way out for each."""
 
@@ -77,9 +78,9 @@ class Upstream:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
-        if self._proxied is not None:
-            await self._proxied.close()
-            self._proxied = None
+        for one in self._proxied.values():
+            await one.close()
+        self._proxied = {}
 
     async def post(
         self, address: Address, data: bytes, *, stream: bool, more: Mapping[str, str] | None = None, url: str | None = None,
@@ -103,16 +104,16 @@ class Upstream:
     def _way(self, where: str) -> tuple[Place, str | None]:
         """Where a request goes, and the way out that the environment names."""
         parts = urlsplit(where)
-        known = place(where), None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+        known = place(where), None if proxy_bypass(parts.netloc.rpartition("@")[2]) else getproxies().get(parts.scheme)
         if len(self._ways) > 1000:  # models may be named by clients
             self._ways.clear()
         self._ways[where] = known
         return known
 
     def _around(self, proxy: str) -> Proxied:
-        if self._proxied is None or self._proxied.proxy != proxy:
-            self._proxied = Proxied(proxy)
-        return self._proxied
+        if proxy not in self._proxied:
+            self._proxied[proxy] = Proxied(proxy)
+        return self._proxied[proxy]
 
 
 def allowed(address: Address, url: str, headers: Mapping[str, str], data: bytes) -> dict[str, str]:

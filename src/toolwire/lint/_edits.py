@@ -103,6 +103,12 @@ def answered_for(view: View, left: Iterable[tuple[Block, Call]], make: Callable[
     return laid(view, blocks.values(), {key: result for key, (_, result) in given.items()})
 
 
+def _silent(message: Message) -> bool:
+    """Whether it is an assistant's message that says nothing: some servers end a stream with one."""
+    parts = message.parts
+    return message.role == "assistant" and all(isinstance(part, Text) and not part.text and part.seal is None for part in parts)
+
+
 class _Laying:
     """A history that is being laid anew: what is lifted out, and what goes in after which message."""
 
@@ -126,6 +132,8 @@ class _Laying:
             if len(asking) > 1 and not view.profile.merges:
                 asking = [_joined(asking)]
         self.dropped.update(block.asks)
+        last = max((view.at(result) for result in block.results), default=end)
+        self.dropped.update(n for n in range(end + 1, last) if _silent(view.messages[n]))
         kept = tuple(self._spared(message, said) for message in asking)
         after = (Message("assistant", said, None, view.conversation.wire),) if said else ()
         self.put[end] = (*kept, *self._answers(results, end), *after)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, get, put
-from toolwire.identity import IdRule, fit_names, odd
+from toolwire.identity import JOINT, IdRule, fit_names, odd
 from toolwire.lint._edits import swapped, without, written
 from toolwire.lint._rule import Fix, Fixed
 from toolwire.lint._view import View
@@ -48,11 +48,18 @@ def places(view: View) -> dict[str, At]:
     """Every name, and where it stands first: where the tool is offered, else where it is called."""
     found: dict[str, At] = {}
     for tool in offered(view):
-        found.setdefault(tool.name, tool.at)
+        if not composed(tool.raw, tool.name):
+            found.setdefault(tool.name, tool.at)
     for call in view.calls:
-        if call.name not in found and call.family in FAMILIES:
+        if call.name not in found and call.family in FAMILIES and not composed(call.raw, call.name):
             found[call.name] = call.at
     return found
+
+
+def composed(raw: object, name: str) -> bool:
+    """Whether a name stands in the body in several fields: a server looks at each by itself, and all of them at none."""
+    inner = raw.get("name") if isinstance(raw, dict) else None
+    return isinstance(inner, str) and bool(inner) and inner != name and name.endswith(f"{JOINT}{inner}")
 
 
 def refused(view: View) -> dict[str, At]:

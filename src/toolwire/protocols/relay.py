@@ -15,10 +15,10 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Json, Object, dump, load, parse
+from toolwire._json import JSON, Json, Object, dump, load, parse, put
 from toolwire.codec import decode, encode, resolve
 from toolwire.errors import LocalError, RemoteError
-from toolwire.events import Chunk, Delta, End, Event, Fault, Start, Whole
+from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Start, Whole
 from toolwire.fold import Gather, unfold
 from toolwire.identity import NO_MAP, IdMap
 from toolwire.intake import Item
@@ -204,18 +204,18 @@ class Relay:
 
     def _untouched(self, raw: bytes) -> Sent:
         mended = repair(raw, self.wire, target=self.target)
-        body = mended.body
-        assert isinstance(body, dict)
+        body = asked = mended.body
+        assert isinstance(body, dict) and isinstance(asked, dict)
         if self._thinker and body.get("model") != self.model:  # what it wants back depends on which model it is
-            asked, named = body, {**body}
-            named["model"] = self.model
-            mended = repair(named, self.wire, target=self.target)
-            body = mended.body if mended.changes else asked
-            assert isinstance(body, dict)
-            body = self._nameless(body, asked)
+            came, _ = load(raw, self.wire)
+            assert isinstance(came, dict)
+            again = repair(put(came, ("model",), self.model), self.wire, target=self.target)
+            if again.changes and isinstance(again.body, dict):
+                mended, body = again, self._nameless(again.body, came)
+            asked = came
         if mended.changes:
             named = {**body, "model": self.model} if "model" in body else body
-            return Sent(named, None, mended.ids, not mended.ids.names, tuple(mended.changes), asked=body)
+            return Sent(named, None, mended.ids, not mended.ids.names, tuple(mended.changes), asked=asked)
         if "model" not in body:
             return Sent(body, raw, same=True, asked=body)
         named = body if body["model"] == self.model else {**body, "model": self.model}
@@ -250,7 +250,7 @@ class Relay:
         Raises RemoteError if it is none of the model's wire.
         """
         if sent.same and not before:
-            return data, (), None
+            return self.renamed(data, sent)[0], (), None
         read = decode(data, self.wire, "response")
         if not read.messages:
             raise RemoteError(self.wire, (), "an answer without a message")
@@ -266,6 +266,14 @@ class Relay:
             body, losses = copied, unsealed(losses)
         return dump(body), losses, usage if isinstance(usage, Usage) else None
 
+    def renamed(self, data: bytes, sent: Sent) -> tuple[bytes, bool]:
+        """Bytes that pass untouched but for the name of the model, where clients look for theirs; and whether that is done."""
+        name = sent.asked.get("model")
+        if not self.front.signs or not isinstance(name, str) or name == self.model:
+            return data, True
+        changed, many = _MODEL.subn(lambda found: found[1] + dump(name), data, count=1)
+        return changed, many > 0
+
     def shown(self, read: Conversation, sent: Sent, before: Sequence[Message] = ()) -> Conversation:
         """An answer as the client's own tools have it: a call of one that takes a text is one with a text."""
         messages = read.messages
@@ -273,7 +281,10 @@ class Relay:
             messages = tuple([
                 replace(one, parts=tuple([customised(part, sent) for part in one.parts])) for one in messages
             ])  # fmt: skip
-        return read if messages is read.messages and not before else replace(read, messages=(*before, *messages))
+        settings = called(read.settings, sent) if self.front.signs else read.settings
+        if messages is read.messages and not before and settings is read.settings:
+            return read
+        return replace(read, messages=(*before, *messages), settings=settings)
 
     def keeps(self, turn: Sequence[Message]) -> bool:
         """Whether a turn has to come back as it was, and the client's wire could not."""
@@ -296,6 +307,15 @@ class Relay:
     def stream(self, sent: Sent, *, array: bool = False, before: Sequence[Message] = ()) -> RelayPipe:
         """The model's stream on its way to the client; as one JSON array if that is how it is read."""
         return RelayPipe(self, sent, array=array, before=before)
+
+
+def called(settings: dict[str, Setting], sent: Sent) -> dict[str, Setting]:
+    """What an answer says of itself, with the model under the name that the client knows.
+
+    Claude Code 2.1 sends signed thoughts back only with an answer of the model that it asked for.
+    """
+    name = sent.asked.get("model")
+    return {**settings, "model": name} if isinstance(name, str) else settings
 
 
 def customised(part: Part, sent: Sent) -> Part:
@@ -340,6 +360,8 @@ class RelayPipe(Pipe[bytes]):
         self._size = 0
         self._sealed = bool(before)
         """Whether something came that the client's wire may not carry."""
+        self._named = not relay.front.signs
+        """Whether the model was told under the name that the client knows."""
         self._blocks = 0
         self._calls = Gather()
         """Open calls of tools that take a text: what the text is, is known when they are whole."""
@@ -387,7 +409,13 @@ class RelayPipe(Pipe[bytes]):
     def _say(self, events: list[Event]) -> list[Chunk]:
         if self._keeps and not self._sealed:
             self._sealed = any(map(_seals, events))
+        if not self._named:
+            events = [self._called(one) if isinstance(one, Begin) else one for one in events]
         return super()._say(self._texts(events) if self._sent.customs else events)
+
+    def _called(self, begin: Begin) -> Begin:
+        self._named = True
+        return replace(begin, settings=called(begin.settings, self._sent))
 
     def _texts(self, events: list[Event]) -> list[Event]:
         """Events in which a call of a tool that takes a text has that text."""
@@ -410,6 +438,8 @@ class RelayPipe(Pipe[bytes]):
         said = self.turn() if self._keeps and self._sealed else None
         if said is None or not self._relay.keeps((*self.before, said)):
             return last
+        if not (self._relay.front.ends or self.before or any(isinstance(part, Call) for part in said.parts)):
+            return last  # no provider insists on thoughts of a turn that is over
         self.parceled = True
         return self._relay.front.chunks(last, self._relay.parcel((*self.before, said), self._sent), self._blocks)
 

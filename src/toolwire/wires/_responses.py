@@ -25,7 +25,8 @@ from toolwire.wires._responses_settings import (
     REQUEST,
     RESPONSE,
     name_kinds,
-    read_offer,
+    read_added,
+    read_offers,
     read_stop,
     write_stop,
     write_tools,
@@ -191,7 +192,8 @@ class Items(Struct, frozen=True, eq=False):
             blame(self.name, ("input",), "a string or a list", body.get("input", UNSET))
         offered = list_at(self.name, body, ("tools",)) if body.get("tools") is not None else []
         settings = read_fields(REQUEST, body, keys(*known))
-        tools = tuple(read_offer(self.name, tool, ("tools", i)) for i, tool in enumerate(offered))
+        tools = tuple(one for i, tool in enumerate(offered) for one in read_offers(self.name, tool, ("tools", i)))
+        tools += tuple(read_added(self.name, given)) if isinstance(given, list) else ()
         return Conversation(settle(tuple(messages), seed="", ordered=False), tools, settings.values, self.name, "request", body,
                             unknown=(*settings.unknown, *seen.extra), places=settings.places)  # fmt: skip
 
@@ -231,7 +233,7 @@ class Items(Struct, frozen=True, eq=False):
         elif items or not home or isinstance(body.get("input"), list):
             body["input"] = items
         if not home or not conversation.same_tools:
-            tools = write_tools(conversation.tools, page, own=home)
+            tools = write_tools(conversation.tools, page, body.get("tools"), own=home)
             if tools:
                 body["tools"] = tools
             else:

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Json, Object, get, parse, text_of
+from toolwire.identity import JOINT
 from toolwire.parts import Call, Executor, Media, Origin, Output, Part, Reasoning, Result, Text, output_text
 from toolwire.wires._page import Page
 from toolwire.wires._responses_content import CONTENT, read_block, read_output, screenshot, write_inside
@@ -59,9 +60,22 @@ def _known(by: Runs, *names: str) -> frozenset[str]:
 # --- calls -------------------------------------------------------------------------------------------------------
 
 
+def called(block: Object, field: str = "name") -> str:
+    """The name of a tool. One inside a namespace is known by both."""
+    name, space = name_of(block.get(field)), block.get("namespace")
+    return f"{space}{JOINT}{name}" if name and space and isinstance(space, str) else name
+
+
+def _named(name: str) -> Object:
+    """The fields that name a tool, also one inside a namespace."""
+    space, _, inner = name.rpartition(JOINT)
+    return {"name": inner, "namespace": space} if space and inner else {"name": name}
+
+
 def _function(call: Call, page: Page) -> Object:
     """A call as the item that can hold any."""
-    return {"type": "function_call", "call_id": page.call_id(call), "name": page.name(call.name), "arguments": page.text_of(call)}
+    head: Object = {"type": "function_call", "call_id": page.call_id(call)}
+    return {**head, **_named(page.name(call.name)), "arguments": page.text_of(call)}
 
 
 def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: str = "", field: str = "arguments",
@@ -76,7 +90,7 @@ def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: s
 
     def read(block: Object, at: At, row: Row) -> Part:
         one, origin, item = ids_of(block, key)
-        said = name_of(block.get(named)) if named else ""
+        said = called(block, named) if named else ""
         args = _asked(block, field, fields)
         seal = text_or_none(block.get(sealed)) if sealed else None
         return Call(one, said or name, args, origin, family, _runs(by, block), item, seal=seal, raw=block, at=at, row=row)
@@ -95,7 +109,7 @@ def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: s
                 out["id"] = call.item
             out["call_id"] = page.call_id(call)
         if named and (call.name != name or not name):
-            out[named] = page.name(call.name)
+            out.update(_named(page.name(call.name)) if named == "name" else {named: page.name(call.name)})
         return {**out, **given}
 
     known = known if known is not None else _known(by, key, "name", named, *holds, *((sealed,) if sealed else ()))
@@ -124,7 +138,7 @@ def _said(call: Call, field: str, fields: tuple[str, ...], text: bool, page: Pag
 def _write_custom(call: Call, page: Page) -> JSON:
     """Free text in, free text out; a wire without custom calls had it as the field `input`."""
     carried = get(call.input, ("input",)) if call.family != "custom" else call.arguments
-    out: Object = {"type": "custom_tool_call", "call_id": page.call_id(call), "name": page.name(call.name)}
+    out: Object = {"type": "custom_tool_call", "call_id": page.call_id(call), **_named(page.name(call.name))}
     if call.item is not None:
         out["id"] = call.item
     return {**out, "input": carried if isinstance(carried, str) else call.arguments}
@@ -416,11 +430,12 @@ CUSTOM = replace(
         named="name",
         field="input",
         text=True,
-        known=keys("type", "call_id", "name", "input", "status"),
+        known=keys("type", "call_id", "name", "namespace", "input", "status"),
     ),
     write=_write_custom,
 )
-FUNCTION = ask("function_call", "function", named="name", text=True, known=keys("type", "call_id", "name", "arguments", "status"))
+FUNCTION = ask("function_call", "function", named="name", text=True,
+               known=keys("type", "call_id", "name", "namespace", "arguments", "status"))  # fmt: skip
 _OUT = keys("type", "id", "call_id", "output", "name", "status")
 
 ITEMS = table(

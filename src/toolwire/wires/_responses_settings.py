@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object
+from toolwire.identity import JOINT
 from toolwire.model import Choice, Format, Setting, Tool, Usage
 from toolwire.wires._fields import Field, write_user
 from toolwire.wires._page import Page
@@ -30,11 +32,42 @@ def read_offer(wire: str, tool: JSON, at: At) -> Tool:
                 flag_or_none(tool.get("strict")), row.name, raw=tool, at=at, row=row)  # fmt: skip
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON]:
-    """The tools, flat. A function must say whether it has parameters and is strict, even if only by null."""
+def read_offers(wire: str, tool: JSON, at: At) -> list[Tool]:
+    """The tools in one entry: itself, or those of a namespace, each under both names as its calls have them."""
+    inside = tool.get("tools") if isinstance(tool, dict) and tool.get("type") == "namespace" else None
+    space = name_of(tool.get("name")) if isinstance(tool, dict) else ""
+    if not isinstance(inside, list) or not inside or not space or not all(isinstance(one, dict) for one in inside):
+        return [read_offer(wire, tool, at)]
+    found = [read_offer(wire, one, (*at, "tools", n)) for n, one in enumerate(inside)]
+    return [replace(one, name=f"{space}{JOINT}{one.name}") if one.name else one for one in found]
+
+
+def read_added(wire: str, items: list[JSON]) -> list[Tool]:
+    """The tools that are offered in mid-conversation, by an item of their own."""
+    out: list[Tool] = []
+    for i, item in enumerate(items):
+        if isinstance(item, dict) and item.get("type") == "additional_tools" and isinstance(added := item.get("tools"), list):
+            for n, tool in enumerate(added):
+                if isinstance(tool, dict):
+                    out += read_offers(wire, tool, ("input", i, "tools", n))
+    return out
+
+
+def write_tools(tools: tuple[Tool, ...], page: Page, came: JSON, *, own: bool) -> list[JSON]:
+    """The tools, flat. A function must say whether it has parameters and is strict, even if only by null.
+
+    `came` is the list as this wire has it, if it is the tools' own: a namespace stands in it whole, and what is offered by an
+    item stands there.
+    """
     out: list[JSON] = []
+    whole: set[int | str] = set()
     for tool in tools:
-        if own and isinstance(tool.raw, dict) and tool.was is None:
+        if own and tool.was is None and len(tool.at) > 2 and isinstance(came, list | None):
+            place = tool.at[1]
+            if tool.at[0] == "tools" and place not in whole and isinstance(place, int) and came is not None:
+                whole.add(place)
+                out.append(came[place])
+        elif own and isinstance(tool.raw, dict) and tool.was is None:
             out.append(tool.raw)
         elif tool.kind not in TOOLS:
             page.lose(tool, f"a tool of another provider: {tool.kind}")

@@ -146,7 +146,8 @@ def _noted(asked: Asked, sent: Sent) -> None:
 async def _posted(asked: Asked, target: Target, upstream: Upstream, data: bytes, url: str | None = None) -> Reply:
     seen, headers = asked.seen, asked.request.headers
     more = dict(seen.carrier)
-    for name in target.row.headers:
+    front = asked.routed.front
+    for name in (*target.row.headers, *(front.passes if seen.wire == front.wire else ())):
         value = headers.get(name.lower().encode())
         if value is not None:
             more[name.lower()] = value.decode("latin-1")
@@ -155,6 +156,8 @@ async def _posted(asked: Asked, target: Target, upstream: Upstream, data: bytes,
         return await upstream.post(target.address, data, stream=seen.stream, more=more, url=url, waits=target.waits)
     except LOST as error:
         raise lost(error, f"{target.address.row.name} could not be reached") from None
+    except ValueError as error:  # its address or its key is none: the words hold neither
+        raise Failed(f"{target.address.row.name} cannot be asked: {error}", 502, again=True) from None
 
 
 def lost(error: BaseException, what: str) -> Failed:
@@ -332,6 +335,7 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) ->
     head = {"content-type": response.headers.get("content-type", "text/event-stream"), "cache-control": "no-cache"}
     out = _Out(asked, {**head, **_kept(response), **done(sent)})
     held = b""
+    named = False
     heard = asked.seen.heard
     at_once = _at_once(relay, response)
     try:
@@ -343,6 +347,8 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) ->
                 whole_lines, held = (held, b"") if end == len(held) else (held[:end], held[end:])
                 if not out.begun:
                     _looked_at(relay, whole_lines, at_once=at_once)
+                if not named:
+                    whole_lines, named = relay.renamed(whole_lines, sent)
                 await out.piece(whole_lines)
     except LOST as error:
         broken = lost(error, "the answer broke off")
@@ -353,7 +359,7 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) ->
         held = b"\n" + b"".join(told.broke(error))
     if not out.begun:
         _looked_at(relay, held, at_once=at_once, over=True)
-    await out.piece(held, last=True)
+    await out.piece(held if named else relay.renamed(held, sent)[0], last=True)
 
 
 def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) -> None:
