@@ -7,17 +7,17 @@ the target can hold. Knows wires only through their tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire._json import JSON, Body, dump, load
 from toolwire.errors import LocalError, RemoteError
 from toolwire.hosted import POLICIES, Hosted, settle_hosted
-from toolwire.identity import NO_MAP, IdMap, fit_calls, fit_names, follow, is_minted, needed, odd
+from toolwire.identity import NO_MAP, IdMap, IdRule, fit_calls, fit_names, follow, is_minted, matcher, needed, odd
 from toolwire.model import Change, Choice, Conversation, Kind, Loss
 from toolwire.pairing import pairs
 from toolwire.parts import Call, Message, Pair, Read, Reasoning, Result, Text
@@ -88,9 +88,10 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
         read = spoken.read(value, kind)
     except RecursionError:
         raise RemoteError(spoken.name, (), "nested too deeply") from None
+    messages = read.messages
     if kind == "response":
-        read = replace(read, messages=tuple([_stopped(message) for message in read.messages]))
-    return replace(read, raw=raw, was=(read.messages, read.tools, read.settings))
+        messages = tuple([_stopped(message) for message in messages])
+    return replace(read, messages=messages, raw=raw, was=(messages, read.tools, read.settings))
 
 
 def _stopped(message: Message) -> Message:
@@ -120,6 +121,10 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
         body = _edited(conversation, spoken)
         if not isinstance(body, UnsetType):
             return Encoded(body, _torn(led, body, spoken, kind), IdMap())
+    if kind == "response" and not own and (glanced := _glanced(conversation, spoken, rules, home)) is not None:
+        body = _written(conversation, spoken, glanced)
+        home_again = IdMap(glanced.sent, {}, glanced.forms) if glanced.sent or glanced.forms else NO_MAP
+        return Encoded(body, list(dict.fromkeys(glanced.losses)), home_again)
     survey = _Survey(conversation, spoken.name)
     told: list[Loss] = []
     if survey.hosted and not (spoken.hosts and kind == "response" and hosted != "drop"):
@@ -134,10 +139,7 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     page.losses += told
     for read in survey.foreign:
         page.leftovers(read)
-    try:
-        body = spoken.write(conversation, page)
-    except RecursionError:
-        raise LocalError(spoken.name, (), "nested too deeply") from None
+    body = _written(conversation, spoken, page)
     if own:
         page.losses += _torn(led, body, spoken, kind)
     changed = page.sent or page.names or page.forms
@@ -145,6 +147,13 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     encoded = Encoded(body, list(dict.fromkeys(page.losses)), ids_home)
     encoded.tidy = survey.tidy and conversation.kind == "request" and _easy(rules, survey, conversation)
     return encoded
+
+
+def _written(conversation: Conversation, spoken: Wire, page: Page) -> JSON:
+    try:
+        return spoken.write(conversation, page)
+    except RecursionError:
+        raise LocalError(spoken.name, (), "nested too deeply") from None
 
 
 def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
@@ -282,6 +291,74 @@ def _easy(rules: Profile, survey: _Survey, conversation: Conversation) -> bool:
 def _opened(messages: tuple[Message, ...]) -> bool:
     """Whether the user speaks first."""
     return next((message.role == "user" for message in messages if message.role != "system"), True)
+
+
+def _glanced(conversation: Conversation, spoken: Wire, rules: Profile, home: IdMap) -> Page | None:
+    """The page for an answer of words and calls that can be sent as they are: what most answers are. None for any other."""
+    came = PROFILES.get(conversation.wire)
+    if came is None or home.ids or home.names or home.forms or len(conversation.messages) != 1 or conversation.tools:
+        return None
+    message = conversation.messages[0]
+    raw = message.raw
+    if message.wire == spoken.name or message.row is None or raw.__class__ is not dict or not message.row.keys.issuperset(raw):
+        return None
+    ids: list[str] = []
+    fits = _fits(rules, came)
+    for part in message.parts:
+        if part.seal is not None or part.row is None or not part.row.clean(part.raw):
+            return None
+        if part.__class__ is Call:
+            if (
+                part.executor != "client"
+                or part.origin != "wire"
+                or part.family != "function"
+                or not fits.both(part.id, part.name)
+            ):
+                return None
+            ids.append(part.id)
+        elif part.__class__ is not Text:
+            return None
+    if len(ids) > 1 and len(set(ids)) < len(ids):
+        return None
+    return Page(spoken.name, "response", ids=None, names={}, home=home)
+
+
+class _Fits(Struct):
+    """What two profiles take as it is: the one that is written, and the one that it came from."""
+
+    ids: tuple[Callable[[str], object], ...]
+    names: tuple[Callable[[str], object], ...]
+    known: set[str]
+    """Names of tools that fit."""
+
+    def both(self, id: str, name: str) -> bool:
+        """Whether an id and a name go as they are, and would come home as they are."""
+        if is_minted(id):
+            return False
+        for fits in self.ids:
+            if not fits(id):
+                return False
+        if name not in self.known:
+            if not all(fits(name) for fits in self.names):
+                return False
+            if len(self.known) > 1000:
+                self.known.clear()
+            self.known.add(name)
+        return True
+
+
+_FITS: dict[tuple[str, str], _Fits] = {}
+
+
+def _fits(rules: Profile, came: Profile) -> _Fits:
+    found = _FITS.get((rules.name, came.name))
+    if found is None:
+        pair = (rules, came)
+        ids = tuple(dict.fromkeys(one.ids for one in pair if one.ids != IdRule()))
+        names = tuple(dict.fromkeys(one.names for one in pair))
+        found = _Fits(tuple(map(matcher, ids)), tuple(map(matcher, names)), set())
+        _FITS[rules.name, came.name] = found
+    return found
 
 
 def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Profile, kind: Kind, home: IdMap) -> Page:

@@ -207,14 +207,19 @@ def _affordable(view: View, tokens: int) -> int:
 
 
 def _weights(view: View) -> list[int]:
-    """The bytes of each message, and of what separates it from the next."""
+    """The bytes of each message, and of what separates it from the next; without the tools it offers, which stay."""
     seen: set[At] = set()
     found_in: list[int] = []
+    offers: dict[At, int] = {}
+    for tool in view.conversation.tools:
+        if len(tool.at) > 2:
+            offers[tool.at[:2]] = offers.get(tool.at[:2], 0) + len(dump(tool.raw) if tool.raw is not UNSET else b"") + 1
     for message in view.messages:
+        stays = sum(offers.get(at, 0) for at in {part.at[:2] for part in message.parts}) if offers else 0
         if message.raw is not UNSET:
-            found_in.append(len(dump(message.raw)) + 1)
+            found_in.append(len(dump(message.raw)) + 1 - stays)
             continue
-        size = 1
+        size = 1 - stays
         for part in message.parts:
             if part.at not in seen:  # a call and its result may be one block
                 size += len(label(part) if part.raw is UNSET else dump(part.raw)) + 1

@@ -33,7 +33,7 @@ class IdRule(Struct, frozen=True):
 
     def fits(self, text: str) -> bool:
         """Whether the text can be sent as it is."""
-        return _pattern(self).fullmatch(text) is not None
+        return matcher(self)(text) is not None
 
 
 @lru_cache(maxsize=256)
@@ -58,7 +58,8 @@ _MATCHERS: dict[int, tuple[IdRule, Callable[[str], re.Match[str] | None]]] = {}
 """By the identity of a rule, which is kept: there are only as many as there are profiles, and finding one must cost nothing."""
 
 
-def _matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
+def matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
+    """What says whether a text fits a rule."""
     known = _MATCHERS.get(id(rule))
     if known is None:
         if len(_MATCHERS) > 1000:
@@ -72,7 +73,7 @@ def _all_fit(texts: Collection[str], rule: IdRule) -> bool:
     if not texts:
         return True
     if len(texts) < _FEW:
-        return all(map(_matcher(rule), texts))
+        return all(map(matcher(rule), texts))
     if not rule.chars and not rule.first:
         return all(texts) and (not rule.longest or max(map(len, texts)) <= rule.longest)
     joined = "\n".join((*texts, ""))

@@ -59,6 +59,25 @@ class Reply(Protocol):
         """Let go of it: the server is told, if anything is still to come."""
 
 
+class _Way(Struct):
+    """How requests get to an address."""
+
+    address: Address
+    url: str
+    place: Place
+    proxy: str | None
+    """The way out that the environment names."""
+    head: bytes | None = None
+    """The head of a request but for its length, where it is always the same."""
+
+    def headers(self, data: bytes, more: Mapping[str, str]) -> dict[str, str]:
+        """The header fields of a request."""
+        fields = allowed(self.address, self.url, {**_BASE, **dict(self.address.row.headers), **more}, data)
+        if self.place.login is not None and "authorization" not in fields:
+            fields["authorization"] = f"Basic {b64encode(self.place.login).decode()}"
+        return fields
+
+
 class Upstream:
     """The connections of one process to all servers of models. Belongs to the event loop that opened it."""
 
@@ -66,8 +85,8 @@ class Upstream:
         self._pool: Pool | None = None
         self._proxied: dict[str, Proxied] = {}
         """By the proxy."""
-        self._ways: dict[str, tuple[Place, str | None]] = {}
-        """Addresses that were used, and the way out for each."""
+        self._ways: dict[tuple[int, bool, str | None], _Way] = {}
+        """Those that were used, by the identity of an address, which is kept."""
 
     async def open(self) -> None:
         """Make ready to send."""
@@ -91,24 +110,27 @@ class Upstream:
         A request on a connection that turns out to be closed is sent once more. Raises one of LOST if there is no answer.
         """
         assert self._pool is not None, "it is not open"
-        where = url or address.url(stream=stream)
-        way = self._ways.get(where)
-        at, proxy = self._way(where) if way is None else way
-        headers = allowed(address, where, {**_BASE, **dict(address.row.headers), **(more or {})}, data)
-        if at.login is not None and "authorization" not in headers:
-            headers["authorization"] = f"Basic {b64encode(at.login).decode()}"
-        if proxy is not None:
-            return await self._around(proxy).post(where, data, headers, waits.connect, waits.silence)
-        return await self._pool.post(at, head(at, headers, len(data)), data, connect=waits.connect, silence=waits.silence)
+        way = self._ways.get((id(address), stream, url)) or self._way(address, stream, url)
+        if way.head is not None and not more:
+            told = b"%bcontent-length: %d\r\n\r\n" % (way.head, len(data))
+            return await self._pool.post(way.place, told, data, connect=waits.connect, silence=waits.silence)
+        headers = way.headers(data, more or {})
+        if way.proxy is not None:
+            return await self._around(way.proxy).post(way.url, data, headers, waits.connect, waits.silence)
+        told = head(way.place, headers, len(data))
+        return await self._pool.post(way.place, told, data, connect=waits.connect, silence=waits.silence)
 
-    def _way(self, where: str) -> tuple[Place, str | None]:
-        """Where a request goes, and the way out that the environment names."""
+    def _way(self, address: Address, stream: bool, url: str | None) -> _Way:
+        where = url or address.url(stream=stream)
         parts = urlsplit(where)
-        known = place(where), None if proxy_bypass(parts.netloc.rpartition("@")[2]) else getproxies().get(parts.scheme)
+        proxy = None if proxy_bypass(parts.netloc.rpartition("@")[2]) else getproxies().get(parts.scheme)
+        way = _Way(address, where, place(where), proxy)
+        if proxy is None and not _signs(address):
+            way.head = head(way.place, way.headers(b"", {}), 0).removesuffix(b"content-length: 0\r\n\r\n")
         if len(self._ways) > 1000:  # models may be named by clients
             self._ways.clear()
-        self._ways[where] = known
-        return known
+        self._ways[id(address), stream, url] = way
+        return way
 
     def _around(self, proxy: str) -> Proxied:
         if proxy not in self._proxied:
@@ -119,12 +141,17 @@ class Upstream:
 def allowed(address: Address, url: str, headers: Mapping[str, str], data: bytes) -> dict[str, str]:
     """The header fields of a request with what proves who asks."""
     auth, key = address.row.auth, address.key
-    if auth == "sigv4" and key is None:
+    if _signs(address):
         return signed("POST", url, headers, data, env=address.env, service="bedrock")
     if key is None or auth == "none":
         return dict(headers)
     name = "authorization" if auth in ("bearer", "sigv4") else auth
     return {**headers, name: f"Bearer {key}" if name == "authorization" else key}
+
+
+def _signs(address: Address) -> bool:
+    """Whether every request is signed by itself."""
+    return address.row.auth == "sigv4" and address.key is None
 
 
 async def whole(answer: Reply, *, largest: int = LARGEST) -> bytes:

@@ -46,8 +46,11 @@ def wanted(messages: Sequence[Message], *, thoughts: bool = True) -> bool:
     """
     if len(messages) > 1:
         return True
-    parts = [part for message in messages for part in message.parts]
-    return any(part.seal is not None or (isinstance(part, Reasoning) and (thoughts or part.hidden is not None)) for part in parts)
+    for message in messages:
+        for part in message.parts:
+            if part.seal is not None or (part.__class__ is Reasoning and (thoughts or part.hidden is not None)):
+                return True
+    return False
 
 
 def packed(wire: str, messages: Sequence[Message], shown: str) -> str:

@@ -61,11 +61,18 @@ class Woven(Struct, frozen=True, eq=False):
     losses: tuple[Loss, ...]
     asked: Object
     customs: frozenset[str]
+    ends: dict[object, tuple[bytes, bytes]]
+    """What stands before and after the units, by how it was dressed."""
 
-    def data(self, dress: Callable[[Object], Object]) -> bytes:
-        """The bytes to send."""
-        head, _, tail = dump(dress(self.shell)).partition(_MARK)
-        return b"".join((head, b"[", b",".join(self.units), b"]", tail))
+    def data(self, dress: Callable[[Object], Object], how: object = None) -> bytes:
+        """The bytes to send. `how`, if it is given, is the same whenever `dress` does the same."""
+        ends = self.ends.get(how)
+        if ends is None:
+            head, _, tail = dump(dress(self.shell)).partition(_MARK)
+            ends = head + b"[", b"]" + tail
+            if how is not None:
+                self.ends[how] = ends
+        return b"%b%b%b" % (ends[0], b",".join(self.units), ends[1])
 
 
 class _Card(Struct, frozen=True):
@@ -87,6 +94,7 @@ class _Shell(Struct, eq=False):
     """What the user's first words became."""
     units: dict[bytes, bytes]
     forms: dict[bytes, dict[str, str]]
+    ends: dict[object, tuple[bytes, bytes]]
 
 
 class Recall:
@@ -111,17 +119,24 @@ class Recall:
             top = _top(raw)
             if self._key is None:
                 self._key = self._learnt(raw)
-            items = [bytes(one) for one in _list(top.pop(self._key))]
+            items = list(map(bytes, _list(top.pop(self._key))))
             return self._woven(top, items)
         except (ValueError, KeyError, RecursionError, WireError):
             return None
 
     def _woven(self, top: dict[str, Raw], items: list[bytes]) -> Woven | None:
-        cards = [self._card(one) for one in items]
+        known_cards = self._cards
+        cards = [known_cards[one] if one in known_cards else self._card(one) for one in items]
         if None in cards:
             return None
-        first = next((n for n, card in enumerate(cards) if card is not None and card.role != "system"), len(cards))
-        if first == len(cards) or (opening := cards[first]) is None or opening.role != "user":
+        first = 0
+        role = ""
+        for card in cards:
+            role = "" if card is None else card.role
+            if role != "system":
+                break
+            first += 1
+        if role != "user":
             return None
         shell = self._shell(top, items[:first])
         cut = None if shell is None else _cut(cards, first)
@@ -137,11 +152,11 @@ class Recall:
                 if known is None:
                     return None
             units.append(known)
-            if unit in shell.forms:
+            if shell.forms and unit in shell.forms:
                 forms |= shell.forms[unit]
         made = shell.made
         ids = made.ids if not forms else IdMap(made.ids.ids, made.ids.names, {**made.ids.forms, **forms})
-        return Woven(shell.body, tuple(units), ids, made.losses, made.asked, made.customs)
+        return Woven(shell.body, tuple(units), ids, made.losses, made.asked, made.customs, shell.ends)
 
     # --- learning ---
 
@@ -175,7 +190,8 @@ class Recall:
         return card
 
     def _shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
-        mark = b"\x1f".join((*(key.encode() + b"\x1e" + bytes(value) for key, value in top.items()), b"\x1d", *system))
+        fields = [b"%b\x1e%b" % (key.encode(), bytes(value)) for key, value in top.items()]
+        mark = b"\x1f".join((*fields, b"\x1d", *system))
         if mark not in self._shells:
             takes = _COPIES * len(mark) + ENTRY
             self.held += takes
@@ -194,7 +210,7 @@ class Recall:
             return None
         value = made.body[lists[0]]
         assert isinstance(value, list)
-        return _Shell(made, {**made.body, lists[0]: [PLACE]}, lists[0], dump(value[0]), {}, {})
+        return _Shell(made, {**made.body, lists[0]: [PLACE]}, lists[0], dump(value[0]), {}, {}, {})
 
     def _unit(self, shell: _Shell, top: dict[str, Raw], system: list[bytes], unit: bytes) -> bytes | None:
         """A unit in the model's wire; None if it cannot be told by itself."""

@@ -96,12 +96,15 @@ class Sent(Struct, frozen=True, eq=False):
         assert isinstance(value, dict)
         return value
 
-    def data(self, dress: Callable[[Object], Object]) -> bytes:
-        """The bytes to send; `dress` adds what a server wants to be asked for a stream, unless the client asked it itself."""
+    def data(self, dress: Callable[[Object], Object], how: object = None) -> bytes:
+        """The bytes to send; `dress` adds what a server wants to be asked for a stream, unless the client asked it itself.
+
+        `how`, if it is given, is the same whenever `dress` does the same.
+        """
         if self.raw is not None:
             return self.raw
         if self.woven is not None:
-            return self.woven.data(dress)
+            return self.woven.data(dress, how)
         if self.same:
             return dump({**self.body, **{key: self.asked[key] for key in _ASKS if key in self.asked}})
         return dump(dress(self.body))

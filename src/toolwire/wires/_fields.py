@@ -6,7 +6,6 @@ Whatever no row reads stays in the body for its own wire and is a loss for every
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -36,6 +35,8 @@ class Field(Struct, frozen=True, eq=False):
 
 
 _BOXES = (list, dict)
+BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
+"""What a reader raises if a value is not what it should be."""
 
 
 class Settings(Struct, frozen=True):
@@ -50,15 +51,27 @@ class _Index(Struct, frozen=True):
     """The rows of a wire, by the top-level field they start from and by the setting they write."""
 
     readers: dict[str, tuple[Field, ...]]
+    single: dict[str, Field]
+    """Fields that are one setting, as most are."""
     writers: dict[str, Field]
 
 
-@cache
+_INDEXES: dict[int, tuple[tuple[Field, ...], _Index]] = {}
+"""By the identity of the rows, which are kept: there are only as many as there are wires, and finding them must cost nothing."""
+
+
 def _index(fields: tuple[Field, ...]) -> _Index:
-    readers: dict[str, tuple[Field, ...]] = {}
-    for one in fields:
-        readers[one.path[0]] = (*readers.get(one.path[0], ()), one)
-    return _Index(readers, {one.name: one for one in fields if one.write is not None})
+    known = _INDEXES.get(id(fields))
+    if known is None:
+        readers: dict[str, tuple[Field, ...]] = {}
+        for one in fields:
+            readers[one.path[0]] = (*readers.get(one.path[0], ()), one)
+        if len(_INDEXES) > 500:  # somebody makes rows by the way
+            _INDEXES.clear()
+        single = {key: rows[0] for key, rows in readers.items() if len(rows) == 1 and len(rows[0].path) == 1}
+        made = _Index(readers, single, {one.name: one for one in fields if one.write is not None})
+        known = _INDEXES[id(fields)] = fields, made
+    return known[1]
 
 
 def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) -> Settings:
@@ -66,12 +79,25 @@ def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) 
     values: dict[str, Setting] = {}
     places: dict[str, At] = {}
     extra: list[At] = []
-    readers = _index(fields).readers
+    index = _index(fields)
+    single, readers = index.single, index.readers
     for key, item in body.items():
         if key in known or item is None or (not item and item.__class__ in _BOXES):
             continue
-        rows = readers.get(key)
-        if rows is None or not _read(rows, key, item, values, places, extra):
+        one = single.get(key)
+        if one is not None:
+            try:
+                meant = one.read(item)
+            except BROKEN:
+                meant = UNSET
+            if meant is UNSET:
+                extra.append((key,))
+                continue
+            values[one.name] = meant
+            places[one.name] = one.path
+            if one.knows:
+                extra += _strange(one, item)
+        elif (rows := readers.get(key)) is None or not _read(rows, key, item, values, places, extra):
             extra.append((key,))
     return Settings(values, places, tuple(extra))
 
@@ -80,9 +106,6 @@ def _read(
     rows: tuple[Field, ...], key: str, item: JSON, values: dict[str, Setting], places: dict[str, At], extra: list[At]
 ) -> bool:
     """Read what the rows find in one top-level field; False if none of it was understood."""
-    only = rows[0]
-    if len(rows) == 1 and len(only.path) == 1:  # what most fields are
-        return _read_one(only, item, values, places, extra)
     seen: set[At] = set()
     for one in rows:
         value = item if len(one.path) == 1 else get(item, one.path[1:])
@@ -90,7 +113,7 @@ def _read(
             continue
         try:
             meant = one.read(value)
-        except (KeyError, TypeError, AttributeError, ValueError, IndexError):
+        except BROKEN:
             continue
         if not isinstance(meant, UnsetType):
             seen.add(one.path)
@@ -101,20 +124,6 @@ def _read(
     if (key,) not in seen and seen and isinstance(item, dict):
         _beyond(item, (key,), seen, {path[:n] for path in seen for n in range(1, len(path))}, extra)
     return bool(seen)
-
-
-def _read_one(one: Field, item: JSON, values: dict[str, Setting], places: dict[str, At], extra: list[At]) -> bool:
-    try:
-        meant = one.read(item)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError):
-        return False
-    if isinstance(meant, UnsetType):
-        return False
-    values[one.name] = meant
-    places[one.name] = one.path
-    if one.knows:
-        extra += _strange(one, item)
-    return True
 
 
 def _strange(one: Field, value: JSON) -> list[At]:
@@ -148,27 +157,27 @@ def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Pa
     """A new body with the settings in it: on the wire they came from, all of the old body with what was changed."""
     own = conversation.wire == page.wire and conversation.kind == page.kind and isinstance(conversation.source, dict)
     body: Object = dict(conversation.source) if own else {}  # type: ignore[arg-type]
-    before = conversation.was[2] if own and conversation.was else {}
+    before = conversation.was[2] if own and conversation.was else None
     writers = _index(fields).writers
+    places = conversation.places
     idle = () if own or page.kind != "request" else _idle(conversation)
     for name, value in conversation.settings.items():
-        if isinstance(before, Mapping) and name in before and before[name] == value:
+        if before.__class__ is dict and name in before and before[name] == value:
             continue
+        place = page.place = places.get(name) or (name,)
         if name in idle:
-            page.lose(conversation.places.get(name, (name,)), "there is no tool that it could be about")
+            page.lose(place, "there is no tool that it could be about")
             continue
         one = writers.get(name)
-        page.place = conversation.places.get(name, (name,))
         told = len(page.losses)
-        written = one.write(value, page) if one is not None and one.write is not None else UNSET
-        if one is None or isinstance(written, UnsetType):
+        written = UNSET if one is None or one.write is None else one.write(value, page)
+        if one is None or written is UNSET:
             if len(page.losses) == told:  # the writer may have said better why
-                page.lose(page.place, f"this wire has no such setting: {name}")
+                page.lose(place, f"this wire has no such setting: {name}")
+        elif len(one.path) == 1:
+            body[one.path[0]] = written
         else:
-            if len(one.path) == 1:
-                body[one.path[0]] = written
-            else:
-                body = put(body, one.path, written)  # type: ignore[assignment]
+            body = put(body, one.path, written)  # type: ignore[assignment]
     if not own:
         for path in conversation.unknown:
             page.lose(path, "no such field on this wire")

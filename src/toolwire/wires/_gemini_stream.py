@@ -38,6 +38,9 @@ _FIRST = keys("responseId", "modelVersion")
 _MARKS = keys("candidates", "promptFeedback", "usageMetadata")
 
 
+_USAGE = (USAGE,)
+
+
 class _Candidate:
     """What is known of one candidate."""
 
@@ -153,7 +156,7 @@ class _Reader(Growing):
             return []
         late: list[Event] = []
         if self.usage:
-            read = read_fields((USAGE,), {USAGE.path[0]: self.usage}, frozenset())
+            read = read_fields(_USAGE, {USAGE.path[0]: self.usage}, frozenset())
             late.append(Note(read.values))
             late += [Left((self.count - 1, *path), "no such field on this wire") for path in read.unknown]
         reasons = [held.reason for held in self.candidates.values()]

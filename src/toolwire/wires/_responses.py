@@ -232,8 +232,9 @@ class Items(Struct, frozen=True, eq=False):
             body["input"] = only["content"] if isinstance(only, dict) else only
         elif items or not home or isinstance(body.get("input"), list):
             body["input"] = items
-        if not home or not conversation.same_tools:
-            tools = write_tools(conversation.tools, page, body.get("tools"), own=home)
+        adrift = _adrift(conversation) if home else frozenset()
+        if not home or adrift or not conversation.same_tools:
+            tools = write_tools(conversation.tools, page, body.get("tools"), own=home, adrift=adrift)
             if tools:
                 body["tools"] = tools
             else:
@@ -286,6 +287,15 @@ class Items(Struct, frozen=True, eq=False):
 _OTHERS = keys("message", "item_reference", "compaction", "compaction_trigger", "additional_tools", "configuration_update",
                "agent_message")  # fmt: skip
 """Items that are neither calls nor results and are kept as they are."""
+
+
+def _adrift(conversation: Conversation) -> frozenset[At]:
+    """The tools whose item is not in the history any more, by their places."""
+    by_item = [tool.at for tool in conversation.tools if tool.at[:1] == ("input",)]
+    if not by_item:
+        return frozenset()
+    held = {part.at[:2] for message in conversation.messages for part in message.parts}
+    return frozenset(at for at in by_item if at[:2] not in held)
 
 
 def _speaker(part: Part) -> Role | None:

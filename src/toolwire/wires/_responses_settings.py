@@ -53,16 +53,19 @@ def read_added(wire: str, items: list[JSON]) -> list[Tool]:
     return out
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page, came: JSON, *, own: bool) -> list[JSON]:
+def write_tools(tools: tuple[Tool, ...], page: Page, came: JSON, *, own: bool, adrift: frozenset[At] = frozenset()) -> list[JSON]:
     """The tools, flat. A function must say whether it has parameters and is strict, even if only by null.
 
     `came` is the list as this wire has it, if it is the tools' own: a namespace stands in it whole, and what is offered by an
-    item stands there.
+    item stands there, unless that is gone (`adrift`).
     """
     out: list[JSON] = []
     whole: set[int | str] = set()
     for tool in tools:
-        if own and tool.was is None and len(tool.at) > 2 and isinstance(came, list | None):
+        if tool.at in adrift and isinstance(tool.raw, dict):
+            space = tool.name.rpartition(JOINT)[0]
+            out.append({"type": "namespace", "name": space, "description": "", "tools": [tool.raw]} if space else tool.raw)
+        elif own and tool.was is None and len(tool.at) > 2 and isinstance(came, list | None):
             place = tool.at[1]
             if tool.at[0] == "tools" and place not in whole and isinstance(place, int) and came is not None:
                 whole.add(place)

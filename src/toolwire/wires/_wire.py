@@ -141,7 +141,7 @@ def flag_or_none(value: JSON) -> bool | None:
 
 def count_at(value: JSON, *path: str) -> int | None:
     """The whole number at a path, if there is one."""
-    number = get(value, path)
+    number = value.get(path[0]) if len(path) == 1 and value.__class__ is dict else get(value, path)
     return number if isinstance(number, int) else None
 
 

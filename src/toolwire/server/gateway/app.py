@@ -240,7 +240,10 @@ class Gateway:
             seen.tries += 1
             seen.upstream = target.address.row.name
             try:
-                await self._tried(asked, target)
+                if target.row.concurrency is None:
+                    await exchanged(asked, target, self._upstream)
+                else:
+                    await self._in_turn(asked, target, target.row.concurrency)
                 return
             except Failed as error:
                 failed = error
@@ -267,12 +270,9 @@ class Gateway:
             raise Refused(f"This key may not use the model `{seen.model[:200]}`.", 403)
         return targets
 
-    async def _tried(self, asked: Asked, target: Target) -> None:
-        if target.row.concurrency is None:
-            await exchanged(asked, target, self._upstream)
-            return
+    async def _in_turn(self, asked: Asked, target: Target, most: int) -> None:
         # by the row, for a client may name any number of models that fit it
-        _, limit = self._busy.setdefault(id(target.row), (target.row, asyncio.Semaphore(target.row.concurrency)))
+        _, limit = self._busy.setdefault(id(target.row), (target.row, asyncio.Semaphore(most)))
         async with limit:
             await exchanged(asked, target, self._upstream)
 

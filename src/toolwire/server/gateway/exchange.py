@@ -35,8 +35,10 @@ BUSY = frozenset({408, 409, 425, 429})
 """What a server says, beside 500 and above, when another try, or another model, may help."""
 _WRONG = frozenset({400, 413, 422})
 """What a server says when it understood the request and will not have it."""
-_KEPT = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
+_KEPT = frozenset({"retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id"})
 """What an upstream says about another try, and how it calls the request."""
+_JSON = {"content-type": "application/json"}
+_PLAIN = pairs(_JSON)
 _LAST = 0.25
 """Seconds for a server to close a stream that is over, so that the connection can be used again."""
 _LONG = 1024 * 1024
@@ -108,7 +110,8 @@ async def exchanged(asked: Asked, target: Target, upstream: Upstream) -> None:
         await _tooled(asked, asked.own, relay, target, upstream)
         return
     sent = relayed(asked, relay)
-    data = sent.data(lambda body: target.address.body(body, stream=seen.stream))
+    address = target.address
+    data = sent.data(lambda body: address.body(body, stream=seen.stream), (address.row.name, seen.stream))
     response = await _posted(asked, target, upstream, data)
     try:
         if response.status >= 300:
@@ -184,13 +187,13 @@ async def _whole(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> Non
         seen.losses += tuple(map(str, losses))
     seen.usage = usage or seen.usage
     seen.said(body)
-    head = {"content-type": "application/json", **_kept(response), **done(sent, losses)}
-    await answer(asked.send, 200, body, pairs(head))
+    more = {**_kept(response), **done(sent, losses)}
+    await answer(asked.send, 200, body, pairs({**_JSON, **more}) if more else _PLAIN)
 
 
 def _kept(response: Reply) -> dict[str, str]:
     headers = response.headers
-    return {name: headers[name] for name in _KEPT if name in headers}
+    return {} if _KEPT.isdisjoint(headers) else {name: value for name, value in headers.items() if name in _KEPT}
 
 
 class _Out:
