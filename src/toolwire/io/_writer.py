@@ -1,8 +1,9 @@
 """One thread that owns a store, and the jobs it does for any number of event loops: natural group commit.
 
 It takes what one turn of an event loop asked for, then whatever else has come meanwhile, does it all in one transaction and wakes
-each event loop once. There is no timer: while the disk is busy the next batch grows. A storage error undoes the whole batch, and
-nobody in it is told that something was done. Knows no table and no call.
+each event loop once. There is no timer: while the disk is busy the next batch grows, and where many ask, an event loop hands over
+when a few turns brought nothing new. A storage error undoes the whole batch, and nobody in it is told that something was done.
+Knows no table and no call.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ from toolwire.tools.ledger import LedgerUnavailable
 _together = attrgetter("together")
 MOST = 512
 """Jobs in one transaction at most."""
+QUIET = 16
+"""Turns of an event loop without a new job after which it hands over what it has, if it is not alone: a turn takes microseconds,
+and a commit costs as much as some ten calls."""
+TURNS = 256
+"""So many turns at most."""
 STORAGE_ERRORS = (sqlite3.Error, MemoryError)
 
 
@@ -111,6 +117,8 @@ class Writer(Generic[S]):
         self._gathered: dict[AbstractEventLoop, list[Job[S, object]]] = {}
         self._gate = Lock()  # nothing is put behind the stop
         self._closed = False
+        self._crowd = 0
+        """Jobs in the last batch: whether somebody else is asking too."""
         self._pid = getpid()
         self.batches = 0
         self._thread = Thread(target=self._main, name=name, daemon=True)
@@ -125,10 +133,19 @@ class Writer(Generic[S]):
         if gathered is None:
             # Whatever else this turn of the event loop asks for goes with it: one lock and one wake-up for all
             self._gathered[loop] = [job]
-            loop.call_soon(self._hand_over, loop)
+            loop.call_soon(self._gather, loop, 1, QUIET if self._crowd > 1 else 0, TURNS)
         else:
             gathered.append(job)
         return future  # type: ignore[return-value]  # a future of R, seen from a queue of all kinds
+
+    def _gather(self, loop: AbstractEventLoop, size: int, quiet: int, turns: int) -> None:
+        """Let what comes in the next turns go along: `quiet` turns in which nothing comes are waited for."""
+        jobs = self._gathered.get(loop)
+        if jobs is not None and quiet and turns:
+            more = len(jobs) > size
+            loop.call_soon(self._gather, loop, len(jobs), QUIET if more else quiet - 1, turns - 1)
+        else:
+            self._hand_over(loop)
 
     def _hand_over(self, loop: AbstractEventLoop) -> None:
         jobs = self._gathered.pop(loop, None)
@@ -197,6 +214,7 @@ class Writer(Generic[S]):
 
     def _batch(self, store: S, jobs: Sequence[Job[S, object]]) -> None:
         self.batches += 1
+        self._crowd = len(jobs)
         try:
             store.begin()
             for together, group in groupby(jobs, _together):

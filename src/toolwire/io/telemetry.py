@@ -21,6 +21,10 @@ from toolwire.tools.asking import Answer, Ask
 logger = logging.getLogger("toolwire.calls")
 logger.addFilter(ScrubFilter())
 _SCOPE = "toolwire"
+_OFTEN = 100
+"""So many calls look for an SDK each by itself: programs that set one up do it at their beginning."""
+_SELDOM = 16
+"""After that, one in so many."""
 
 
 @contextmanager
@@ -41,10 +45,14 @@ class Telemetry:
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._tracer: Tracer | None = None if provider is None else provider.get_tracer(_SCOPE)
+        self._asked = 0
 
     def tracer(self) -> Tracer | None:
-        """None if nobody collects spans. An SDK may be set up at any time."""
+        """None if nobody collects spans. An SDK may be set up at any time, so this is looked at again every few calls."""
         if self._tracer is None:
+            self._asked += 1
+            if self._asked > _OFTEN and self._asked % _SELDOM:
+                return None
             provider = trace.get_tracer_provider()
             if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
                 return None

@@ -211,10 +211,16 @@ class Bounded(HttpToolsProtocol):
         self._head = 0
         self._in_head = True
         self._timer: asyncio.TimerHandle | None = None
+        self._rested = self._since
+        """When the last answer was over."""
         if len(self.connections) > self.bounds.connections:
             self._refuse(b"503 Service Unavailable", b"The server holds as many connections as it can.")
             return
-        self._timer = self.loop.call_later(self.bounds.seconds, self._look)
+        self._timer = self.loop.call_later(self._pause, self._look)
+
+    @property
+    def _pause(self) -> float:
+        return min(self.bounds.seconds, self.bounds.keep_alive)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
@@ -249,12 +255,26 @@ class Bounded(HttpToolsProtocol):
         self._in_head = True
         self._head = 0
 
+    def on_response_complete(self) -> None:
+        """As uvicorn does it, but without a timer that is set and cancelled for every request: that one looks at the clock too."""
+        self._rested = self.loop.time()
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+
     def _look(self) -> None:
         self._timer = None
         if self.transport.is_closing():
             return
-        seconds = self.bounds.seconds
-        left = seconds if self._since is None else self._since + seconds - self.loop.time()
+        now = self.loop.time()
+        if self._since is not None:
+            left = self._since + self.bounds.seconds - now
+        elif self.cycle is None or self.cycle.response_complete:
+            left = self._rested + self.bounds.keep_alive - now
+        else:  # it is being answered
+            left = self._pause
         if left <= 0:
             self.transport.close()
         else:
