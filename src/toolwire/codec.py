@@ -113,6 +113,10 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     if spoken.name == conversation.wire and kind == conversation.kind and conversation.pristine:
         return Encoded(conversation.source, [], IdMap(), conversation.raw)
     home = IdMap.of(ids)
+    if kind == "response" and (glanced := _glanced(conversation, spoken, rules, home)) is not None:
+        said = _written(conversation, spoken, glanced)
+        home_again = IdMap(glanced.sent, {}, glanced.forms) if glanced.sent or glanced.forms else NO_MAP
+        return Encoded(said, list(dict.fromkeys(glanced.losses)) if glanced.losses else [], home_again)
     if conversation.wire and not conversation.was:  # made by hand: it has no body that could be gone back to
         conversation = replace(conversation, wire="")
     conversation, led = _followed(conversation)
@@ -121,10 +125,6 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
         body = _edited(conversation, spoken)
         if not isinstance(body, UnsetType):
             return Encoded(body, _torn(led, body, spoken, kind), IdMap())
-    if kind == "response" and not own and (glanced := _glanced(conversation, spoken, rules, home)) is not None:
-        body = _written(conversation, spoken, glanced)
-        home_again = IdMap(glanced.sent, {}, glanced.forms) if glanced.sent or glanced.forms else NO_MAP
-        return Encoded(body, list(dict.fromkeys(glanced.losses)), home_again)
     survey = _Survey(conversation, spoken.name)
     told: list[Loss] = []
     if survey.hosted and not (spoken.hosts and kind == "response" and hosted != "drop"):
@@ -296,7 +296,10 @@ def _opened(messages: tuple[Message, ...]) -> bool:
 def _glanced(conversation: Conversation, spoken: Wire, rules: Profile, home: IdMap) -> Page | None:
     """The page for an answer of words and calls that can be sent as they are: what most answers are. None for any other."""
     came = PROFILES.get(conversation.wire)
-    if came is None or home.ids or home.names or home.forms or len(conversation.messages) != 1 or conversation.tools:
+    was = conversation.was
+    if not was or was[0] is not conversation.messages or conversation.wire == spoken.name or conversation.tools:
+        return None
+    if came is None or home.ids or home.names or home.forms or len(conversation.messages) != 1:
         return None
     message = conversation.messages[0]
     raw = message.raw

@@ -10,9 +10,12 @@ from cases import CASES, DEEP, recorded
 from toolwire._json import JSON, Object, dump
 from toolwire.errors import WireError
 from toolwire.protocols.fronts import FRONTS, Front
+from toolwire.protocols.recall import BYTES, NEW, Made
 from toolwire.protocols.relay import Relay
 
 TARGETS = ("anthropic", "openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "cohere", "ollama", "deepseek")
+
+BY_WIRE = {front.wire: front for front in FRONTS}
 
 
 def plain(body: Object) -> Object:
@@ -103,3 +106,53 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         asked: JSON = {"model": "m", "messages": [{"role": "user", "content": f"{n} " + "x" * 500}]}
         assert relay.request(dump(asked)).woven is not None
     assert relay.recall is not None and relay.recall.held <= 10_000 + 2_000
+
+
+def counted(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The bodies that go the long way from now on."""
+    went: list[bytes] = []
+    assert relay.recall is not None
+    make = relay.recall._make
+
+    def counting(raw: bytes) -> Made:
+        went.append(raw)
+        return make(raw)
+
+    monkeypatch.setattr(relay.recall, "_make", counting)
+    return went
+
+
+def test_a_long_history_is_learnt_a_little_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    relay = Relay(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
+    went = counted(relay, monkeypatch)
+    raw = dump(history(30))
+    ways: list[bool] = []
+    for _ in range(20):
+        went.clear()
+        ways.append(relay.request(raw).woven is not None)
+        assert len(went) <= NEW + 1
+    assert not ways[0] and ways[-1] and not went, "what is known need not be learnt"
+
+
+def test_what_cannot_be_put_together_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    relay = Relay(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
+    body = history(2)
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    messages.append({"role": "assistant", "content": "Well.", "audio": {"id": "audio_1"}})
+    messages.append({"role": "user", "content": "Go on."})
+    relay.request(dump(body))
+    went = counted(relay, monkeypatch)
+    assert relay.request(dump(body)).woven is None and not went
+
+
+def test_large_results_do_not_fill_the_memory() -> None:
+    relay = Relay(BY_WIRE["openai-chat"], "anthropic", model="m").remember()
+    for n in range(60):
+        body = history(1)
+        messages = body["messages"]
+        assert isinstance(messages, list)
+        messages.append({"role": "user", "content": f"{n} " + "x" * 250_000})
+        relay.request(dump(body))
+    assert relay.recall is not None
+    assert sum(map(len, relay.recall._cards)) <= BYTES and relay.recall.held <= 2 * BYTES

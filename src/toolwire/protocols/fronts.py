@@ -25,6 +25,7 @@ FIELD = "reasoning_details"
 DATA = "data-toolwire"
 _CODED = b64encode(PREFIX.encode()).decode()[:5]
 """How a parcel begins where the wire wants base64."""
+_MARK, _CODED_MARK = PREFIX.encode(), _CODED.encode()
 _WRITTEN = re.compile(rf"\s*({re.escape(PREFIX)}[\w=-]+)\s*\Z", re.ASCII)
 """A parcel at the end of a text."""
 
@@ -288,7 +289,7 @@ def _listed(details: JSON) -> str | None:
 
 def may_hold(raw: bytes) -> bool:
     """Whether there could be a parcel in a body."""
-    return PREFIX.encode() in raw or _CODED.encode() in raw
+    return _MARK in raw or _CODED_MARK in raw
 
 
 # --- the rows ------------------------------------------------------------------------------------------------------------

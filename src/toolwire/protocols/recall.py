@@ -26,8 +26,10 @@ PLACE = "\ue000toolwire\ue000"
 _MARK = dump([PLACE])
 SHELLS = 64
 """Kinds of requests that are remembered: their tools, settings and prompts."""
-BYTES = 16 * 1024 * 1024
-"""Of units, for each way from a front to a model."""
+BYTES = 6 * 1024 * 1024
+"""Of units, and of items, for each way from a front to a model."""
+NEW = 8
+"""Units that are learnt from one request: each takes about as long as the long way without a history."""
 ENTRY = 400
 """Bytes that remembering something takes beside the thing itself."""
 LONGEST = 256 * 1024
@@ -144,13 +146,17 @@ class Recall:
             return None
         units: list[bytes] = []
         forms: dict[str, str] = {}
+        left = NEW
         for start, end in cut:
             unit = items[start] if end == start + 1 else b",".join(items[start:end])
             known = shell.units.get(unit)
             if known is None:
-                known = self._unit(shell, top, items[:first], unit)
-                if known is None:
+                if not left:
                     return None
+                known = self._unit(shell, top, items[:first], unit)
+                left -= 1
+            if not known:
+                return None
             units.append(known)
             if shell.forms and unit in shell.forms:
                 forms |= shell.forms[unit]
@@ -212,32 +218,43 @@ class Recall:
         assert isinstance(value, list)
         return _Shell(made, {**made.body, lists[0]: [PLACE]}, lists[0], dump(value[0]), {}, {}, {})
 
-    def _unit(self, shell: _Shell, top: dict[str, Raw], system: list[bytes], unit: bytes) -> bytes | None:
-        """A unit in the model's wire; None if it cannot be told by itself."""
+    def _unit(self, shell: _Shell, top: dict[str, Raw], system: list[bytes], unit: bytes) -> bytes:
+        """A unit in the model's wire; nothing if it cannot be told by itself, which is remembered too."""
         made = self._make(self._body(top, [*system, self._word, unit]))
-        told = made.body.get(shell.key)
-        if not made.tidy or made.ids.ids or made.ids.names or made.losses != shell.made.losses or not isinstance(told, list):
-            return None
-        first, rest = told[0], told[1:]
-        if not rest or dump(first) != shell.dummy or {**made.body, shell.key: [PLACE]} != shell.body:
-            return None
-        out = dump(rest)[1:-1]
-        if len(unit) <= LONGEST:
-            self.held += len(unit) + len(out) + ENTRY
-            if self.held > BYTES:
-                self._shells.clear()
-                self.held = len(unit) + len(out) + ENTRY
-            shell.units[unit] = out
-            more = {key: value for key, value in made.ids.forms.items() if shell.made.ids.forms.get(key) != value}
-            if more:
-                shell.forms[unit] = more
-        elif made.ids.forms != shell.made.ids.forms:
-            return None
+        out = _alone(made, shell)
+        forms = {key: value for key, value in made.ids.forms.items() if shell.made.ids.forms.get(key) != value}
+        if len(unit) > LONGEST:
+            return b"" if forms else out
+        self.held += len(unit) + len(out) + ENTRY
+        if self.held > BYTES:
+            self._shells.clear()
+            self.held = len(unit) + len(out) + ENTRY
+        shell.units[unit] = out
+        if forms:
+            shell.forms[unit] = forms
         return out
 
     def _body(self, top: dict[str, Raw], items: list[bytes]) -> bytes:
         fields = [b"%b:%b" % (dump(key), bytes(value)) for key, value in top.items()]
         return b"{%b}" % b",".join((*fields, b"%b:[%b]" % (dump(str(self._key)), b",".join(items))))
+
+
+def _alone(made: Made, shell: _Shell) -> bytes:
+    """What a unit became in a request of its own; nothing if something else became of the rest of that request too."""
+    told = made.body.get(shell.key)
+    if (
+        not made.tidy
+        or made.ids.ids
+        or made.ids.names
+        or made.losses != shell.made.losses
+        or not isinstance(told, list)
+        or not told
+    ):
+        return b""
+    first, rest = told[0], told[1:]
+    if not rest or dump(first) != shell.dummy or {**made.body, shell.key: [PLACE]} != shell.body:
+        return b""
+    return dump(rest)[1:-1]
 
 
 def _says(value: JSON) -> bool:

@@ -256,7 +256,7 @@ class Bounded(HttpToolsProtocol):
         self._head = 0
 
     def on_response_complete(self) -> None:
-        """As uvicorn does it, but without a timer that is set and cancelled for every request: that one looks at the clock too."""
+        """As uvicorn does it, but without a timer that is set and cancelled for every request: the one there is sees to it."""
         self._rested = self.loop.time()
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()

@@ -333,9 +333,12 @@ def read(body: JSON, kind: Kind) -> Conversation:
                         unknown=settings.unknown, places=settings.places)  # fmt: skip
 
 
+_ANSWER = keys("type", "role", "content", "stop_reason")
+
+
 def _read_response(body: Object) -> Conversation:
     content = list_at(NAME, body, ("content",))
-    settings = read_fields(RESPONSE, body, keys("type", "role", "content", "stop_reason"))
+    settings = read_fields(RESPONSE, body, _ANSWER)
     reason = body.get("stop_reason")
     stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
     raw: Object = {"role": "assistant", "content": content}

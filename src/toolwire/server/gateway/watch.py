@@ -29,8 +29,8 @@ KEPT = 200
 """So many exchanges are remembered for those who look on."""
 _ENDS = 16 * 1024
 """Bytes at both ends of an answer in which its counts are looked for."""
-_NEAR = 1024
-"""Bytes at the end of an answer in which most say why they are over."""
+_NEAR = 2048
+"""Bytes at the end of an answer in which it says why it is over."""
 _SELDOM = 64
 """So many requests pass before somebody looks again whether spans are collected."""
 _TOLD = 20
@@ -43,6 +43,9 @@ _STOP = re.compile(rb'"(?:finish_reason|stop_reason|finishReason|done_reason|sto
 _VARIES = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\d+")
 _TRACE = ((b"traceparent", "traceparent"), (b"tracestate", "tracestate"))
 _log = logging.getLogger("toolwire.gateway")
+
+
+_NOTHING = (b"", b"")
 
 
 class Tape(Struct):
@@ -81,7 +84,8 @@ class Exchange(Struct):
     asked: str = ""
     """What its server calls it."""
     usage: Usage | None = None
-    stop: str = ""
+    ends: bytes = b""
+    """The last bytes of the model's answer."""
     tools: list[tuple[str, str, bool]] = field(default_factory=list)
     """Calls that the gateway ran: the tool, how it ended, and whether it had run before."""
     carrier: dict[str, str] = field(default_factory=dict)
@@ -91,7 +95,7 @@ class Exchange(Struct):
     id: str = ""
     span: Span | None = None
     head: bytes = b""
-    last: tuple[bytes, bytes] = (b"", b"")
+    last: tuple[bytes, bytes] = _NOTHING
 
     def took(self, raw: bytes) -> None:
         """The client's request came."""
@@ -100,7 +104,7 @@ class Exchange(Struct):
 
     def sent(self, data: bytes) -> None:
         """The model is asked; what another one said before does not count any more."""
-        self.head, self.last = b"", (b"", b"")
+        self.head, self.last = b"", _NOTHING
         if self.tape is not None:
             self.tape.sent.append(data)
 
@@ -122,11 +126,16 @@ class Exchange(Struct):
         if not self.head:
             return
         ends = b"".join(self.last)[-_ENDS:] if len(self.last[1]) < _ENDS else self.last[1][-_ENDS:]
-        if not self.stop and (stop := _last(_STOP, ends)) is not None:
-            self.stop = stop.decode()
+        self.ends = ends[-_NEAR:]
         if self.usage is None:
             spent = [_last(one, ends) or _last(one, self.head[:_ENDS]) for one in (_IN, _OUT)]
             self.usage = Usage(*[None if one is None else int(one) for one in spent]) if spent != [None, None] else None
+
+    @property
+    def stop(self) -> str:
+        """Why the answer ended, in the words of the model's server."""
+        found = _STOP.findall(self.ends)
+        return found[-1].decode() if found else ""
 
     def summary(self) -> Object:
         """Everything that may be told of it, as JSON."""
@@ -198,6 +207,7 @@ class Watch:
         self._keeps = keeps
         self._folder = folder
         self._process = process
+        self._prefix = f"{process}-" if process else ""
         self._alive = alive
         self._telemetry = Telemetry(provider)
         self._traces = provider is not None
@@ -210,7 +220,7 @@ class Watch:
     def begin(self, front: str, headers: Mapping[bytes, bytes]) -> Exchange:
         """An exchange begins. It joins the trace that the client names, and names it to the model's server."""
         number = next(self._numbers)
-        seen = Exchange(front, start=perf_counter(), id=f"{self._process}{'-' * bool(self._process)}{number}")
+        seen = Exchange(front, start=perf_counter(), id=f"{self._prefix}{number}")
         if self._bodies or self._keeps is not None:
             seen.tape = Tape()
         self.counts.running += 1
@@ -240,7 +250,11 @@ class Watch:
         self._tell(seen)
         if self._keeps is not None:
             self._keeps(seen)
-        seen.tape, seen.span, seen.head, seen.last, seen.losses = None, None, b"", (b"", b""), seen.losses[:_TOLD]
+        seen.head, seen.last = b"", _NOTHING
+        if seen.tape is not None or seen.span is not None:
+            seen.tape, seen.span = None, None
+        if seen.losses:
+            seen.losses = seen.losses[:_TOLD]
         self.feed.put(seen)
 
     def _count(self, seen: Exchange) -> None:
@@ -290,8 +304,8 @@ class Watch:
         for name, value in given.items():
             if value is not None:
                 span.set_attribute(name, value)
-        if seen.stop:
-            span.set_attribute("gen_ai.response.finish_reasons", [seen.stop])
+        if stop := seen.stop:
+            span.set_attribute("gen_ai.response.finish_reasons", [stop])
         if seen.gone or seen.status >= 400 or seen.error is not None:
             span.set_attribute("error.type", "client_gone" if seen.gone else str(seen.status) if seen.status >= 400 else "stream")
             span.set_status(StatusCode.ERROR, seen.error)
