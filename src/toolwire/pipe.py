@@ -20,7 +20,7 @@ from toolwire.fold import Gather, emptied, text_in
 from toolwire.hosted import POLICIES, Hosted, told
 from toolwire.identity import Fitting, IdMap
 from toolwire.intake import BYTES, Events, Item, streaming
-from toolwire.model import Loss
+from toolwire.model import Loss, Usage
 from toolwire.parts import Call, Part, Reasoning, Result
 from toolwire.profiles import PROFILES, Profile
 from toolwire.shortcut import Shortcuts
@@ -94,6 +94,12 @@ class Pipe(Generic[Out]):
     def losses(self) -> list[Loss]:
         """What could not be carried so far."""
         return list(dict.fromkeys(self._page.losses))
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the answer used up, as far as it was told."""
+        told = self._writer.settings.get("usage")
+        return told if isinstance(told, Usage) else None
 
     @property
     def ids(self) -> IdMap:

@@ -272,6 +272,45 @@ def test_a_connection_is_used_again_after_an_answer_was_read_and_also_after_one_
     run(main)
 
 
+def test_an_answer_that_is_left_may_still_come_to_its_end_and_frees_its_connection(run: Run) -> None:
+    async def late(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        await asyncio.sleep(0.05)
+        await talk.say(b"3\r\nmor\r\n", b"0\r\n\r\n", pause=0.05)
+        await talk.request()
+        await talk.say(sized(b"two"))
+        await talk.stay()
+
+    async def main(net: Net) -> None:
+        server = await net.serve(each(late))
+        reply = await net.post(server)
+        assert await reply.piece() == b"hello" and reply.leave(5.0)
+        assert net.resting == 0
+        while not net.resting:
+            await asyncio.sleep(0.01)
+        assert await net.get(server) == (200, b"two") and server.used == [1, 1]
+
+    run(main)
+
+
+def test_an_answer_that_is_left_and_does_not_end_in_time_takes_its_connection_with_it(run: Run) -> None:
+    async def endless(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        await talk.stay()
+
+    async def main(net: Net) -> None:
+        server = await net.serve(each(endless, gives(sized(b"two"))))
+        reply = await net.post(server)
+        assert await reply.piece() == b"hello" and reply.leave(0.05)
+        await asyncio.sleep(0.2)
+        assert net.resting == 0
+        assert await net.get(server) == (200, b"two") and server.used == [1, 2]
+
+    run(main)
+
+
 def test_an_answer_that_is_let_go_before_its_end_takes_its_connection_with_it(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(OK + b"content-length: 9\r\n\r\nhello", sized(b"two")))

@@ -200,6 +200,13 @@ class Reply:
             line.over(self)
             self.wake()
 
+    def leave(self, seconds: float) -> bool:
+        """Let go of it as `close` does, but let it come to its end for so long. Whether that is seen to."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.over(self, seconds)
+        return True
+
     # --- what its connection says ---
 
     def add(self, data: bytes) -> int:
@@ -257,6 +264,8 @@ class Line(asyncio.Protocol):
         self._paused = False
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
+        self._leaving: asyncio.TimerHandle | None = None
+        """Of an answer that nobody reads any more, and that may still come to its end."""
 
     def ask(self, data: bytes, body: bytes, silence: float) -> Reply:
         """Send a request; its answer is still to come."""
@@ -275,11 +284,17 @@ class Line(asyncio.Protocol):
             self._unsent = transport.get_write_buffer_size()
         return reply
 
-    def over(self, reply: Reply) -> None:
-        """An answer is wanted no more."""
+    def over(self, reply: Reply, linger: float = 0.0) -> None:
+        """An answer is wanted no more; its end may still come for so long."""
         transport = self._transport
         if self._reply is not reply or transport is None:
             return
+        if linger and self._alive and not reply.ended:
+            self._leaving = self.loop.call_later(linger, self.over, reply)
+            return
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
         self._reply = None
         self._used = True
         # a server that answers before it has the whole request may read the rest of it as the next one
@@ -358,7 +373,10 @@ class Line(asyncio.Protocol):
         if self._size > HEAD:
             self._broke(Broken("the head of the answer has no end"))
             return
-        reply.wake()
+        if self._leaving is None:
+            reply.wake()
+        elif reply.ended:
+            self.over(reply)
 
     def eof_received(self) -> bool:
         self._gone(None)
@@ -367,8 +385,9 @@ class Line(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._leaving):
+            if timer is not None:
+                timer.cancel()
         self._keeper.forget(self)
         self._gone(exc)
 

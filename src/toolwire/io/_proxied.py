@@ -82,6 +82,10 @@ class Passed:
         except _LOST as error:
             raise _lost(error) from None
 
+    def leave(self, seconds: float) -> bool:
+        """Nobody here sees to it: whoever has it reads it to its end."""
+        return False
+
     def close(self) -> None:
         """Let go of it."""
         self._response.release()  # it is closed if anything is still to come

@@ -55,6 +55,9 @@ class Reply(Protocol):
     async def flow(self, take: Callable[[bytes], bool]) -> None:
         """Give each piece to `take` as soon as it comes, until the end or until `take` wants to wait."""
 
+    def leave(self, seconds: float) -> bool:
+        """Let go of it, but let it come to its end for so long, so that its connection can be used again. Whether it does so."""
+
     def close(self) -> None:
         """Let go of it: the server is told, if anything is still to come."""
 

@@ -256,7 +256,8 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> 
     losses = pipe.losses
     if losses:
         asked.seen.losses += tuple(map(str, losses))
-    if broken is None and not at_once:
+    asked.seen.usage = pipe.usage or asked.seen.usage
+    if broken is None and not at_once and not response.ended and not response.leave(_LAST):
         await _drained(response)
 
 
@@ -385,8 +386,6 @@ def _faulted(fault: Fault) -> Failed:
 
 async def _drained(response: Reply) -> None:
     """Let a stream that is over come to its end: its connection can be used again then."""
-    if response.ended:
-        return
     with suppress(*LOST):
         async with asyncio.timeout(_LAST):
             while await response.piece():
