@@ -218,16 +218,17 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "door": ("The gateway", door_pages.passed),
     "door-memory": ("The gateway's memory", door_pages.remembered),
     "door-idle": ("Streams held open", door_pages.held),
+    "door-workers": ("Several processes", door_pages.shared),
 }
 """By the word that asks for it: its heading, and what measures it."""
-LONG = ("door-memory", "door-idle")
+LONG = ("door-memory", "door-idle", "door-workers")
 """Parts that take minutes: measured only when they are asked for by name."""
 PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
 HEAD = """# Speed
 
 Written by `make bench` (one part: `python -m bench ledger`). What takes minutes is measured by name only: `python -m bench
-door-memory door-idle`. Other gateways are on [a page of their own](bench-peers.md). Times are of one machine on one day; the
-ratios are what counts: both sides of each were measured in turns in the same run.
+door-memory door-idle door-workers`. Other gateways are on [a page of their own](bench-peers.md). Times are of one machine on one
+day; the ratios are what counts: both sides of each were measured in turns in the same run.
 """
 
 

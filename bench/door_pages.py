@@ -5,8 +5,10 @@ from __future__ import annotations
 import door
 import door_idle
 import door_memory
+import door_workers
 from door import ADDED_MS, BARE, LIMIT, OURS, TUNED
 from marks import Word, least, most
+from processes import Turns
 
 
 def passed() -> list[str]:
@@ -90,3 +92,21 @@ def held() -> list[str]:
         "|---|---|---|---|---|---|---|",
         f"| {' | '.join(cells)} |",
     ]
+
+
+def shared() -> list[str]:
+    """Two processes behind one port."""
+    found = door_workers.turns()
+    return [
+        f"`toolwire gateway --workers 2` against one process, whole answers on {door_workers.CONNECTIONS} connections, in turns.",
+        "The client and the model's server run on the same machine and take their share of its cores.",
+        "",
+        "| processes | requests/s | median, 99 % ms | × one |",
+        "|---|---|---|---|",
+        *(_processes(found, name) for name in found.rates),
+    ]
+
+
+def _processes(found: Turns, name: str) -> str:
+    waits = f"{found.median_ms(name):.1f}, {found.p99_ms(name):.1f}"
+    return f"| {name} | {found.rate(name):.0f} | {waits} | {found.ratio(name, '1'):.2f} |"
