@@ -12,13 +12,15 @@ from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 
 import uvloop
+from cases import DEEP
 
 from toolwire.io._http import Place, Pool, Reply, head, place
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
-    "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
+    **({"asyncio": asyncio.new_event_loop} if DEEP else {}),
 }
+"""The one that servers run on; both when there is time."""
 OK = b"HTTP/1.1 200 OK\r\n"
 
 

@@ -164,8 +164,8 @@ def sent(at: Running, front: Row, body: Object, model: str, *, stream: bool, key
 CELLS = [(front, stream) for front in FRONTS for stream in (True, False) if stream or front.whole]
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_calls_of_three_servers_and_of_the_client_in_one_turn_each_find_their_results(house: House, model: str) -> None:
+def in_one_turn(house: House, model: str) -> None:
+    """Calls of three servers and of the client in one turn each find their results."""
     for front, stream in CELLS:
         what = f"{model} {front.wire} {stream}"
         body = front.begin(called(what), model, stream)
@@ -182,8 +182,8 @@ def test_calls_of_three_servers_and_of_the_client_in_one_turn_each_find_their_re
         assert house.mocks[model].seen[-1].status == 200, "the strict server took the history"
 
 
-@pytest.mark.parametrize("stream", [True, False])
-def test_a_request_under_one_key_runs_its_tools_once_whichever_replica_it_comes_to(house: House, stream: bool) -> None:
+def one_after_the_other(house: House, stream: bool) -> None:
+    """A request under one key runs its tools once, whichever replica it comes to."""
     one, two = house.gateways
     front, what = FRONTS[0], f"again {stream}"
     body = front.begin(called(what), "anthropic", stream)
@@ -196,7 +196,8 @@ def test_a_request_under_one_key_runs_its_tools_once_whichever_replica_it_comes_
     assert ran(what) == [2, 2, 2]
 
 
-def test_a_request_that_comes_to_both_replicas_at_once_runs_its_tools_once(house: House) -> None:
+def at_once(house: House) -> None:
+    """A request that comes to both replicas at once runs its tools once."""
     front, what = FRONTS[0], "at once"
     words = f'[[call bells_ring {{"bell": "{what}", "seconds": 0.5}}]]'
     body = front.begin(words, "openai-chat", False)
@@ -208,3 +209,12 @@ def test_a_request_that_comes_to_both_replicas_at_once_runs_its_tools_once(house
         told = list(pool.map(ask, range(6)))
     assert RAN[f"bell {what}"] == 1
     assert all(f"bell {what} done 1 times" in turn.text for turn in told), [turn.text for turn in told]
+
+
+def test_tools_of_three_servers_run_once_over_two_replicas_and_their_results_find_their_calls(house: House) -> None:
+    """One test, for the servers take long to start."""
+    for model in MODELS:
+        in_one_turn(house, model)
+    for stream in (True, False):
+        one_after_the_other(house, stream)
+    at_once(house)
