@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from pytest import Session, TerminalReporter
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
-settings.register_profile("fast", max_examples=4, derandomize=True, **_COMMON)  # type: ignore[arg-type]
+settings.register_profile("fast", max_examples=3, derandomize=True, **_COMMON)  # type: ignore[arg-type]
 settings.register_profile("deep", max_examples=2000, **_COMMON)  # type: ignore[arg-type]
 settings.load_profile("deep" if DEEP else "fast")
 

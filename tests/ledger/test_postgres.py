@@ -389,7 +389,7 @@ def test_a_claim_whose_asker_left_before_the_answer_is_free_again() -> None:
 
 def test_a_claim_given_up_and_made_again_with_the_same_token_is_kept() -> None:
     async def work() -> None:
-        async with replicas(lease=1.0) as (a, b):
+        async with replicas(lease=3.0) as (a, b):
             token = os.urandom(16)
             asking = asyncio.create_task(claim(a, by=token))
             await asyncio.sleep(0.001)
@@ -398,7 +398,7 @@ def test_a_claim_given_up_and_made_again_with_the_same_token_is_kept() -> None:
                 await asking
             mine = await claim(a, by=token)
             assert mine.state == "new"
-            await asyncio.sleep(1.5)  # what was to be undone a lease later is not undone
+            await asyncio.sleep(3.5)  # what was to be undone a lease later is not undone
             assert (await claim(b)).state == "running"
             assert await a.finish(mine, DONE) == "recorded"
 
