@@ -301,10 +301,10 @@ def test_a_waiter_on_another_replica_is_woken_without_polling(monkeypatch: pytes
 
     async def work() -> None:
         async with replicas() as (a, b):
-            for key in keys(10):
+            for key in keys(4):
                 mine = await claim(a, key)
                 waiting = [asyncio.create_task(b.wait(key, 30)) for _ in range(3)]
-                await asyncio.sleep(0.03)
+                await asyncio.sleep(0.5)  # until the database knows that somebody waits
                 waiting.pop().cancel()
                 assert await a.finish(mine, DONE) == "recorded"
                 for record in await asyncio.gather(*waiting):
