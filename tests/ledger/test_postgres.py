@@ -65,6 +65,11 @@ def schema_of(ledger: PostgresLedger) -> str:
     return ledger._sql.schema
 
 
+async def flagged(ledger: PostgresLedger, key: CallKey) -> bool:
+    found = await sql(f"SELECT waiters FROM {schema_of(ledger)}.tw_call WHERE call_id = %s", key.call_id.encode())
+    return found == [(True,)]
+
+
 async def eventually(look: Callable[[], Awaitable[bool]], why: str) -> None:
     for _ in range(600):
         if await look():
@@ -301,10 +306,10 @@ def test_a_waiter_on_another_replica_is_woken_without_polling(monkeypatch: pytes
 
     async def work() -> None:
         async with replicas() as (a, b):
-            for key in keys(4):
+            for key in keys(10):
                 mine = await claim(a, key)
                 waiting = [asyncio.create_task(b.wait(key, 30)) for _ in range(3)]
-                await asyncio.sleep(0.5)  # until the database knows that somebody waits
+                await eventually(lambda key=key: flagged(a, key), "the database does not know that somebody waits")  # type: ignore[misc]
                 waiting.pop().cancel()
                 assert await a.finish(mine, DONE) == "recorded"
                 for record in await asyncio.gather(*waiting):
@@ -389,18 +394,79 @@ def test_a_claim_whose_asker_left_before_the_answer_is_free_again() -> None:
 
 def test_a_claim_given_up_and_made_again_with_the_same_token_is_kept() -> None:
     async def work() -> None:
-        async with replicas(lease=3.0) as (a, b):
-            token = os.urandom(16)
-            asking = asyncio.create_task(claim(a, by=token))
-            await asyncio.sleep(0.001)
-            asking.cancel()
-            with suppress(asyncio.CancelledError):
-                await asking
-            mine = await claim(a, by=token)
-            assert mine.state == "new"
-            await asyncio.sleep(3.5)  # what was to be undone a lease later is not undone
-            assert (await claim(b)).state == "running"
-            assert await a.finish(mine, DONE) == "recorded"
+        async with replicas(lease=1.0, sweep_every=999.0) as (a, b):
+            mine = []
+            for n in range(40):  # given up at another moment each time
+                key, token = CallKey("again", f"{n}"), os.urandom(16)
+                asking = asyncio.create_task(claim(a, key, by=token))
+                for _ in range(n % 10):
+                    await asyncio.sleep(0.0002)
+                asking.cancel()
+                with suppress(asyncio.CancelledError):
+                    await asking
+                mine.append(await claim(a, key, by=token))
+            assert {one.state for one in mine} == {"new"}
+            await asyncio.sleep(1.5)  # what was to be undone a lease later is not undone
+            assert [(await claim(b, one.key)).state for one in mine] == ["running"] * 40
+            assert {await a.finish(one, DONE) for one in mine} == {"recorded"}
+
+    run(work())
+
+
+def test_a_claim_that_is_given_up_while_another_one_is_settled_is_settled_too() -> None:
+    async def work() -> None:
+        async with replicas(1, lanes=1) as (a,):
+            async with await AsyncConnection.connect(postgres.dsn()) as blocking:
+                await blocking.execute(f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode())
+                asking = [asyncio.create_task(claim(a, key)) for key in keys(30)]
+                await asyncio.sleep(0.05)
+                for one in asking:
+                    one.cancel()
+                more = [asyncio.create_task(claim(a, CallKey("zoe", key.call_id))) for key in keys(30)]
+                await asyncio.sleep(0.05)
+                await blocking.rollback()
+                await asyncio.sleep(0.001)
+                for one in more:
+                    one.cancel()
+            left = await asyncio.gather(*asking, *more, return_exceptions=True)
+            assert sum(isinstance(one, asyncio.CancelledError) for one in left) >= 30
+
+            async def free() -> bool:
+                running = await sql(f"SELECT count(*) FROM {schema_of(a)}.tw_call WHERE state = 'running'")
+                return running == [(sum(isinstance(one, Claim) for one in left),)]
+
+            await eventually(free, "a claim that nobody has is kept")
+
+    run(work())
+
+
+def test_closing_records_what_could_not_be_recorded_in_time() -> None:
+    async def work() -> None:
+        schema = postgres.fresh()
+        async with replicas(1, schema, patience=0.3) as (a,):
+            mine = await asyncio.gather(*(claim(a, key) for key in keys(4)))
+            async with await AsyncConnection.connect(postgres.dsn()) as blocking:
+                await blocking.execute(f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode())
+                ends = await asyncio.gather(*(a.finish(one, DONE) for one in mine), return_exceptions=True)
+                assert {type(end) for end in ends} == {LedgerUnavailable}
+        async with replicas(1, schema) as (b,):
+            for one in mine:
+                record = await b.get(one.key)
+                assert record is not None and (record.state, record.outcome) == ("done", DONE)
+
+    run(work())
+
+
+def test_closing_says_how_many_results_were_never_recorded() -> None:
+    async def work() -> None:
+        a = PostgresLedger(postgres.dsn(), schema=postgres.fresh(), patience=0.3)
+        await a.open()
+        mine = await asyncio.gather(*(claim(a, key) for key in keys(4)))
+        async with await AsyncConnection.connect(postgres.dsn()) as blocking:
+            await blocking.execute(f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode())
+            await asyncio.gather(*(a.finish(one, DONE) for one in mine), return_exceptions=True)
+            with pytest.raises(LedgerUnavailable, match=r"^4 results could not be recorded to the end$"):
+                await a.close()
 
     run(work())
 

@@ -73,7 +73,9 @@ class Lanes:
         self._loop = asyncio.get_running_loop()
         self._queue: deque[Question] = deque()
         self._idle: deque[asyncio.Future[None]] = deque()
-        self._busy = 0
+        self._asked: dict[Link, list[Question]] = {}
+        """What each busy connection is about."""
+        self._put_off: dict[Question, asyncio.TimerHandle] = {}
         self.debts: dict[bytes, Settling] = {}
         """By token: claims that are to be undone, in case they were made."""
         self.down_since: float | None = None
@@ -99,10 +101,19 @@ class Lanes:
                 waiting.set_result(None)
                 return
 
+    def _later(self, op: Question, seconds: float) -> None:
+        self._put_off[op] = self._loop.call_later(seconds, self._now, op)
+
+    def _now(self, op: Question) -> None:
+        self._put_off.pop(op).cancel()
+        self.put(op)
+
     async def stop(self, patience: float) -> None:
-        """What is in the queue is still done, if the database is there; then no more."""
+        """What was asked is still done, if the database is there; then no more. Results wait for one that is away."""
         end = self._loop.time() + patience
-        while (self._queue or self._busy) and self.down_since is None and self._loop.time() < end:
+        for op in [*self._put_off]:
+            self._now(op)
+        while (self._queue or self._asked) and self._loop.time() < end and (self.down_since is None or self._to_record()):
             await asyncio.sleep(0.005)
         for task in self._tasks:
             task.cancel()
@@ -113,6 +124,9 @@ class Lanes:
             op.fail(LedgerUnavailable("the ledger was closed"))
         self._queue.clear()
 
+    def _to_record(self) -> bool:
+        return any(isinstance(op, Ending) for ops in (self._queue, *self._asked.values()) for op in ops)
+
     async def _lane(self, link: Link) -> None:
         pause = 0.0
         while True:
@@ -121,12 +135,12 @@ class Lanes:
                 self._idle.append(waiting)
                 await waiting
             batch: list[Question] = []
-            self._busy += 1
+            self._asked[link] = batch
             try:
                 if not link.up:
                     self._call()  # another one may be faster than a new connection
                 await link.ready()
-                batch = self._taken()
+                batch = self._asked[link] = self._taken()
                 await self._answer(link, batch)
                 pause, self.down_since = 0.0, None
             except BROKEN as error:
@@ -139,8 +153,10 @@ class Lanes:
             except Exception as error:  # a lane that died would leave everybody waiting
                 for op in batch:
                     op.fail(LedgerUnavailable(f"could not be asked: {error!r}"))
+                    if isinstance(op, Claiming):
+                        self.left(op)
             finally:
-                self._busy -= 1
+                del self._asked[link]
             if pause:
                 await asyncio.sleep(pause)
 
@@ -151,10 +167,11 @@ class Lanes:
         while self._queue and len(batch) < MOST and size < MOST_BYTES:
             op = self._queue.popleft()
             if op.future.done() and isinstance(op, Claiming | Reading):
-                self._left(op)
+                self._drop(op)
                 continue
             if isinstance(op, Ending) and op.outcome is not None:
                 size += len(op.outcome)
+            op.sent = True
             batch.append(op)
         if self._queue:
             self._call()
@@ -173,38 +190,43 @@ class Lanes:
             if op.over:
                 continue
             if op.future.done() and isinstance(op, Claiming | Reading):
-                self._left(op)
+                self._drop(op)
             elif op.deadline <= now or not passing(error):
                 self._refuse(op, f"the database failed: {told(error)}")
             else:
                 self.put(op)
 
-    def _left(self, op: Claiming | Reading) -> None:
-        """Whoever asked has gone."""
+    def _drop(self, op: Claiming | Reading) -> None:
+        """Nobody waits for this answer, and the database is done with the question."""
         op.over = True
-        if isinstance(op, Claiming) and op.sent:
-            self.undo(op)
+        if isinstance(op, Claiming):
+            self.left(op)
 
     def _refuse(self, op: Question, why: str) -> None:
         """Told to whoever asked. What must be known in the end is asked for as long as it takes."""
         error = LedgerUnavailable(why)
         if isinstance(op, Settling):
-            self._loop.call_later(_SLOWEST, self.put, op)
+            self._later(op, _SLOWEST)
         elif isinstance(op, Ending):
             before, op.future = op.future, self._loop.create_future()
             op.deadline = float("inf")
             if not before.done():
                 before.set_exception(error)
-            self._loop.call_later(_SLOWEST, self.put, op)
+            self._later(op, _SLOWEST)
         else:
-            if isinstance(op, Claiming) and op.sent:
-                self.undo(op)
             op.fail(error)
+            if isinstance(op, Claiming):
+                self.left(op)
 
-    def undo(self, op: Claiming) -> None:
-        """In case this claim was made, it was not."""
-        if op.token not in self.debts and not self._held(op):
+    def left(self, op: Claiming) -> None:
+        """Whoever asked has gone: in case this claim was made, it was not. Nobody may make it anew before that is settled."""
+        if not op.sent or self._held(op):
+            return
+        debt = self.debts.get(op.token)
+        if debt is None:
             self.debts[op.token] = debt = Settling(op, self._loop.create_future())
+        if op.over and not debt.due:  # while it is under way it may come after what undoes it
+            debt.due = True
             self.put(debt)
             self._loop.call_later(self._terms.lease, self._undo_again, debt)
 
@@ -251,10 +273,8 @@ class Lanes:
         afar: list[Place] = []
         for op in batch:
             if isinstance(op, Claiming):
-                op.sent = True
                 claims.append(op)
             elif isinstance(op, Ending):
-                op.sent = True
                 endings.append(op)
             elif isinstance(op, Reading):
                 look.append(op)
@@ -315,7 +335,7 @@ class Lanes:
     def _won(self, op: Claiming, attempt: int, started: int) -> None:
         op.started = started
         if op.future.done():
-            self._left(op)
+            self._drop(op)
         else:
             op.give(Claim("new", op.key, op.token, attempt))
 
@@ -335,6 +355,8 @@ class Lanes:
             row = seen.row
             if isinstance(op, Reading):
                 op.give(row)
+            elif isinstance(op, Claiming) and op.future.done():
+                self._drop(op)
             elif isinstance(op, Claiming):
                 await self._decide(link, op, seen)
             elif row is not None and (row.token, row.attempt) == (op.token, op.attempt) and row.state in _REPEATS[op.state]:
@@ -354,7 +376,7 @@ class Lanes:
             if op.born is not None and op.born < seen.now - self._terms.horizon:
                 op.fail(CallIdTooOld(f"{op.key.call_id} is older than what this ledger remembers"))
             else:
-                self._later(op, seen)
+                self._changed(op, seen)
             return
         claim = answer(op, row)
         if claim is not None and claim.state == "new":
@@ -364,16 +386,16 @@ class Lanes:
         elif rows := await self._run(link, self._sql.take, _whole(op) | {"attempt": row.attempt}):
             self._won(op, *rows[0])
         else:
-            self._later(op, seen)
+            self._changed(op, seen)
 
-    def _later(self, op: Claiming, seen: Found) -> None:
+    def _changed(self, op: Claiming, seen: Found) -> None:
         """The row changed under the eyes, or the lease ran out: asked again in a moment."""
         if not seen.alive:
             self._lapsed()
         if op.deadline <= self._loop.time():
             self._refuse(op, "this replica could not renew its lease")
         else:
-            self._loop.call_later(_AGAIN, self.put, op)
+            self._later(op, _AGAIN)
 
 
 def _keys(ops: Sequence[Look]) -> dict[str, object]:

@@ -66,11 +66,13 @@ class Claiming(Op[Claim]):
 class Settling(Op[None]):
     """Nobody runs this: a claim whose answer never came, or whose asker left."""
 
-    __slots__ = ("claiming",)
+    __slots__ = ("claiming", "due")
 
     def __init__(self, claiming: Claiming, future: Future[None]) -> None:
         super().__init__(claiming.key, future, float("inf"))
         self.claiming = claiming
+        self.due = False
+        """Whether the claim is no longer under way, so that this may be asked."""
 
 
 class Ending(Op[Ended]):

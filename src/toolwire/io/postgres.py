@@ -225,8 +225,7 @@ class PostgresLedger:
         try:
             claim = await future
         except asyncio.CancelledError:
-            if future.done() and not future.cancelled() and future.exception() is None and future.result().state == "new":
-                lanes.undo(op)
+            lanes.left(op)
             raise
         if claim.state == "new":
             opened.held[key] = _Held(fp, tool, token, claim.attempt, op.started)
@@ -249,7 +248,7 @@ class PostgresLedger:
                 held.record = Record(
                     claim.key, held.tool, state, claim.attempt, held.started, opened.keeper.now(), outcome, recorded=False
                 )  # fmt: skip
-                op.future.add_done_callback(lambda _: opened.held.pop(claim.key, None))
+                op.future.add_done_callback(lambda told: told.exception() or opened.held.pop(claim.key, None))
                 opened.watches.ended(op.place)
             raise
         except asyncio.CancelledError:
