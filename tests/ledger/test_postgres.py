@@ -16,7 +16,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
 from toolwire.errors import LocalError
-from toolwire.io import _pg_watch
+from toolwire.io import _pg_link, _pg_watch
 from toolwire.io._pg_link import Link, connect
 from toolwire.io._pg_pack import Bytes, Ints, Longs, Texts, word
 from toolwire.io.postgres import PostgresLedger
@@ -27,6 +27,7 @@ from toolwire.tools.runnable import OnCrash
 T = TypeVar("T")
 KEY = CallKey("alice", "call-1")
 DONE = Outcome({"rang": True})
+LINK_RUN = Link.run
 
 
 def run(work: Coroutine[object, object, T]) -> T:
@@ -215,16 +216,24 @@ def test_ids_too_long_for_an_index_are_still_told_apart() -> None:
     run(work())
 
 
-def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Link.run
+async def pooled(link: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
+    """A statement, after which the session is handed to somebody else."""
+    rows = await LINK_RUN(link, query, params)
+    if not link._prepares:
+        assert await LINK_RUN(link, b"SELECT name FROM pg_prepared_statements", {}) == []
+    await LINK_RUN(link, b"DISCARD ALL", {})
+    return rows
 
-    async def pooled(self: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
-        rows = await whole(self, query, params)
-        assert await whole(self, b"SELECT name FROM pg_prepared_statements", {}) == []
-        await whole(self, b"DISCARD ALL", {})
-        return rows
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_time(
+    monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
+    async def straight(connection: AsyncConnection[TupleRow]) -> bool:
+        return not seen
 
     async def work() -> None:
+        monkeypatch.setattr(_pg_link, "straight", straight)
         monkeypatch.setattr(Link, "run", pooled)
         async with replicas() as (a, b):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(30)))
@@ -232,9 +241,24 @@ def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_
             waiting = asyncio.create_task(b.wait(KEY, 30))
             for _ in range(8):  # more often than a driver would wait before it prepares a statement
                 await a.get(KEY)
+            assert a._open is not None and not any(link._prepares for link in a._open.lanes._links if link.up)
             assert set(await asyncio.gather(*(a.finish(one, DONE) for one in mine))) == {"recorded"}
             assert (record := await waiting) is not None and record.outcome == DONE
             await a.sweep()
+
+    run(work())
+
+
+def test_statements_are_prepared_where_nothing_stands_between() -> None:
+    async def work() -> None:
+        async with replicas(1, lanes=1) as (a,):
+            for key in keys(5):
+                await claim(a, key)
+            assert a._open is not None
+            (link,) = a._open.lanes._links
+            assert await link.run(b"SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%INSERT INTO%%'", {}) == [
+                (1,)
+            ]
 
     run(work())
 

@@ -1,6 +1,6 @@
 """One connection to PostgreSQL that is made again when it breaks, and what its errors mean.
 
-Never repeats anything by itself: whoever asked knows whether that is safe. Knows no ledger.
+Repeats nothing by itself that may have been done: whoever asked knows whether that is safe. Knows no ledger.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from toolwire.io._pg_pack import ADAPTERS
 
 BROKEN = (psycopg.Error, OSError, TimeoutError)
 """All that can go wrong between here and the database."""
+_UNPREPARED = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)
+"""What a pooler makes of prepared statements. Whoever is told this may be sure that nothing was done."""
 _PASSING = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction, OSError, TimeoutError)
+_OFTEN = 2
+"""A statement that was sent so often is prepared: it is a fifth of the time of a batch."""
 
 
 def passing(error: BaseException) -> bool:
@@ -35,11 +39,20 @@ def told(error: BaseException) -> str:
 
 
 async def connect(dsn: str, timeout: float, *, autocommit: bool = True) -> AsyncConnection[TupleRow]:
-    """A new connection. Nothing is prepared on the server, and nothing is set for the session: a pooler may stand between."""
+    """A new connection. Nothing is prepared on it, and nothing is set for the session: a pooler may stand between."""
     async with asyncio.timeout(timeout):
         return await AsyncConnection.connect(
             dsn, autocommit=autocommit, prepare_threshold=None, context=ADAPTERS, connect_timeout=max(2, round(timeout))
         )
+
+
+async def straight(connection: AsyncConnection[TupleRow]) -> bool:
+    """Whether nothing stands between here and the server: a pooler makes up the number of the process that it tells its clients.
+
+    Behind one, a statement of the same name may be prepared in the next session, and be another one.
+    """
+    ((pid,),) = await (await connection.execute(b"SELECT pg_backend_pid()")).fetchall()
+    return bool(pid == connection.info.backend_pid)
 
 
 class Link:
@@ -49,6 +62,7 @@ class Link:
         self._dsn = dsn
         self._timeout = timeout
         self._connection: AsyncConnection[TupleRow] | None = None
+        self._prepares = True
 
     @property
     def up(self) -> bool:
@@ -58,7 +72,12 @@ class Link:
     async def ready(self) -> None:
         """Connect, if it is not."""
         if not self.up:
-            self._connection = await connect(self._dsn, self._timeout)
+            connection = await connect(self._dsn, self._timeout)
+            if self._prepares:
+                async with asyncio.timeout(self._timeout):
+                    self._prepares = await straight(connection)
+                connection.prepare_threshold = _OFTEN if self._prepares else None
+            self._connection = connection
 
     async def run(self, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
         """The rows of a statement. An error leaves open whether it was done."""
@@ -72,12 +91,17 @@ class Link:
                 rows = await cursor.fetchall() if cursor.description else []
             whole = True
             return rows
+        except _UNPREPARED:
+            if not self._prepares:
+                raise
+            self._prepares = False
         except psycopg.Error:
             whole = not connection.closed  # the server said no, and is still there
             raise
         finally:
             if not whole:
                 await self.drop()
+        return await self.run(query, params)
 
     async def drop(self) -> None:
         """Without the connection; the next statement makes a new one."""
