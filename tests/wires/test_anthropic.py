@@ -170,3 +170,23 @@ def test_the_parallel_flag_stands_inside_the_choice_and_is_turned_round() -> Non
     body = made(chat({"role": "user", "content": "hi"}, parallel_tool_calls=False))
     assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert decode(body, NAME).settings["parallel"] is False
+
+
+@pytest.mark.parametrize(
+    ("model", "longest"),
+    [("claude-sonnet-4-5", 32000), ("claude-opus-5", 32000), ("claude-3-haiku-20240307", 4096),
+     ("claude-3-5-sonnet-20241022", 8192), ("us.anthropic.claude-haiku-4-5-20251001-v1:0", 32000), ("kimi-k2", 4096)],
+)  # fmt: skip
+def test_an_answer_of_which_nobody_said_how_long_may_be_as_long_as_the_model_can(model: str, longest: int) -> None:
+    body = made({"model": model, "messages": [{"role": "user", "content": "hi"}]})
+    assert body["max_tokens"] == longest
+
+
+def test_an_answer_has_room_beside_its_thoughts() -> None:
+    asked: JSON = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "generationConfig": {"thinkingConfig": {"thinkingBudget": 9000}},
+    }
+    body = translate(asked, "gemini", NAME).body
+    assert isinstance(body, dict)
+    assert (body["thinking"], body["max_tokens"]) == ({"type": "enabled", "budget_tokens": 9000}, 13096)

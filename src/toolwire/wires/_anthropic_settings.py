@@ -95,6 +95,20 @@ def _write_thinking_budget(value: Setting, page: Page) -> JSON | UnsetType:
     return {"type": "enabled", "budget_tokens": value} if isinstance(value, int) and value >= 1024 else UNSET
 
 
+_LONGEST = {"claude-instant": 4096, "claude-2": 4096, "claude-3-7": 64000, "claude-3-5": 8192, "claude-3": 4096, "claude-": 32000}
+"""Tokens of an answer that every model with such a name takes; a larger number is refused. The first that fits counts."""
+_LONG = 4096
+"""What a model takes whose name says nothing, and what is left for words beside thoughts."""
+
+
+def longest_answer(body: Object) -> int:
+    """What `max_tokens` says when the source does not: the wire demands a number, and it has to be above that for thoughts."""
+    model, thinking = body.get("model"), body.get("thinking")
+    longest = next((most for name, most in _LONGEST.items() if isinstance(model, str) and name in model), _LONG)
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    return max(longest, budget + _LONG) if isinstance(budget, int) else longest
+
+
 REQUEST = (
     Field("model", ("model",)),
     Field("max_tokens", ("max_tokens",)),

@@ -27,6 +27,7 @@ from toolwire.wires._anthropic_settings import (
     REQUEST,
     RESPONSE,
     SAYS,
+    longest_answer,
     read_offer,
     write_tools,
 )  # fmt: skip
@@ -58,8 +59,6 @@ from toolwire.wires._wire import (
 
 NAME = "anthropic"
 Write: TypeAlias = "Callable[[Call, Page], JSON]"
-LONGEST_ANSWER = 4096
-"""What `max_tokens` says when the source does not: the wire demands a number."""
 
 
 # --- text, media, thinking ---------------------------------------------------------------------------------------
@@ -353,7 +352,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         return _write_response(conversation, page)
     body = write_fields(REQUEST, conversation, page)
     if conversation.wire != NAME or conversation.kind != "request":
-        body.setdefault("max_tokens", LONGEST_ANSWER)
+        body.setdefault("max_tokens", longest_answer(body))
     parallel, choice = conversation.settings.get("parallel"), body.get("tool_choice")
     if conversation.wire != NAME and isinstance(choice, dict):  # the flag stands inside the choice, whichever came first
         flag: Object = {"disable_parallel_tool_use": not parallel} if isinstance(parallel, bool) else {}
