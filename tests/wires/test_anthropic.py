@@ -167,7 +167,8 @@ def test_a_block_that_does_not_fit_its_own_type_is_kept_as_unknown() -> None:
 
 
 def test_the_parallel_flag_stands_inside_the_choice_and_is_turned_round() -> None:
-    body = made(chat({"role": "user", "content": "hi"}, parallel_tool_calls=False))
+    tools: list[JSON] = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    body = made(chat({"role": "user", "content": "hi"}, parallel_tool_calls=False, tools=tools))
     assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert decode(body, NAME).settings["parallel"] is False
 

@@ -168,7 +168,8 @@ def test_a_custom_call_goes_over_a_wire_without_custom_calls_and_home() -> None:
     ids=str,
 )  # fmt: skip
 def test_a_tool_choice_goes_over_gemini_and_home(choice: JSON) -> None:
-    body: JSON = {"messages": [{"role": "user", "content": "hi"}], "tool_choice": choice}
+    tools: list[JSON] = [{"type": "function", "function": {"name": name}} for name in ("f", "g")]
+    body: JSON = {"messages": [{"role": "user", "content": "hi"}], "tools": tools, "tool_choice": choice}
     there = translate(body, NAME, "gemini")
     back = translate(there.body, "gemini", NAME, ids=there.ids).body
     assert isinstance(back, dict)
@@ -186,3 +187,15 @@ def test_text_after_a_call_moves_before_it_and_that_is_reported() -> None:
     blocks: list[JSON] = [{"type": "tool_use", "id": "t", "name": "f", "input": {}}, {"type": "text", "text": "after"}]
     made = translate({"messages": [{"role": "assistant", "content": blocks}]}, "anthropic", NAME)
     assert [loss.pointer for loss in made.losses] == ["/messages/0/content/1"]
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai-responses", "gemini", "mistral", "cohere"])
+def test_a_free_choice_among_no_tools_is_not_asked_of_a_server_that_would_refuse_it(wire: str) -> None:
+    body: JSON = {"messages": [{"role": "user", "content": "hi"}], "tool_choice": "auto", "parallel_tool_calls": True}
+    there = translate(body, NAME, wire)
+    assert "choice" not in repr(there.body) and "parallel" not in repr(there.body) and "AUTO" not in repr(there.body)
+    assert {loss.path for loss in there.losses} >= {("tool_choice",), ("parallel_tool_calls",)}
+    demanded = translate(
+        {"messages": [{"role": "user", "content": "hi"}], "tool_choice": "required"}, NAME, "openai-responses"
+    ).body
+    assert isinstance(demanded, dict) and demanded["tool_choice"] == "required"

@@ -189,9 +189,13 @@ _PORTABLE = ("function", "custom")
 
 
 def _idle(conversation: Conversation) -> tuple[str, ...]:
-    """Settings about tools that all stay behind on another wire: servers refuse a choice among none, even a free one."""
+    """Settings about tools that are none, or all stay behind: servers refuse a choice among none, even a free one.
+
+    One that demands a call is told to the server all the same, which says what is wrong with it.
+    """
     if not conversation.tools:
-        return ()
+        asked = conversation.settings.get("choice")
+        return () if isinstance(asked, Choice) and asked.mode == "required" else ("choice", "parallel")
     offered = {tool.name for tool in conversation.tools if tool.kind in _PORTABLE}
     if not offered:
         return ("choice", "parallel")
