@@ -115,7 +115,7 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     home = IdMap.of(ids)
     if kind == "response" and (glanced := _glanced(conversation, spoken, rules, home)) is not None:
         said = _written(conversation, spoken, glanced)
-        home_again = IdMap(glanced.sent, {}, glanced.forms) if glanced.sent or glanced.forms else NO_MAP
+        home_again = IdMap(glanced.sent, {}, glanced.forms) if glanced.sent or glanced.forms else IdMap()
         return Encoded(said, list(dict.fromkeys(glanced.losses)) if glanced.losses else [], home_again)
     if conversation.wire and not conversation.was:  # made by hand: it has no body that could be gone back to
         conversation = replace(conversation, wire="")
@@ -143,7 +143,7 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     if own:
         page.losses += _torn(led, body, spoken, kind)
     changed = page.sent or page.names or page.forms
-    ids_home = IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms) if changed else NO_MAP
+    ids_home = IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms) if changed else IdMap()
     encoded = Encoded(body, list(dict.fromkeys(page.losses)), ids_home)
     encoded.tidy = survey.tidy and conversation.kind == "request" and _easy(rules, survey, conversation)
     return encoded

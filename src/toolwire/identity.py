@@ -111,7 +111,7 @@ class IdMap(Struct, frozen=True):
     def of(value: IdMap | Mapping[str, Mapping[str, str]] | None) -> IdMap:
         """The map itself, one read back from plain dicts, or an empty one."""
         if value is None:
-            return NO_MAP
+            return IdMap()
         if isinstance(value, IdMap):
             return value
         given = value
@@ -119,6 +119,7 @@ class IdMap(Struct, frozen=True):
 
 
 NO_MAP = IdMap()
+"""Never given to anybody outside: whoever has a map may change it."""
 
 
 def digest(*words: str | int) -> str:

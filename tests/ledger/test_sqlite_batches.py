@@ -108,3 +108,25 @@ def test_a_batch_keeps_its_order_where_it_matters(
         assert states(answers[26:]) == ["new"] * 8
 
     with_ledger(work, tmp_path / "ledger.db")
+
+
+def test_what_was_asked_as_the_event_loop_ended_is_done_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    held: list[SqliteLedger] = []
+
+    async def ended() -> None:
+        ledger = SqliteLedger(file)
+        await ledger.open()
+        held.append(ledger)
+        mine = await asyncio.gather(*(claim(ledger, f"{n}") for n in range(8)))  # many ask, so that it gathers
+        asking = asyncio.create_task(ledger.finish(mine[0], VALUE))
+        await asyncio.sleep(0)
+        assert not asking.done()
+
+    async def after() -> None:
+        record = await held[0].get(CallKey("alice", "0"))
+        await held[0].close()
+        assert record is not None and record.state == "done"
+
+    asyncio.run(ended())
+    asyncio.run(after())

@@ -237,3 +237,11 @@ def test_a_signature_in_an_id_goes_to_the_extra_content_of_the_chat_shape() -> N
     body = history("openai-chat", ([("c1__thought__CiQBAb", "f", "a")], [("c1__thought__CiQBAb", "A")]))
     new = mended(body, "openai-chat", "gemini-openai").body
     assert get(new, ("messages", 1, "tool_calls", 0, "extra_content")) == {"google": {"thought_signature": "CiQBAb"}}
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "mistral"])
+def test_two_results_under_one_number_are_told_and_mended(wire: str) -> None:
+    body = history(wire, ([(7, "f", "a")], [(7, "A"), (7, "B")]))
+    repaired = mended(body, wire)
+    assert ("a", "A") in joined(repaired.body, wire)
+    assert mended(repaired.body, wire).body == repaired.body

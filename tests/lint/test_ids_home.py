@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolwire import decode
 from toolwire._json import JSON, Object
-from toolwire.identity import NO_MAP
+from toolwire.identity import IdMap
 from toolwire.lint import repair
 
 
@@ -30,7 +30,7 @@ def _user(*blocks: JSON) -> JSON:
 
 def test_a_clean_history_has_an_empty_map() -> None:
     body = _body(_model(_use("t1")), _user(_told("t1")))
-    assert repair(body, "anthropic").ids is NO_MAP
+    assert repair(body, "anthropic").ids == IdMap()
 
 
 def test_an_id_that_was_fitted_leads_to_the_one_before() -> None:

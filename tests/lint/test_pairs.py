@@ -265,3 +265,34 @@ def test_a_long_clean_history_is_looked_through_in_no_time() -> None:
         assert check(body, "openai-chat") == []
         best = min(best, time.perf_counter() - began)
     assert best < 0.5  # far more than it takes; a quadratic walk takes longer
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"audio": {"id": "audio_1"}},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]},
+        {"annotations": [{"type": "url"}]},
+    ],
+)
+def test_a_message_between_a_call_and_its_result_that_carries_something_unsaid_is_not_dropped(more: Object) -> None:
+    between: JSON = {"role": "assistant", "content": "", **more}
+    body = chat(USER, asks(call("a")), between, told("a", "A"))
+    (key,) = more
+    assert key in repr(repair(body.body, "openai-chat").body)
+    empty = chat(USER, asks(call("a")), {"role": "assistant", "content": ""}, told("a", "A"))
+    assert len(_messages(repair(empty.body, "openai-chat"))) == 3
+
+
+def _messages(repaired: Repaired) -> list[JSON]:
+    found = get(repaired.body, ("messages",))
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_message_without_a_role_is_not_lost_when_a_copy_of_its_call_is_taken_out() -> None:
+    asking: JSON = {"content": None, "tool_calls": [call("a"), call("b"), call("b")]}
+    body = chat(USER, asking, told("a", "A"), told("b", "B"))
+    repaired = repair(body.body, "openai-chat")
+    assert [one.name for one in repaired.findings if one.name == "orphan-result"] == []
+    assert len(_messages(repaired)) == 4

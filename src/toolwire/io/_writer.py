@@ -141,7 +141,7 @@ class Writer(Generic[S]):
     def _gather(self, loop: AbstractEventLoop, size: int, quiet: int, turns: int) -> None:
         """Let what comes in the next turns go along: `quiet` turns in which nothing comes are waited for."""
         jobs = self._gathered.get(loop)
-        if jobs is not None and quiet and turns:
+        if jobs is not None and quiet and turns and not any(job.future is not None and job.future.done() for job in jobs):
             more = len(jobs) > size
             loop.call_soon(self._gather, loop, len(jobs), QUIET if more else quiet - 1, turns - 1)
         else:

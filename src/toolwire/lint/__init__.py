@@ -12,13 +12,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolwire._json import JSON, Body, dump
 from toolwire.codec import decode, resolve
 from toolwire.errors import LocalError
-from toolwire.identity import NO_MAP, IdMap
+from toolwire.identity import IdMap
 from toolwire.lint._rule import Finding, Rule
 from toolwire.lint._stream_view import StreamView, look
 from toolwire.lint._trail import Trail
@@ -60,7 +60,7 @@ class Repaired(Struct, frozen=True, eq=False):
     changes: list[Change]
     findings: list[Finding]
     raw: bytes | None = None
-    ids: IdMap = NO_MAP
+    ids: IdMap = field(default_factory=IdMap)
 
     def json(self) -> bytes:
         """The body as JSON; the very bytes that came in if nothing had to change."""

@@ -14,7 +14,7 @@ from toolwire._json import JSON, At
 from toolwire.codec import encode
 from toolwire.lint._view import Block, View
 from toolwire.model import Conversation
-from toolwire.parts import Call, Media, Message, Part, Result, Text
+from toolwire.parts import Call, Media, Message, Part, Read, Result, Text
 
 MARK = "[toolwire]"
 """What everything begins with that was not said by anybody in the conversation."""
@@ -105,8 +105,15 @@ def answered_for(view: View, left: Iterable[tuple[Block, Call]], make: Callable[
 
 def _silent(message: Message) -> bool:
     """Whether it is an assistant's message that says nothing: some servers end a stream with one."""
-    parts = message.parts
-    return message.role == "assistant" and all(isinstance(part, Text) and not part.text and part.seal is None for part in parts)
+    if message.role != "assistant" or not _bare(message):
+        return False
+    return all(isinstance(part, Text) and not part.text and part.seal is None and _bare(part) for part in message.parts)
+
+
+def _bare(read: Read) -> bool:
+    """Whether its JSON holds nothing beside what was read of it."""
+    raw, row = read.raw, read.row
+    return not isinstance(raw, dict) or (row is not None and not any(value for key, value in raw.items() if key not in row.keys))
 
 
 class _Laying:

@@ -43,7 +43,7 @@ def given(view: View, kind: Lack) -> Fixed | None:
     """The body with ids given to those that lack them in one way, and to the other halves of their pairs."""
     stuck = _stuck(view)
     adopted = _adopted(view)
-    taken = used(view)
+    taken, more = used(view), surplus(view)
     calls: dict[int, Call] = {}
     ties: dict[int, Call] = {}
     changes: list[tuple[At, str]] = []
@@ -53,8 +53,7 @@ def given(view: View, kind: Lack) -> Fixed | None:
         if isinstance(part, Call):
             calls[id(part)] = new = under(part, _new(view, part, adopted, taken))
             changes.append((part.at, moved(view, part, new.id)))
-        elif id(view.owner[id(part)]) not in calls:
-            call = view.owner[id(part)]
+        elif (call := view.owner.get(id(part)) or more.get(id(part))) is not None and id(call) not in calls:
             if lack(call, view):  # it has none either: the rule that says so gives one to both
                 calls[id(call)] = under(call, _new(view, call, adopted, taken))
             ties[id(part)] = call

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TypeAlias, TypeVar
 
-from toolwire.identity import NO_MAP, IdMap
+from toolwire.identity import IdMap
 from toolwire.model import Conversation
 
 Known: TypeAlias = "tuple[str, str, str]"
@@ -46,7 +46,7 @@ class Trail:
         for tool, before in zip(self._tools, self._named, strict=True):
             if before and before != tool:
                 names.setdefault(tool, before)
-        return IdMap(ids, names) if ids or names else NO_MAP
+        return IdMap(ids, names)
 
 
 def _calls(conversation: Conversation) -> list[Known]:

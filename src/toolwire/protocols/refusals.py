@@ -95,6 +95,6 @@ def _words(value: JSON, deep: int) -> str:
         return "; ".join(word for one in value[:_MOST] if (word := _words(one, deep - 1)))
     if deep and isinstance(value, dict):
         for key in ("error", "message", "msg", "detail", "errors"):
-            if value.get(key):
-                return _words(value[key], deep - 1)
+            if word := _words(value.get(key), deep - 1):
+                return word
     return ""

@@ -19,6 +19,7 @@ PLAIN = Row("content", Text, write=lambda part, page: part.text)
 """A message whose content is a plain string."""
 DECLINED = Row("refusal", Text, write=lambda part, page: part.text)
 ONE_THOUGHT = "what was thought in pieces is one text here"
+_SAID = {"role", "content"}
 THOUGHT = Row("reasoning", Reasoning, write=lambda part, page: part.text)
 
 Blocks = list[JSON]
@@ -69,7 +70,7 @@ class Chat(Struct, frozen=True, eq=False):
                 parts = (unknown(role, message, at),)
                 return Message("user", parts, None, self.name, raw=message, at=at, row=self.message)
             return Message("tool", (row.read(message, at, row),), None, self.name, raw=message, at=at, row=row)
-        if len(message) == 2 and isinstance(content, str):
+        if len(message) == 2 and isinstance(content, str) and "role" in message:
             parts = (Text(content, raw=content, at=at + ("content",), row=PLAIN),) if content else ()
         else:
             parts = tuple(self._parts(message, content, at))
@@ -85,9 +86,7 @@ class Chat(Struct, frozen=True, eq=False):
         parts: list[Part] = []
         calls = message.get("tool_calls")
         function = self.calls["function"]
-        bare = (
-            len(message) == 3 and calls is not None and "content" in message
-        )  # role, content and calls: nothing else to look for
+        bare = len(message) == 3 and calls is not None and "content" in message and "role" in message  # nothing else to look for
         for key in () if bare else self.thoughts:
             thought = message.get(key)
             if thought and isinstance(thought, str):
@@ -148,7 +147,7 @@ class Chat(Struct, frozen=True, eq=False):
                 out.append(kept)
             elif role == "assistant":
                 said = self._rebuilt(message, page) or self.write_assistant(message, page)
-                if len(said) > 2 or said.get("content") or not parts or page.kind == "response":
+                if said.get("content") or said.keys() - _SAID or not parts or page.kind == "response":
                     out.append(said)
             else:
                 content = held if role == "user" else []

@@ -363,7 +363,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     elif written.system:
         body["system"] = written.system
     body["messages"] = written.messages
-    if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
+    if conversation.wire != NAME or not conversation.same_tools:
         put_tools(body, write_tools(conversation.tools, page, own=conversation.wire == NAME))
     return body
 

@@ -126,7 +126,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     elif written.system:
         body[key] = {"parts": written.system}
     body["contents"] = written.messages
-    if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
+    if conversation.wire != NAME or not conversation.same_tools:
         put_tools(body, write_tools(conversation.tools, page))
     return body
 

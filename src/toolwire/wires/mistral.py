@@ -367,7 +367,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         return _write_response(conversation, page)
     body = write_fields(REQUEST, conversation, page)
     body["messages"] = CHAT.write_messages(conversation.messages, page)
-    if conversation.tools and not (native and conversation.same_tools):
+    if not (native and conversation.same_tools):
         put_tools(body, _write_tools(conversation, page))
     return body
 

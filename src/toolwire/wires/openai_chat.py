@@ -383,7 +383,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         return _write_response(conversation, page)
     body = write_fields(REQUEST, conversation, page)
     body["messages"] = CHAT.write_messages(conversation.messages, page)
-    if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
+    if conversation.wire != NAME or not conversation.same_tools:
         put_tools(body, _write_tools(conversation.tools, page, own=conversation.wire == NAME))
     return body
 

@@ -1,0 +1,45 @@
+"""What quick ways of reading and writing must not lose: messages without a role, tools that were taken out, maps of others."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from toolwire import Conversation, Message, Reasoning, Text, Tool, decode, encode, translate
+from toolwire._json import JSON, Object
+
+USER: JSON = {"role": "user", "content": "hi"}
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere", "ollama"])
+@pytest.mark.parametrize("more", [{}, {"reasoning_content": "hm"}])
+def test_a_message_without_a_role_keeps_its_calls(wire: str, more: Object) -> None:
+    call: JSON = {"id": "call_abc1", "type": "function", "function": {"name": "f", "arguments": {} if wire == "ollama" else "{}"}}
+    said: JSON = {"content": "Let me look.", "tool_calls": [call], **more}
+    there = translate({"model": "m", "messages": [USER, said]}, wire, "anthropic")
+    assert [one.name for one in decode(there.body, "anthropic").calls()] == ["f"]
+
+
+def test_a_message_without_a_role_keeps_its_thoughts() -> None:
+    call: JSON = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    for more in ({}, {"tool_calls": [call]}):
+        said: JSON = {"content": "Oh.", "reasoning_content": "hm", **more}
+        parts = decode({"messages": [USER, said]}, "openai-chat").parts()
+        assert [part.text for part in parts if isinstance(part, Reasoning)] == ["hm"]
+
+
+@pytest.mark.parametrize(
+    "wire", ["anthropic", "openai-chat", "gemini", "mistral", "cohere", "ollama", "bedrock", "openai-responses"]
+)
+def test_tools_that_were_taken_out_are_not_offered(wire: str) -> None:
+    asked = Conversation((Message("user", (Text("hi"),)),), (Tool("f", "", {"type": "object", "properties": {}}),))
+    read = decode(encode(asked, wire).body, wire)
+    assert read.tools
+    assert not decode(encode(replace(read, tools=()), wire).body, wire).tools
+
+
+def test_whoever_changes_a_map_changes_nobody_elses() -> None:
+    for _ in range(2):
+        there = translate({"messages": [USER]}, "openai-chat", "anthropic")
+        assert there.ids.ids == {}
+        there.ids.ids["call_1"] = "other"
