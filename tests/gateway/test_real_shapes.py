@@ -201,6 +201,36 @@ def test_an_answer_of_a_model_under_another_name_names_it_as_the_client_does() -
     assert json.loads(body) == {**MESSAGE, "model": "my-model"}
 
 
+def test_an_answer_whose_server_gave_no_id_has_one_of_its_own() -> None:
+    """A client that finds one id in two answers makes one message of both, with the calls of the first behind the second."""
+    said: Object = {"role": "assistant", "content": [{"text": "Hi"}]}
+    usage: Object = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+    whole = dump({"output": {"message": said}, "stopReason": "end_turn", "usage": usage})
+    names: list[str] = []
+    for text in ("go", "go on", "go"):
+        relay = Relay(BY_WIRE["anthropic"], "bedrock", model="m")
+        asked = relay.request(dump({**TURN, "messages": [{"role": "user", "content": text}]}))
+        names.append(json.loads(relay.answer(whole, asked)[0])["id"])
+        begun = json.loads(relay.stream(asked).told_whole(whole)[0].partition(b"data: ")[2])
+        assert begun["message"]["id"] == names[-1]
+    assert names[0] == names[2] != names[1] and all(names)
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["passed on", "with tools of the gateway"])
+def test_thoughts_that_were_shown_without_a_signature_are_not_sent_where_they_have_to_be_signed(more: bool) -> None:
+    thought: Object = {"type": "thinking", "thinking": "hm", "signature": ""}
+    signed: Object = {"type": "thinking", "thinking": "so", "signature": "c2lnbmVk"}
+    words: Object = {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}
+    history: list[JSON] = [{"role": "user", "content": "go"}, {"role": "assistant", "content": [thought, signed, words]},
+                           {"role": "assistant", "content": [thought]}, {"role": "user", "content": "and?"}]  # fmt: skip
+    relay = Relay(BY_WIRE["anthropic"], "anthropic", model="m")
+    made = relay.request(dump({**TURN, "messages": history}), tools=(EXTRA,) if more else ())
+    assert made.body["messages"] == [history[0], {"role": "assistant", "content": [signed, words]}, history[3]]
+    assert [loss.pointer for loss in made.losses] == ["/messages/1", "/messages/2"]
+    plain = dump({**TURN, "messages": [history[0], {"role": "assistant", "content": [signed, words]}, history[3]]})
+    assert relay.request(plain).raw == plain
+
+
 # --- these need the change of the item shape: namespaces ---
 
 NESTED: Object = {"type": "function", "name": "close", "parameters": {"type": "object", "properties": {}}, "strict": False}

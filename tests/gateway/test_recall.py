@@ -156,3 +156,35 @@ def test_large_results_do_not_fill_the_memory() -> None:
         relay.request(dump(body))
     assert relay.recall is not None
     assert sum(map(len, relay.recall._cards)) <= BYTES and relay.recall.held <= 2 * BYTES
+
+
+@pytest.mark.parametrize("target", ["openai-responses", "anthropic", "gemini"])
+def test_fields_of_one_request_never_stand_in_for_those_of_another(target: str) -> None:
+    tools: JSON = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    asked: Object = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    odd: Object = {**asked, "top_p\x1e0.5\x1ftools": tools}
+    honest: Object = {**asked, "top_p": 0.5, "tools": tools}
+    relay, plainly = Relay(BY_WIRE["openai-chat"], target, model="m").remember(), Relay(BY_WIRE["openai-chat"], target, model="m")
+    for body in (odd, odd, honest, honest):
+        assert sent(relay, dump(body)) == sent(plainly, dump(body))
+
+
+def test_an_answer_goes_on_with_the_message_that_the_page_ends_with() -> None:
+    def said(role: str, id: str) -> JSON:
+        return {"id": id, "role": role, "parts": [{"type": "text", "text": "Once upon a time"}]}
+
+    front = BY_WIRE["ai-sdk"]
+    relay = Relay(front, "openai-chat", model="m").remember()
+    for id in ("A7", "A8"):
+        asked = relay.request(dump({"id": "c", "messages": [said("user", "u"), said("assistant", id)]}))
+        assert asked.woven is not None
+        assert front.opening({"type": "start"}, asked.asked) == {"type": "start", "messageId": id}
+
+
+def test_requests_that_are_refused_take_no_room() -> None:
+    relay = Relay(BY_WIRE["openai-responses"], "anthropic", model="m").remember()
+    assert relay.recall is not None
+    for n in range(5):
+        with pytest.raises(Exception, match="stored"):
+            relay.request(dump({"model": "m", "previous_response_id": f"{n}", "input": [{"role": "user", "content": "hi"}]}))
+    assert relay.recall.held == 0

@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire._json import JSON, Object
@@ -28,6 +28,9 @@ _CODED = b64encode(PREFIX.encode()).decode()[:5]
 _MARK, _CODED_MARK = PREFIX.encode(), _CODED.encode()
 _WRITTEN = re.compile(rf"\s*({re.escape(PREFIX)}[\w=-]+)\s*\Z", re.ASCII)
 """A parcel at the end of a text."""
+
+
+_UNSIGNED = re.compile(rb'"signature"\s*:\s*""')
 
 
 class Path(Struct, frozen=True):
@@ -48,13 +51,17 @@ class Front(Struct, frozen=True, kw_only=True):
     put: Callable[[Object, str], None]
     """Put a parcel into an answer."""
     chunks: Callable[[list[Chunk], str, int], list[Chunk]]
-    """The last events of a stream with a parcel among them; the number is that of the blocks before."""
+    """The last events of a stream with a parcel among them, or the parcel alone. The number is that of the blocks before."""
     passes: tuple[str, ...] = ()
     """Header fields that belong to the body, and go with it to a model of the same wire: without them fields are refused."""
     signs: bool = False
-    """Whether clients return signed thoughts only if the answer names the model that they asked for."""
+    """Whether thoughts are signed: clients return them only with an answer that has an id and names the model that they asked
+    for, and its provider takes no others."""
     ends: bool = True
-    """Whether a parcel may stand at the end of an answer that calls nothing; where it may not, a stream of such goes without."""
+    """Whether a parcel may stand at the end of an answer that calls nothing. Where it may not, a stream of such goes without, and
+    what happened between two answers of the model is told between them."""
+    moved: Callable[[Chunk, int], Chunk] = lambda chunk, many: chunk
+    """An event that comes after so many parcels, where blocks are numbered."""
     opens: str = ""
     """The type of the event that opens a block, where blocks are counted, or the whole answer."""
     opening: Callable[[Chunk, Object], Chunk] = lambda chunk, asked: chunk
@@ -125,6 +132,11 @@ def _anthropic_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk
         {"type": "content_block_stop", "index": blocks},
     ]
     return [*last[:at], *told, *last[at:]]
+
+
+def _anthropic_moved(chunk: Chunk, many: int) -> Chunk:
+    index = chunk.get("index")
+    return {**chunk, "index": index + many} if isinstance(index, int) else chunk
 
 
 def _item(parcel: str) -> Object:
@@ -236,19 +248,20 @@ def _ai_sdk_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
 # --- how a parcel comes back ---------------------------------------------------------------------------------------------
 
 
-def taken(message: Message) -> tuple[Message, str | None]:
-    """An assistant's message without its parcel, and the parcel."""
-    found: str | None = None
+def taken(message: Message) -> tuple[Message, list[tuple[int, str]]]:
+    """An assistant's message without its parcels, and the parcels, each with the number of parts that stand before it."""
+    found: list[tuple[int, str]] = []
     parts: list[Part] = []
     for part in message.parts:
         held, rest = _held(part)
         parts += rest
-        found = held or found
+        if held is not None:
+            found.append((len(parts), held))
     raw = message.raw
     if isinstance(raw, dict) and (inside := _listed(raw.get(FIELD))) is not None:
         kept = {key: value for key, value in raw.items() if key != FIELD}
-        return replace(message, raw=kept, parts=tuple(parts)), inside
-    return (message, None) if found is None else (replace(message, parts=tuple(parts)), found)
+        return replace(message, raw=kept, parts=tuple(parts)), [*found, (len(parts), inside)]
+    return (replace(message, parts=tuple(parts)), found) if found else (message, found)
 
 
 def _held(part: Part) -> tuple[str | None, tuple[Part, ...]]:
@@ -287,9 +300,26 @@ def _listed(details: JSON) -> str | None:
     return None
 
 
+def foreign(message: Message) -> Message:
+    """A message whose thoughts without a signature are none of its wire: a gateway showed them, and no provider takes them."""
+    if message.role != "assistant" or not any(map(_unsigned, message.parts)):
+        return message
+    parts = [replace(one, raw=UNSET, row=None, at=message.at) if _unsigned(one) else one for one in message.parts]
+    return replace(message, parts=tuple(parts))
+
+
+def _unsigned(part: Part) -> bool:
+    return isinstance(part, Reasoning) and part.seal is None and part.hidden is None
+
+
 def may_hold(raw: bytes) -> bool:
     """Whether there could be a parcel in a body."""
     return _MARK in raw or _CODED_MARK in raw
+
+
+def may_be_foreign(raw: bytes) -> bool:
+    """Whether there could be thoughts in a body that a gateway showed without a signature."""
+    return _UNSIGNED.search(raw) is not None
 
 
 # --- the rows ------------------------------------------------------------------------------------------------------------
@@ -307,8 +337,8 @@ FRONTS: tuple[Front, ...] = (
         Path("POST", r"(?:/v1|/openai/v1)?/responses", "answer"),
         Path("POST", r"(?:/v1|/openai/v1)?/responses/input_tokens", "count"),
     )),
-    Front(wire="anthropic", put=_put_anthropic, chunks=_anthropic_chunks, ends=False, signs=True, passes=("anthropic-beta",),
-          opens="content_block_start", paths=(
+    Front(wire="anthropic", put=_put_anthropic, chunks=_anthropic_chunks, moved=_anthropic_moved, ends=False, signs=True,
+          passes=("anthropic-beta",), opens="content_block_start", paths=(
         Path("POST", r"(?:/anthropic)?/v1/messages", "answer"),
         Path("POST", r"(?:/anthropic)?/v1/messages/count_tokens", "count"),
         Path("GET", r"/anthropic/v1/models", "models"),

@@ -3,7 +3,8 @@
 A parcel is the part of a conversation that happened behind the gateway, in the model's own wire: reasoning with its signature,
 calls that the gateway ran with their results. It travels in a field that clients return unread, so that no replica has to
 remember anything, and never inside an id. It is used only if the client's message still says what it said; otherwise it is left
-out. A parcel proves nothing: it is the client's own history, as all of the request is. Knows no wire by name.
+out. A parcel proves nothing: it is the client's own history, as all of the request is. One that was told between two answers of a
+model covers what stands before it, any other the rest of its message. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from toolwire.parts import Call, Message, Reasoning, Result, Text
 PREFIX = "tw1."
 LARGEST = 16 * 1024 * 1024
 """Bytes of all parcels of a request, unpacked. A few bytes can be packed that unfold to any number."""
+_UNFOLDS = 1032
+"""How many bytes one byte can be packed for at most: https://zlib.net/zlib_tech.html"""
 
 
 class Parcel(Struct, frozen=True, eq=False):
@@ -35,8 +38,8 @@ class Parcel(Struct, frozen=True, eq=False):
     messages: tuple[Message, ...]
     shown: str
     """A digest of what the client was given."""
-    size: int = 0
-    """Bytes that it took, unpacked."""
+    head: bool = False
+    """Whether that is only what stands before it, back to the last one of this kind, and not all of the message."""
 
 
 def wanted(messages: Sequence[Message], *, thoughts: bool = True) -> bool:
@@ -53,28 +56,35 @@ def wanted(messages: Sequence[Message], *, thoughts: bool = True) -> bool:
     return False
 
 
-def packed(wire: str, messages: Sequence[Message], shown: str) -> str:
+def packed(wire: str, messages: Sequence[Message], shown: str, *, head: bool = False) -> str:
     """A turn as a text of letters, digits, `-`, `_` and `.`."""
     body = encode(Conversation(tuple(messages)), wire).body
-    held = dump({"wire": wire, "body": body, "shown": shown})
+    held = dump({"wire": wire, "body": body, "shown": shown, **({"head": True} if head else {})})
     return PREFIX + urlsafe_b64encode(zlib.compress(held, 6)).decode().rstrip("=")
 
 
 def unpacked(text: str, *, largest: int = LARGEST) -> Parcel | None:
     """The parcel in a text; None if there is none, or none that can be read, or one that is too large."""
+    return _opened(text, largest)[0]
+
+
+def _opened(text: str, largest: int) -> tuple[Parcel | None, int]:
+    """The parcel in a text, and how many bytes it was, or may have been if it broke off."""
     if not text.startswith(PREFIX) or largest <= 0:
-        return None
+        return None, 0
     raw = text[len(PREFIX) :]
+    size = min(largest, _UNFOLDS * len(raw))
     try:
         opened = zlib.decompressobj()
         held = opened.decompress(urlsafe_b64decode(raw + "=" * (-len(raw) % 4)), largest)
+        size = len(held)
         value = parse(held) if opened.eof else None
         if not isinstance(value, dict) or not isinstance(wire := value.get("wire"), str):
-            return None
+            return None, size
         read = decode(value.get("body"), wire).messages
-        return Parcel(wire, read, str(value.get("shown")), len(held)) if read else None
+        return (Parcel(wire, read, str(value.get("shown")), value.get("head") is True) if read else None), size
     except (zlib.error, binascii.Error, ValueError, WireError):
-        return None
+        return None, size
 
 
 def seen(messages: Sequence[Message]) -> str:
@@ -141,42 +151,82 @@ class _Turns:
         self.out.append(message)
 
 
-def restored(messages: Sequence[Message], parcels: Mapping[int, str], wire: str) -> tuple[tuple[Message, ...], int]:
+class _Piece(Struct, frozen=True, eq=False):
+    """What of a message one parcel may cover: all of it, or what stands between two parcels."""
+
+    of: int
+    """The place of the message."""
+    message: Message
+    held: Parcel | None = None
+    ends: bool = False
+    """Whether a parcel came with it, be it of use or not."""
+
+
+def restored(
+    messages: Sequence[Message], parcels: Mapping[int, Sequence[tuple[int, str]]], wire: str
+) -> tuple[tuple[Message, ...], int]:
     """A client's messages with the turns that its parcels hold, where the model speaks their wire; and how many were used.
 
-    `parcels` are by the place of the assistant's message; clients that stream may have made several messages of the turn that it
-    ends. Results of the client find their calls again under the ids that the model gave.
+    `parcels` are by the place of the assistant's message, each with the number of parts before it; clients that stream may
+    have made several messages of the turn that it ends. Where none fits, the messages are those that came. Results of the client
+    find their calls again under the ids that the model gave.
     """
-    fits = _fitting(messages, parcels, wire)
+    pieces = _cut(messages, parcels, wire)
+    fits = _fitting(pieces)
     turns = _Turns()
     n = 0
-    while n < len(messages):
+    while n < len(pieces):
         found = fits.get(n)
-        if found is None:
-            turns.keep(messages[n])
-            n += 1
-            continue
-        end, turn = found
-        turns.restore(messages[n:end], turn)
+        if found is not None:
+            end, turn = found
+            turns.restore([one.message for one in pieces[n:end]], turn)
+        else:
+            end, of = n + 1, pieces[n].of
+            while end < len(pieces) and pieces[end].of == of and end not in fits:  # it was cut for nothing
+                end += 1
+            parts = tuple([part for one in pieces[n:end] for part in one.message.parts])
+            if parts or not messages[of].parts:
+                turns.keep(messages[of] if len(parts) == len(messages[of].parts) else replace(messages[of], parts=parts))
         n = end
     return tuple(turns.out), turns.used
 
 
-def _fitting(messages: Sequence[Message], parcels: Mapping[int, str], wire: str) -> dict[int, tuple[int, tuple[Message, ...]]]:
-    """Where a parcel says what the client's messages say: the first, the end and the turn. The newest count first."""
-    fits: dict[int, tuple[int, tuple[Message, ...]]] = {}
+def _cut(messages: Sequence[Message], parcels: Mapping[int, Sequence[tuple[int, str]]], wire: str) -> list[_Piece]:
+    """The messages, cut behind each parcel but those that cover the rest of their message. The newest are opened first."""
+    opened: dict[int, list[tuple[int, Parcel | None]]] = {}
     room = LARGEST
     for n in sorted(parcels, reverse=True):
-        held = unpacked(parcels[n], largest=room)
-        if held is None:
-            continue
-        room -= held.size
-        if held.wire != wire:
+        for at, text in reversed(parcels[n]):
+            held, size = _opened(text, room)
+            room -= size
+            opened.setdefault(n, []).append((at, held if held is not None and held.wire == wire else None))
+    out: list[_Piece] = []
+    for n, message in enumerate(messages):
+        start, cut, last = 0, False, None
+        for at, held in reversed(opened.get(n, ())):
+            if held is not None and not held.head:
+                last = held
+                continue
+            out.append(_Piece(n, replace(message, parts=message.parts[start:at]), held, ends=True))
+            start, cut = at, True
+        if not cut:
+            out.append(_Piece(n, message, last, ends=last is not None))
+        elif last is not None or start < len(message.parts):
+            out.append(_Piece(n, replace(message, parts=message.parts[start:]), last, ends=last is not None))
+    return out
+
+
+def _fitting(pieces: Sequence[_Piece]) -> dict[int, tuple[int, tuple[Message, ...]]]:
+    """Where a parcel says what the client's messages say: the first, the end and the turn."""
+    fits: dict[int, tuple[int, tuple[Message, ...]]] = {}
+    for n, piece in enumerate(pieces):
+        if piece.held is None:
             continue
         first = n
-        while first > 0 and messages[first - 1].role == "assistant" and first - 1 not in parcels:
+        while first > 0 and pieces[first - 1].message.role == "assistant" and not pieces[first - 1].ends:
             first -= 1
-        start = next((one for one in (n, first) if seen(messages[one : n + 1]) == held.shown), None)
+        told = [one.message for one in pieces[first : n + 1]]
+        start = next((one for one in dict.fromkeys((n, first)) if seen(told[one - first :]) == piece.held.shown), None)
         if start is not None:
-            fits[start] = n + 1, held.messages
+            fits[start] = n + 1, piece.held.messages
     return fits

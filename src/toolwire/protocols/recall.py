@@ -14,7 +14,7 @@ from collections.abc import Callable
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from toolwire._json import JSON, Object, dump
+from toolwire._json import JSON, Object, dump, parse
 from toolwire.codec import decode, encode
 from toolwire.errors import WireError
 from toolwire.identity import IdMap, is_minted
@@ -162,7 +162,10 @@ class Recall:
                 forms |= shell.forms[unit]
         made = shell.made
         ids = made.ids if not forms else IdMap(made.ids.ids, made.ids.names, {**made.ids.forms, **forms})
-        return Woven(shell.body, tuple(units), ids, made.losses, made.asked, made.customs, shell.ends)
+        asked = made.asked
+        if cards[-1] is not None and cards[-1].role == "assistant":  # how an answer opens may depend on what it goes on with
+            asked = {**asked, str(self._key): [parse(items[-1])]}
+        return Woven(shell.body, tuple(units), ids, made.losses, asked, made.customs, shell.ends)
 
     # --- learning ---
 
@@ -196,15 +199,15 @@ class Recall:
         return card
 
     def _shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
-        fields = [b"%b\x1e%b" % (key.encode(), bytes(value)) for key, value in top.items()]
-        mark = b"\x1f".join((*fields, b"\x1d", *system))
+        mark = self._body(top, system)
         if mark not in self._shells:
+            made = self._made_shell(top, system)
             takes = _COPIES * len(mark) + ENTRY
             self.held += takes
             if len(self._shells) >= SHELLS or self.held > BYTES:
                 self._shells.clear()
                 self.held = takes
-            self._shells[mark] = self._made_shell(top, system)
+            self._shells[mark] = made
         return self._shells[mark]
 
     def _made_shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:

@@ -8,36 +8,29 @@ same request gives the same bytes in every process. Opens no connection; knows w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Json, Object, dump, load, parse, put
+from toolwire._json import JSON, Object, dump, load, parse, put
 from toolwire.codec import decode, encode, resolve
 from toolwire.errors import LocalError, RemoteError
-from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Start, Whole
-from toolwire.fold import Gather, unfold
-from toolwire.identity import NO_MAP, IdMap
-from toolwire.intake import Item
 from toolwire.lint import repair
-from toolwire.model import Change, Conversation, Loss, Setting, Tool, Usage
-from toolwire.parts import Call, Message, Part, Reasoning
-from toolwire.pipe import Pipe
+from toolwire.model import Conversation, Loss, Setting, Tool, Usage
+from toolwire.parts import Message
 from toolwire.profiles import Profile
-from toolwire.protocols.fronts import Front, may_hold, taken
-from toolwire.protocols.parcels import LARGEST, packed, restored, seen, wanted
-from toolwire.protocols.recall import Made, Recall, Woven
-from toolwire.streams import fold
+from toolwire.protocols.fronts import Front, foreign, may_be_foreign, may_hold, taken
+from toolwire.protocols.parcels import packed, restored, seen, wanted
+from toolwire.protocols.recall import Made, Recall
+from toolwire.protocols.relay_stream import RelayPipe
+from toolwire.protocols.sent import Sent, called, customised, unsealed
 from toolwire.translate import addressed
 
+__all__ = ["Relay", "RelayPipe", "Sent", "parsed"]
 _MODEL = re.compile(rb'("model"\s*:\s*)"((?:[^"\\]|\\.)*)"')
-_CARRIED = "that only its own provider can read"
-"""How a loss is told that a parcel makes good."""
-_ASKS = ("stream", "stream_options")
-"""Fields of a body that say how it is to be answered."""
 _GIVES: dict[str, Object] = {"reasoning": {"include": ["reasoning.encrypted_content"], "store": False}}
 """What a model that wants its thoughts back must be asked for, to give them in a form that can go back: by what it wants."""
 _THINKS = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
@@ -65,49 +58,6 @@ def parsed(raw: bytes, wire: str) -> Object:
     if not isinstance(value, dict):
         raise RemoteError(wire, (), "a request is a JSON object")
     return value
-
-
-class Sent(Struct, frozen=True, eq=False):
-    """A request as the model gets it, and what was done to it."""
-
-    body: Object
-    raw: bytes | None = None
-    """The bytes to send, if they are the client's own."""
-    ids: IdMap = NO_MAP
-    same: bool = False
-    """Whether client and model speak one wire, so that the answer passes untouched."""
-    changes: tuple[Change, ...] = ()
-    losses: tuple[Loss, ...] = ()
-    parcels: int = 0
-    """How many turns were put back as their model had said them."""
-    asked: Object = {}
-    """The request as it came."""
-    customs: frozenset[str] = frozenset()
-    """The client's tools that take a free text."""
-    woven: Woven | None = None
-    """The request put together from what is known, instead of a body."""
-    tidy: bool = False
-
-    def whole(self) -> Object:
-        """The body, also of a request that was put together."""
-        if self.woven is None:
-            return self.body
-        value = parse(self.woven.data(lambda body: body))
-        assert isinstance(value, dict)
-        return value
-
-    def data(self, dress: Callable[[Object], Object], how: object = None) -> bytes:
-        """The bytes to send; `dress` adds what a server wants to be asked for a stream, unless the client asked it itself.
-
-        `how`, if it is given, is the same whenever `dress` does the same.
-        """
-        if self.raw is not None:
-            return self.raw
-        if self.woven is not None:
-            return self.woven.data(dress, how)
-        if self.same:
-            return dump({**self.body, **{key: self.asked[key] for key in _ASKS if key in self.asked}})
-        return dump(dress(self.body))
 
 
 class Relay:
@@ -146,7 +96,7 @@ class Relay:
 
         Raises RemoteError if the body is not one of the client's wire, LocalError if only its provider could answer it.
         """
-        if self.same and not tools and not self.settings and not may_hold(raw):
+        if self.same and not tools and not self.settings and not may_hold(raw) and not (self.front.signs and may_be_foreign(raw)):
             return self._untouched(raw)
         if self.recall is not None and not tools and not may_hold(raw):
             woven = self.recall.woven(raw)
@@ -167,6 +117,8 @@ class Relay:
         why = None if self.same else self.front.needs(asked)
         if why is not None:
             raise LocalError(self.front.wire, (), f"this model is not served by that provider: {why}")
+        if self.same and self.front.signs:
+            read = replace(read, messages=tuple(map(foreign, read.messages)))
         messages, used = self._restored(read) if may_hold(raw) else (read.messages, 0)
         settings = {**read.settings, **self.settings}
         if "model" in settings or not self.same or self._thinker:
@@ -235,33 +187,32 @@ class Relay:
     def _restored(self, read: Conversation) -> tuple[tuple[Message, ...], int]:
         """The messages without parcels, and with what was in them where this model wants it."""
         messages: list[Message] = []
-        parcels: dict[int, str] = {}
+        parcels: dict[int, list[tuple[int, str]]] = {}
         for n, message in enumerate(read.messages):
-            plain, parcel = taken(message) if message.role == "assistant" else (message, None)
+            plain, found = taken(message) if message.role == "assistant" else (message, [])
             messages.append(plain)
-            if parcel is not None:
-                parcels[n] = parcel
+            if found:
+                parcels[n] = found
         if not parcels:
             return read.messages, 0
         return restored(messages, parcels, self.wire)
 
     # --- and back ---
 
-    def answer(self, data: bytes, sent: Sent, *, before: Sequence[Message] = ()) -> tuple[bytes, tuple[Loss, ...], Usage | None]:
-        """The model's answer for the client, what was lost, and what it used up. `before`: what the gateway did first.
+    def answer(self, data: bytes, sent: Sent) -> tuple[bytes, tuple[Loss, ...], Usage | None]:
+        """The model's answer for the client, what was lost, and what it used up.
 
         Raises RemoteError if it is none of the model's wire.
         """
-        if sent.same and not before:
+        if sent.same:
             return self.renamed(data, sent)[0], (), None
         read = decode(data, self.wire, "response")
         if not read.messages:
             raise RemoteError(self.wire, (), "an answer without a message")
         usage = read.settings.get("usage")
-        shown = self.shown(read, sent, before)
-        made = encode(shown, self.front.wire, "response", ids=sent.ids)
+        made = encode(self.shown(read, sent), self.front.wire, "response", ids=sent.ids)
         body, losses = made.body, tuple(made.losses)
-        turn = (*before, read.messages[0])
+        turn = (read.messages[0],)
         if isinstance(body, dict) and self.keeps(turn):
             copied = parse(dump(body))
             assert isinstance(copied, dict)
@@ -277,7 +228,7 @@ class Relay:
         changed, many = _MODEL.subn(lambda found: found[1] + dump(name), data, count=1)
         return changed, many > 0
 
-    def shown(self, read: Conversation, sent: Sent, before: Sequence[Message] = ()) -> Conversation:
+    def shown(self, read: Conversation, sent: Sent) -> Conversation:
         """An answer as the client's own tools have it: a call of one that takes a text is one with a text."""
         messages = read.messages
         if sent.customs:
@@ -285,9 +236,9 @@ class Relay:
                 replace(one, parts=tuple([customised(part, sent) for part in one.parts])) for one in messages
             ])  # fmt: skip
         settings = called(read.settings, sent) if self.front.signs else read.settings
-        if messages is read.messages and not before and settings is read.settings:
+        if messages is read.messages and settings is read.settings:
             return read
-        return replace(read, messages=(*before, *messages), settings=settings)
+        return replace(read, messages=messages, settings=settings)
 
     def keeps(self, turn: Sequence[Message]) -> bool:
         """Whether a turn has to come back as it was, and the client's wire could not."""
@@ -307,160 +258,6 @@ class Relay:
         spoken = resolve(self.target)[0].stream
         return spoken.media if spoken is not None else ""
 
-    def stream(self, sent: Sent, *, array: bool = False, before: Sequence[Message] = ()) -> RelayPipe:
+    def stream(self, sent: Sent, *, array: bool = False) -> RelayPipe:
         """The model's stream on its way to the client; as one JSON array if that is how it is read."""
-        return RelayPipe(self, sent, array=array, before=before)
-
-
-def called(settings: dict[str, Setting], sent: Sent) -> dict[str, Setting]:
-    """What an answer says of itself, with the model under the name that the client knows.
-
-    Claude Code 2.1 sends signed thoughts back only with an answer of the model that it asked for.
-    """
-    name = sent.asked.get("model")
-    return {**settings, "model": name} if isinstance(name, str) else settings
-
-
-def customised(part: Part, sent: Sent) -> Part:
-    """A call as its tool takes it: with the text alone, if it is offered as a function with one."""
-    if not isinstance(part, Call) or part.family != "function" or sent.ids.names.get(part.name, part.name) not in sent.customs:
-        return part
-    given = part.input
-    text = given.get("input") if isinstance(given, dict) and len(given) == 1 else None
-    return replace(part, args=Json(text), family="custom") if isinstance(text, str) else part
-
-
-def unsealed(losses: Sequence[Loss]) -> tuple[Loss, ...]:
-    """Losses without those that a parcel makes good."""
-    return tuple(loss for loss in losses if not loss.reason.endswith(_CARRIED))
-
-
-def _seals(event: Event) -> bool:
-    """Whether an event tells of something that a parcel may have to carry."""
-    match event:
-        case Start(part=part) | Whole(part=part):
-            return part.seal is not None or isinstance(part, Reasoning)
-        case End(seal=seal):
-            return seal is not None
-    return False
-
-
-class RelayPipe(Pipe[bytes]):
-    """A stream through the gateway, with the parcel of its turn at its end."""
-
-    def __init__(self, relay: Relay, sent: Sent, *, array: bool = False, before: Sequence[Message] = ()) -> None:
-        super().__init__(relay.wire, relay.front.wire, ids=sent.ids)
-        self.same = sent.same
-        self.before = tuple(before)
-        self.parceled = False
-        self._relay = relay
-        self._sent = sent
-        self._array = array
-        self._opened = False
-        self._keeps = not relay.same
-        """Whether what comes is kept, for the parcel."""
-        self._tape: list[bytes] = []
-        self._size = 0
-        self._sealed = bool(before)
-        """Whether something came that the client's wire may not carry."""
-        self._named = not relay.front.signs
-        """Whether the model was told under the name that the client knows."""
-        self._blocks = 0
-        self._calls = Gather()
-        """Open calls of tools that take a text: what the text is, is known when they are whole."""
-        self._whole_turn: Message | None = None
-        self._frame: Callable[[Chunk], bytes] = self._shape
-        if array:
-            self._shape = self._listed
-        elif relay.front.opens:
-            self._shape = self._counted
-        self._framed = self._framed and not array and not sent.same
-
-    def _counted(self, chunk: Chunk) -> bytes:
-        front = self._relay.front
-        if chunk.get("type") == front.opens:
-            self._blocks += 1
-            chunk = front.opening(chunk, self._sent.asked)
-        return self._frame(chunk)
-
-    def _listed(self, chunk: Chunk) -> bytes:
-        opens, self._opened = not self._opened, True
-        return (b"[" if opens else b",\r\n") + dump(chunk)
-
-    @property
-    def tail(self) -> bytes:
-        """What the stream ends with."""
-        return (b"]" if self._opened else b"[]") if self._array else super().tail
-
-    def told_whole(self, data: bytes) -> list[bytes]:
-        """All of a stream whose server gave the answer at once. Raises RemoteError if it is none."""
-        read = decode(data, self._relay.wire, "response")
-        if not read.messages:
-            raise RemoteError(self._relay.wire, (), "an answer without a message")
-        self._whole_turn = read.messages[0]
-        return list(map(self._shape, [*self._say(list(unfold(read))), *self._unanswered(), *self._last()]))
-
-    def feed(self, item: Item) -> list[bytes]:
-        """What an item of the source becomes."""
-        if self._keeps and isinstance(item, bytes):
-            self._tape.append(item)
-            self._size += len(item)
-            if self._size > LARGEST:
-                self._keeps, self._tape = False, []
-        return super().feed(item)
-
-    def _say(self, events: list[Event]) -> list[Chunk]:
-        if self._keeps and not self._sealed:
-            self._sealed = any(map(_seals, events))
-        if not self._named:
-            events = [self._called(one) if isinstance(one, Begin) else one for one in events]
-        return super()._say(self._texts(events) if self._sent.customs else events)
-
-    def _called(self, begin: Begin) -> Begin:
-        self._named = True
-        return replace(begin, settings=called(begin.settings, self._sent))
-
-    def _texts(self, events: list[Event]) -> list[Event]:
-        """Events in which a call of a tool that takes a text has that text."""
-        out: list[Event] = []
-        sent, names = self._sent, self._sent.ids.names
-        for event in events:
-            match event:
-                case Start(part=Call(family="function", name=name)) if names.get(name, name) in sent.customs:
-                    self._calls.start(event)
-                case Delta(slot=slot) if slot in self._calls:
-                    self._calls.delta(event)
-                case End(slot=slot) if slot in self._calls:
-                    out.append(Whole(customised(self._calls.end(event), sent)))
-                case _:
-                    out.append(event)
-        return out
-
-    def _last(self) -> list[Chunk]:
-        last = self._relay.front.closing(super()._last(), self._sent.asked)
-        said = self.turn() if self._keeps and self._sealed else None
-        if said is None or not self._relay.keeps((*self.before, said)):
-            return last
-        if not (self._relay.front.ends or self.before or any(isinstance(part, Call) for part in said.parts)):
-            return last  # no provider insists on thoughts of a turn that is over
-        self.parceled = True
-        return self._relay.front.chunks(last, self._relay.parcel((*self.before, said), self._sent), self._blocks)
-
-    @property
-    def losses(self) -> list[Loss]:
-        """What could not be carried so far, but for what a parcel carries."""
-        return list(unsealed(super().losses)) if self.parceled else super().losses
-
-    def turn(self) -> Message | None:
-        """What the model said, in its own wire."""
-        if self._whole_turn is not None:
-            return self._whole_turn
-        try:
-            read = decode(fold(self._tape, self._relay.wire), self._relay.wire, "response").messages
-        except (RemoteError, LocalError):
-            return None
-        return read[0] if read else None
-
-    def failed(self, why: str) -> list[bytes]:
-        """What the client is told when the stream cannot go on."""
-        return [] if self.fault is not None else list(map(self._shape, self._through(Fault(why))))
+        return RelayPipe(self, sent, array=array)

@@ -152,7 +152,7 @@ class Work:
         self._usage: Usage | None = None
         self.first = self._sent(False)
         hosted: Hosted = "drop" if own.row.show == "none" or isinstance(self._read.settings.get("format"), Format) else "text"
-        self._pipe = Told(relay, self.first, array=array, hosted=hosted)
+        self._pipe = Told(relay, self.first, self._turns, stream=stream, array=array, hosted=hosted)
         self._base_slot = self._next_slot = 0
         self._finish: events.Finish | None = None
         self.begun = False
@@ -219,6 +219,8 @@ class Work:
                 yield out
             if len(own) < len(calls_of(message)) or turn > self._own.row.turns:
                 break
+            if out := self._given(self._pipe.between()):
+                yield out
             turn += 1
         self._told.usage = self._usage
         yield self._closed()
@@ -298,15 +300,15 @@ class Work:
 
     def _out(self, told: list[Event]) -> bytes:
         """Events for the client; nothing yet if it wants the whole."""
-        pieces = self._pipe.tell(told)
+        return self._given(self._pipe.tell(told))
+
+    def _given(self, pieces: list[bytes]) -> bytes:
         self.begun = self.begun or (self._stream and bool(pieces))
         return b"".join(pieces) if self._stream else b""
 
     def _closed(self) -> bytes:
         """The end of the answer, or all of it."""
         turns = self._turns
-        if len(turns) > 1 or self._relay.keeps(turns):
-            self._pipe.turns = turns
         told: list[Event] = [events.Note({"usage": self._usage})] if self._usage is not None else []
         if self._finish is not None:
             stop = self._finish.stop
@@ -314,7 +316,7 @@ class Work:
             told.append(events.Finish("stop" if stop == "tool" and not (asked and self._open()) else stop))
         pieces = [*self._pipe.tell(told), *self._pipe.close()]
         self._told.losses += tuple(map(str, self._pipe.losses))
-        return b"".join((*pieces, self._pipe.tail)) if self._stream else dump(self._pipe.body())
+        return b"".join((*pieces, self._pipe.tail)) if self._stream else dump(self._pipe.whole())
 
     def _open(self) -> bool:
         """Whether a call waits for the client."""
