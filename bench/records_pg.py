@@ -1,6 +1,8 @@
 """How many calls the PostgreSQL ledger records, against one transaction for each write on a pool of connections, in the same run.
 
-Both write the same for a call (claimed, then ended with a kilobyte), durably, into the same server.
+All write the same for a call (claimed, then ended with a kilobyte), durably, into the same server. There are two others: the same
+ledger, but each question a statement of its own, which is what batches are good for; and a bare table without leases, fences and
+indexes, which promises less.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import postgres
 from toolwire.io.postgres import PostgresLedger
 
 POOL = 8
+BARE = "PostgreSQL, by a bare table"
 
 
 def rows(rounds: int = 5) -> list[Row]:
@@ -29,13 +32,18 @@ def rows(rounds: int = 5) -> list[Row]:
 
 
 async def _measured(dsn: str, rounds: int) -> list[Row]:
-    ledger = PostgresLedger(dsn, schema=postgres.fresh())
+    ledger, single = PostgresLedger(dsn, schema=postgres.fresh()), PostgresLedger(dsn, schema=postgres.fresh(), lanes=POOL)
     await ledger.open()
+    await single.open()
+    assert single._open is not None
+    single._open.lanes.most = 1
     plain = await Plain.on(dsn)
+    others = {"PostgreSQL": through(single), BARE: plain.call}
     try:
-        return [await compared("PostgreSQL", callers, through(ledger), plain.call, rounds) for callers in CALLERS]
+        return [await compared(name, n, through(ledger), other, rounds) for name, other in others.items() for n in CALLERS]
     finally:
         await plain.close()
+        await single.close()
         await ledger.close()
 
 

@@ -78,6 +78,8 @@ class Lanes:
         self._put_off: dict[Question, asyncio.TimerHandle] = {}
         self.debts: dict[bytes, Settling] = {}
         """By token: claims that are to be undone, in case they were made."""
+        self.most = MOST
+        """Questions in a statement."""
         self.down_since: float | None = None
         self.why = ""
         self.statements = 0
@@ -164,7 +166,7 @@ class Lanes:
         """The next batch, without what nobody asks any more."""
         batch: list[Question] = []
         size = 0
-        while self._queue and len(batch) < MOST and size < MOST_BYTES:
+        while self._queue and len(batch) < self.most and size < MOST_BYTES:
             op = self._queue.popleft()
             if op.future.done() and isinstance(op, Claiming | Reading):
                 self._drop(op)
