@@ -66,6 +66,11 @@ class Talk:
         with socket.fromfd(self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
             line.send(data)
 
+    def tear(self) -> None:
+        """Go without a word: what is behind TLS does not say that it ends."""
+        with socket.fromfd(self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
     def reset(self) -> None:
         """Go, and say so rudely."""
         with socket.fromfd(self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:

@@ -91,6 +91,23 @@ turns = 0
     ]
 
 
+@pytest.mark.parametrize("name", ("Content-Type", "content-encoding", "accept-encoding", "cookie", "host", "x-api-key"))
+def test_a_field_that_the_gateway_writes_itself_is_not_passed_on(name: str) -> None:
+    (told,) = wrong(f'[models.m]\nupstream = "demo"\nheaders = ["{name}"]')
+    assert told == f"[models.m] headers: {name.lower()} is the gateway's own and is never passed on"
+
+
+@pytest.mark.parametrize("name", ("Expect", "te", "trailer", "upgrade", "keep-alive", "proxy-connection", "connection"))
+def test_a_field_about_one_connection_is_not_passed_on(name: str) -> None:
+    (told,) = wrong(f'[models.m]\nupstream = "demo"\nheaders = ["{name}"]')
+    assert told == f"[models.m] headers: {name.lower()} is between the client and the gateway and is never passed on"
+
+
+def test_an_address_without_a_scheme_is_not_repeated() -> None:
+    (told,) = wrong('[models.m]\nupstream = "vllm"\nbase_url = "me:hunter2@host/v1"')
+    assert told == "[models.m] base_url: expected http:// or https://"
+
+
 def test_a_provider_without_its_key_says_which_variable_to_set() -> None:
     (told,) = wrong('[models."claude-*"]\nupstream = "anthropic"')
     assert told == '[models."claude-*"] there is no key; set ANTHROPIC_API_KEY'

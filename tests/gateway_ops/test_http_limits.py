@@ -16,7 +16,7 @@ from gateway_ops.hostile import LOOPS, OK, Net, Run, Script, Talk, each, gives, 
 
 from toolwire.io import _http
 from toolwire.io._http import Broken, Pool, head, place
-from toolwire.io._http_line import ROOM
+from toolwire.io._http_reply import ROOM
 
 SOON = 0.06
 """Seconds of silence that are too long."""
@@ -124,11 +124,11 @@ def test_a_server_that_falls_silent_is_given_up_in_time(name: str, run: Run) -> 
 def test_a_server_that_says_a_little_now_and_then_is_not_silent(run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(OK + b"content-length: 8\r\n\r\n", *(b"ab" for _ in range(4)), pause=SOON / 2)
+        await talk.say(OK + b"content-length: 16\r\n\r\n", *(b"ab" for _ in range(8)), pause=SOON / 4)
 
     async def main(net: Net) -> None:
         with took(SOON, 5):
-            assert await net.get(await net.serve(script), silence=SOON) == (200, b"abababab")
+            assert await net.get(await net.serve(script), silence=SOON) == (200, b"ab" * 8)
 
     run(main)
 
@@ -209,7 +209,10 @@ def test_fifty_megabytes_to_a_slow_reader_arrive_whole_and_never_wait_all_at_onc
     run(main)
 
 
-def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothing_for_long(run: Run) -> None:
+@pytest.mark.parametrize("tls", (False, True))
+def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothing_for_long(
+    tls: bool, run: Run, trusted: Authority
+) -> None:
     body = bytes(range(256)) * 80_000
 
     async def script(talk: Talk) -> None:
@@ -220,33 +223,78 @@ def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothi
         got = bytearray()
         while len(got) < len(body):
             got += await talk.reader.read(1 << 19)
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.005)
         await talk.say(sized(b"%d" % zlib.crc32(got)))
         await talk.stay()
 
     async def main(net: Net) -> None:
-        server = await net.serve(script)
+        server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
         await net.get(server)
         for line in net.pool._all:  # what a socket takes is on its way, as far as anybody can tell
             assert line._transport is not None
             line._transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, 1 << 18)
-        with took(SOON, 9):
-            assert await net.get(server, body, silence=SOON) == (200, b"%d" % zlib.crc32(body))
+        with took(0.2, 9):
+            assert await net.get(server, body, silence=0.2) == (200, b"%d" % zlib.crc32(body))
         assert net.resting == 1
+        assert not any(line._rest.obj for line in net.pool._all)  # nothing of it is held while the connection rests
 
     run(main)
 
 
-def test_a_server_that_stops_reading_is_given_up_in_time(run: Run) -> None:
+@pytest.mark.parametrize("tls", (False, True))
+def test_a_server_that_stops_reading_is_given_up_in_time(tls: bool, run: Run, trusted: Authority) -> None:
     async def script(talk: Talk) -> None:
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await asyncio.sleep(5)
 
     async def main(net: Net) -> None:
         with pytest.raises(TimeoutError), took(SOON, 2):
-            await net.get(await net.serve(script), b"x" * 20_000_000, silence=SOON)
+            server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
+            await net.get(server, b"x" * 20_000_000, silence=SOON)
         await net.settle()
         assert not net.pool._all
+
+    run(main)
+
+
+@pytest.mark.parametrize("tls", (False, True))
+def test_a_connection_whose_server_answered_before_it_had_the_request_is_not_used_again(
+    tls: bool, run: Run, trusted: Authority
+) -> None:
+    async def early(talk: Talk) -> None:
+        await talk.reader.readuntil(b"\r\n\r\n")
+        await talk.say(sized(b"too large", status=b"HTTP/1.1 413 No\r\n"))
+        talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await asyncio.sleep(5)
+
+    async def main(net: Net) -> None:
+        server = await net.serve(each(early, gives(sized(b"two"))), tls=trusted.server("127.0.0.1") if tls else None)
+        assert await net.get(server, b"x" * 20_000_000) == (413, b"too large")
+        assert net.resting == 0
+        assert await net.get(server) == (200, b"two")
+
+    run(main)
+
+
+@pytest.mark.parametrize("torn", (False, True))
+def test_an_answer_behind_tls_that_ends_with_its_connection_is_whole_only_if_its_server_says_so(
+    torn: bool, run: Run, trusted: Authority
+) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"\r\nhello", pause=0.02)
+        if torn:
+            talk.tear()
+
+    async def main(net: Net) -> None:
+        reply = await net.post(await net.serve(script, tls=trusted.server("127.0.0.1")))
+        assert await reply.piece() == b"hello"
+        if torn:
+            with pytest.raises(Broken):
+                await reply.piece()
+        else:
+            assert await reply.piece() == b""
+        reply.close()
 
     run(main)
 
@@ -369,10 +417,11 @@ def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_a
     async def main(net: Net) -> None:
         server = await net.serve(script)
         for error in (Broken, TimeoutError, Broken):
-            reply = await net.post(server, silence=SOON)
+            reply = await net.post(server, silence=2 * SOON if error is TimeoutError else 5.0)
             got: list[bytes] = []
             flowing = asyncio.ensure_future(reply.flow(into(got)))
-            await asyncio.sleep(0.02)
+            while b"".join(got) != b"onetwo" and not flowing.done():
+                await asyncio.sleep(0.005)
             if len(server.asked) == 3:
                 reply.close()
             with pytest.raises(error):

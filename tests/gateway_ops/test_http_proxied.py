@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 from base64 import b64encode
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from time import sleep
 
+import httpx
 import pytest
+from gateway.bodies import ANTHROPIC_STREAM, ASKED
+from gateway.serving import gateway, row, serving
+from gateway.upstreams import Answer, Scripted
 from gateway_ops.certificates import Authority
 from gateway_ops.hostile import LOOPS, OK, Net, Run, Script, Server, Talk, each, gives, into, runs, sized
 
@@ -233,10 +238,117 @@ def test_a_proxy_that_refuses_a_tunnel_is_a_lost_connection(run: Run) -> None:
     through(run, gives(b"HTTP/1.1 407 Who are you\r\ncontent-length: 0\r\n\r\n"), main)
 
 
-def test_the_environment_says_which_requests_go_through_a_proxy(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_says_nothing_to_a_tunnel_is_given_up_in_time(run: Run) -> None:
+    async def main(net: Net) -> None:
+        way = Proxied(f"http://127.0.0.1:{(await net.serve(gives(b''))).port}")
+        with pytest.raises(TimeoutError, match="Timeout"):  # its own, not that of the test
+            async with asyncio.timeout(2):
+                await way.post("https://model.example/", b"{}", {}, SOON, 5)
+        await way.close()
+
+    run(main)
+
+
+def test_an_end_that_waits_for_a_proxy_that_reads_nothing_is_not_waited_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_proxied, "CLOSING", SOON, raising=False)
+
+    async def script(talk: Talk) -> None:
+        talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await asyncio.sleep(5)
+
+    async def main(net: Net) -> None:
+        way = Proxied(f"http://127.0.0.1:{(await net.serve(script)).port}")
+        asking = asyncio.ensure_future(way.post(AT, b"x" * 20_000_000, {}, 5, 60))
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(1):
+            await way.close()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+    run(main)
+
+
+@pytest.mark.parametrize("ends", (True, False))
+def test_an_answer_through_a_proxy_that_is_left_may_still_come_to_its_end_and_nobody_waits_for_it(ends: bool, run: Run) -> None:
+    async def late(talk: Talk) -> None:
+        await talk.request()
+        await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n", pause=0.03)
+        if ends:
+            await talk.say(b"0\r\n\r\n")
+            await gives(sized(b"two"))(talk)
+        await talk.stay()
+
+    async def main(asks: Asks, server: Server) -> None:
+        reply = await asks(AT)
+        assert await reply.piece() == b"hello"
+        reply.leave(0.05)
+        reply.close()
+        await asyncio.sleep(0.1)
+        assert await _all(asks) == b"two"
+        assert server.used == ([1, 1] if ends else [1, 2])
+
+    through(run, each(late, gives(sized(b"two"))), main)
+
+
+def test_a_stream_through_a_proxy_that_is_over_before_its_connection_is_not_a_client_that_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def late() -> AsyncIterator[bytes]:
+        for piece in ANTHROPIC_STREAM:
+            yield piece
+        await asyncio.sleep(0.1)
+
+    with serving(Scripted(Answer(headers={"content-type": "text/event-stream"}, pieces=late))) as proxy:
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        app = gateway(row("anthropic", "http://model.example"))
+        path, body = ASKED["openai-chat"]
+        with serving(app) as door, httpx.Client(trust_env=False) as client:
+            assert client.post(door + path, json={**body, "stream": True}).text.endswith("data: [DONE]\n\n")
+            while app.watch.counts.running:
+                sleep(0.01)
+        told = app.watch.feed.since()[-1][1]
+        assert told["status"] == 200 and "gone" not in told
+
+
+def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run: Run) -> None:
+    async def script(talk: Talk) -> None:
+        await gives(sized(b"one"), OK + b"x-he", stay=False)(talk)
+
+    async def main(asks: Asks, server: Server) -> None:
+        assert await _all(asks) == b"one"
+        with pytest.raises(Broken):
+            await _all(asks)
+        assert server.used == [1, 1]
+
+    through(run, script, main)
+
+
+def test_a_field_goes_through_a_proxy_as_the_bytes_it_came_as(run: Run) -> None:
+    async def main(net: Net) -> None:
+        server = await net.serve(gives(sized(b"one")))
+        way = Proxied(f"http://127.0.0.1:{server.port}")
+        reply = await way.post(AT, b"{}", {"x": "grün".encode().decode("latin-1"), "y": "€"}, 5, 5)
+        reply.close()
+        assert "\r\nx: grün\r\n" in server.asked[0].head and "\r\ny: €\r\n" in server.asked[0].head
+        await way.close()
+
+    run(main)
+
+
+def test_a_head_that_repeats_itself_without_end_is_a_lost_connection_also_through_a_proxy(run: Run) -> None:
+    async def main(asks: Asks, server: Server) -> None:
+        with pytest.raises(Broken):
+            await asks(AT)
+
+    through(run, gives(sized(b"ok", *["a: b"] * 2000)), main)
+
+
+@pytest.mark.parametrize("name", ("http_proxy", "all_proxy", "ALL_PROXY"))
+def test_the_environment_says_which_requests_go_through_a_proxy(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(net: Net) -> None:
         proxy, direct = await net.serve(gives(sized(b"by proxy"))), await net.serve(gives(sized(b"direct")))
-        monkeypatch.setenv("http_proxy", f"127.0.0.1:{proxy.port}")
+        monkeypatch.setenv(name, f"127.0.0.1:{proxy.port}")
         monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
         upstream = Upstream()
         await upstream.open()

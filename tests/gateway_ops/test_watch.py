@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 from gateway_ops.door import Said, get, model, opened, post
 from mock.hosting import hosted
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry import propagate
+from opentelemetry.context import Context
+from opentelemetry.propagators.textmap import TextMapPropagator
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Sampler, SamplingResult
 
 from toolwire.cli._verbs import verbs
 from toolwire.server.gateway.app import Gateway
@@ -118,6 +122,46 @@ def _trace(span: ReadableSpan) -> str:
     context = span.get_span_context()
     assert context is not None
     return f"{context.trace_id:032x}"
+
+
+class Raises(Sampler, SpanProcessor, TextMapPropagator):
+    """What an operator may plug in, and what may go wrong there."""
+
+    @property
+    def fields(self) -> set[str]:
+        return set()
+
+    def extract(self, *given: object, **more: object) -> Context:
+        raise KeyError("extract")
+
+    def inject(self, *given: object, **more: object) -> None:
+        raise KeyError("inject")
+
+    def should_sample(self, *given: object, **more: object) -> SamplingResult:
+        raise KeyError("sample")
+
+    def on_end(self, span: ReadableSpan) -> None:
+        raise KeyError("end")
+
+    def get_description(self) -> str:
+        return "raises"
+
+
+@pytest.mark.parametrize("what", ("sampler", "propagator", "processor"))
+def test_a_trace_that_cannot_be_made_harms_no_request(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    raises = Raises()
+    provider = TracerProvider(sampler=raises) if what == "sampler" else TracerProvider()
+    if what == "processor":
+        provider.add_span_processor(raises)
+    elif what == "propagator":
+        monkeypatch.setattr(propagate, "get_global_textmap", lambda: raises)
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    watch = Watch(provider=provider)
+    said, numbers = asked(watch, CHAT, {**CHAT, "stream": True}, headers={"traceparent": parent})
+    assert [one.status for one in said] == [200, 200] and len(watch.feed.since()) == 2
+    assert "toolwire_gateway_in_flight 0\n" in numbers
+    if what != "processor":
+        assert Watch(provider=provider).begin("gemini", {b"traceparent": parent.encode()}).carrier == {"traceparent": parent}
 
 
 def test_the_trace_is_passed_on_to_the_models_server() -> None:

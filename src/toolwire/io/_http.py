@@ -20,7 +20,8 @@ from aiohappyeyeballs import start_connection
 from aiohappyeyeballs.types import AddrInfoType
 from msgspec import Struct
 
-from toolwire.io._http_line import HEAD, Broken, Line, Reply, Stale
+from toolwire.io._http_line import HEAD, Line
+from toolwire.io._http_reply import Broken, Reply, Stale
 
 __all__ = ["HEAD", "Broken", "Place", "Pool", "Reply", "Stale", "head", "place", "secure"]
 
@@ -54,6 +55,10 @@ class Place(Struct, frozen=True):
         """What connections are told apart by."""
         return self.host, self.port, self.tls
 
+    def __repr__(self) -> str:
+        """Without the login, and without what is asked there: keys may stand in it, and this ends up in logs."""
+        return f"Place({'https' if self.tls else 'http'}://{self.name})"
+
 
 @cache
 def secure() -> ssl.SSLContext:
@@ -65,8 +70,11 @@ def secure() -> ssl.SSLContext:
 
 def place(url: str) -> Place:
     """The place of an address. Raises ValueError if it is none."""
-    parts = urlsplit(url)
-    host, port = parts.hostname, parts.port
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # its words may hold a password
+        raise ValueError("this is no address of a server") from None
     if parts.scheme not in ("http", "https") or not host or _NEVER.search(url):
         raise ValueError("this is no address of a server")
     if ":" in host:
@@ -84,16 +92,27 @@ def place(url: str) -> Place:
 
 def head(where: Place, fields: Mapping[str, str], length: int) -> bytes:
     """The head of a request. Raises ValueError if a field could be read as two, or says where the request ends."""
-    if not _OURS.isdisjoint(fields):
+    names = {name.lower() for name in fields}
+    if not _OURS.isdisjoint(names):
         raise ValueError("a header field that says where the request ends")
     lines = [f"{name}: {value}" for name, value in fields.items()]
-    if "host" not in fields:  # who signs a request says it there
+    if "host" not in names:  # who signs a request says it there
         lines.append(f"host: {where.name}")
     text = "\n".join(lines)
     if text.count("\n") >= len(lines) or "\r" in text or "\0" in text:
         raise ValueError("a line break in a header field")
-    told = "\r\n".join(lines)
-    return f"POST {where.path} HTTP/1.1\r\n{told}\r\ncontent-length: {length}\r\n\r\n".encode()
+    try:
+        told = "\r\n".join(lines).encode("latin-1")  # as the fields of a client came
+    except UnicodeEncodeError:
+        told = b"\r\n".join(map(_encoded, lines))
+    return b"POST %b HTTP/1.1\r\n%b\r\ncontent-length: %d\r\n\r\n" % (where.path.encode(), told, length)
+
+
+def _encoded(line: str) -> bytes:
+    try:
+        return line.encode("latin-1")
+    except UnicodeEncodeError:
+        return line.encode()
 
 
 class Pool:
@@ -114,7 +133,7 @@ class Pool:
         if line is not None:
             try:
                 return await _asked(line, data, body, silence)
-            except Stale:  # so it was never asked
+            except Stale:  # so it was most likely never asked
                 pass
         async with asyncio.timeout(connect) as limit:
             self._opening.add(limit)

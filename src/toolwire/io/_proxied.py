@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from time import monotonic
 from types import SimpleNamespace
 
@@ -11,12 +13,23 @@ from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from toolwire.io._http import HEAD, Broken, secure
-from toolwire.io._http_line import AT_ONCE, ROOM, Unpacking, unpacking
+from toolwire.io._http_line import AT_ONCE
+from toolwire.io._http_reply import ROOM, Fields, Unpacking, unpacking
+
+CLOSING = 1.0
+"""Seconds that connections have to end."""
 
 _LOST = (aiohttp.ClientError, HttpProcessingError, TimeoutError, OSError, ValueError)
 """What becomes of a request that gets no answer. ValueError: a proxy whose address aiohttp cannot use."""
-_STALE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionResetError, BrokenPipeError)
+_STALE = (aiohttp.ClientOSError, ConnectionResetError, BrokenPipeError)
 """What becomes of a request on a connection that its server had just given up."""
+
+
+def _stale(error: Exception) -> bool:
+    """Whether a connection ended before anything of an answer came on it."""
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return isinstance(error.message, str)  # otherwise it is what came of a head
+    return isinstance(error, _STALE)
 
 
 def _lost(error: Exception) -> OSError:
@@ -28,21 +41,23 @@ def _lost(error: Exception) -> OSError:
 class Passed:
     """One answer that came through a proxy."""
 
-    __slots__ = ("_response", "_unpacking", "headers", "status")
+    __slots__ = ("_last", "_response", "_unpacking", "headers", "status")
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self.status = response.status
-        headers: dict[str, str] = {}
-        for name, value in response.headers.items():
-            key = name.lower()
-            headers[key] = f"{headers[key]}, {value}" if key in headers else value
-        self.headers: Mapping[str, str] = headers
+        self.headers: Mapping[str, str] = {}
         self._unpacking: Unpacking | None = None
+        self._last: asyncio.Task[None] | None = None
+        """What reads the rest of it when nobody else does."""
 
-    def unpack(self) -> Passed:
-        """Undo what was done to its body: aiohttp would take one that was cut for a whole one. Raises OSError."""
+    def opened(self) -> Passed:
+        """With its head, and with its body unpacked: aiohttp would take one that was cut for a whole one. Raises OSError."""
         try:
+            fields = Fields()
+            for name, value in self._response.raw_headers:
+                fields.put(name, value)
+            self.headers = fields.taken()
             self._unpacking = unpacking(self.headers.get("content-encoding", ""))
         except Broken:
             self.close()
@@ -54,21 +69,9 @@ class Passed:
         """Whether all of it has come."""
         return self._response.content.is_eof()
 
-    async def piece(self) -> bytes:
+    def piece(self) -> Coroutine[None, None, bytes]:
         """What has come since the last piece; nothing if all of it was read. Raises OSError or TimeoutError."""
-        packed = self._unpacking
-        if packed is None:
-            return await self._read()
-        while True:
-            if packed.full:
-                data = packed.more()
-            elif data := await self._read():
-                data = packed.add(data)
-            else:
-                packed.end()
-                return b""
-            if data:
-                return data
+        return self._read() if self._unpacking is None else self._unpacking.piece(self._read)
 
     async def flow(self, take: Callable[[bytes], bool]) -> None:
         """Give each piece to `take` as soon as it comes, until the end or until `take` wants to wait."""
@@ -82,13 +85,23 @@ class Passed:
         except _LOST as error:
             raise _lost(error) from None
 
-    def leave(self, seconds: float) -> bool:
-        """Nobody here sees to it: whoever has it reads it to its end."""
-        return False
+    def leave(self, seconds: float) -> None:
+        """Let go of it, but read it to its end for so long: nobody waits for that."""
+        self._last = asyncio.get_running_loop().create_task(self._rest(seconds))
+
+    async def _rest(self, seconds: float) -> None:
+        try:
+            with suppress(OSError):
+                async with asyncio.timeout(seconds):
+                    while await self._read():
+                        pass
+        finally:
+            self._response.release()
 
     def close(self) -> None:
         """Let go of it."""
-        self._response.release()  # it is closed if anything is still to come
+        if self._last is None:
+            self._response.release()  # it is closed if anything is still to come
 
 
 class Proxied:
@@ -107,8 +120,9 @@ class Proxied:
         )  # fmt: skip
 
     async def close(self) -> None:
-        """Close all connections."""
-        await self._session.close()
+        """Close all connections. One whose peer reads nothing is not waited for."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._session.close(), CLOSING)
 
     async def post(self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float) -> Passed:
         """The beginning of an answer. Raises OSError or TimeoutError."""
@@ -117,25 +131,36 @@ class Proxied:
         try:
             answer = await self._once(url, data, headers, connect, silence, seen)
         except _LOST as error:
-            if not isinstance(error, _STALE) or not seen.reused or monotonic() - begun > AT_ONCE:
+            if not _stale(error) or not seen.reused or monotonic() - begun > AT_ONCE:
                 raise _lost(error) from None
-            try:  # so it was never asked
+            try:  # so it was most likely never asked
                 answer = await self._once(url, data, headers, connect, silence, seen)
             except _LOST as again:
                 raise _lost(again) from None
-        return Passed(answer).unpack()
+        return Passed(answer).opened()
 
     async def _once(
         self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float, seen: SimpleNamespace
     ) -> aiohttp.ClientResponse:
         at = URL(url, encoded=True)  # to the letter, for that is what may be signed
         return await self._session.post(
-            at.with_user(None) if at.user is not None or at.password is not None else at, data=data, headers=headers,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect, sock_read=silence), proxy=self._proxy,
-            allow_redirects=False, trace_request_ctx=seen,
+            at.with_user(None) if at.user is not None or at.password is not None else at, data=data,
+            headers={name: _text(value) for name, value in headers.items()},
+            timeout=aiohttp.ClientTimeout(total=None, connect=connect, sock_connect=connect, sock_read=silence),
+            proxy=self._proxy, allow_redirects=False, trace_request_ctx=seen,
         )  # fmt: skip
 
 
+def _text(value: str) -> str:
+    """A field that aiohttp sends as the bytes it came as: it takes every text for UTF-8."""
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
+
+
 async def _reused(session: aiohttp.ClientSession, trace: SimpleNamespace, told: aiohttp.TraceConnectionReuseconnParams) -> None:
-    """A request goes out on a connection that rested: only then may it have been closed before it was asked."""
+    """A request goes out on a connection that rested: only then may it have been closed while it was asked."""
     trace.trace_request_ctx.reused = True

@@ -6,7 +6,7 @@ Where a request goes is decided by configuration alone. Keys go nowhere but into
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -49,14 +49,14 @@ class Reply(Protocol):
     def ended(self) -> bool:
         """Whether all of it has come."""
 
-    async def piece(self) -> bytes:
+    def piece(self) -> Coroutine[None, None, bytes]:
         """What has come since the last piece; nothing if all of it was read. Raises one of LOST."""
 
     async def flow(self, take: Callable[[bytes], bool]) -> None:
         """Give each piece to `take` as soon as it comes, until the end or until `take` wants to wait."""
 
-    def leave(self, seconds: float) -> bool:
-        """Let go of it, but let it come to its end for so long, so that its connection can be used again. Whether it does so."""
+    def leave(self, seconds: float) -> None:
+        """Let go of it, but let it come to its end for so long, so that its connection can be used again."""
 
     def close(self) -> None:
         """Let go of it: the server is told, if anything is still to come."""
@@ -79,6 +79,10 @@ class _Way(Struct):
         if self.place.login is not None and "authorization" not in fields:
             fields["authorization"] = f"Basic {b64encode(self.place.login).decode()}"
         return fields
+
+    def __repr__(self) -> str:
+        """Without the login and the key, which stand in several places here."""
+        return f"_Way({self.place!r})"
 
 
 class Upstream:
@@ -110,7 +114,8 @@ class Upstream:
     ) -> Reply:  # fmt: skip
         """The beginning of the answer; its content is still to be read, or to be closed.
 
-        A request on a connection that turns out to be closed is sent once more. Raises one of LOST if there is no answer.
+        A request on a connection that turns out to be closed is sent once more: most likely nobody had read it. Raises one of
+        LOST if there is no answer, and ValueError if the address is none or a header field cannot be sent.
         """
         assert self._pool is not None, "it is not open"
         way = self._ways.get((id(address), stream, url)) or self._way(address, stream, url)
@@ -125,9 +130,11 @@ class Upstream:
 
     def _way(self, address: Address, stream: bool, url: str | None) -> _Way:
         where = url or address.url(stream=stream)
+        at = place(where)  # first: others tell a password when they find that an address is none
         parts = urlsplit(where)
-        proxy = None if proxy_bypass(parts.netloc.rpartition("@")[2]) else getproxies().get(parts.scheme)
-        way = _Way(address, where, place(where), proxy)
+        proxies = {} if proxy_bypass(parts.netloc.rpartition("@")[2]) else getproxies()
+        proxy = proxies.get(parts.scheme) or proxies.get("all")
+        way = _Way(address, where, at, proxy)
         if proxy is None and not _signs(address):
             way.head = head(way.place, way.headers(b"", {}), 0).removesuffix(b"content-length: 0\r\n\r\n")
         if len(self._ways) > 1000:  # models may be named by clients

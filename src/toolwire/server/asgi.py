@@ -12,7 +12,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Iterable,
     Mapping,
     MutableMapping,
     Sequence,
@@ -63,7 +62,7 @@ class Request(Struct, frozen=True):
 def request_of(scope: Scope, receive: Receive) -> Request:
     """The request of a scope. Of a header that is sent twice the last one counts."""
     method, path, headers = scope["method"], scope["path"], scope["headers"]
-    assert isinstance(method, str) and isinstance(path, str) and isinstance(headers, (list, Iterable))
+    assert isinstance(method, str) and isinstance(path, str) and isinstance(headers, list)
     return Request(method, path, dict(headers), scope, receive)
 
 

@@ -1,7 +1,7 @@
-"""An ASGI app on a socket: uvicorn, hardened and stopped gently.
+"""An ASGI app on a socket: uvicorn, with bounded connections and stopped gently.
 
-Beyond loopback it binds only if callers must say who they are, or if it is told in so many words that they need not. Requests
-that dribble in, heads without end and connections beyond a number are cut off here, before any app sees them. Knows no protocol.
+Beyond loopback it binds only if callers must say who they are, or if it is told in so many words that they need not. Knows no
+protocol.
 """
 
 from __future__ import annotations
@@ -9,43 +9,33 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import resource
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from types import FrameType
 from typing import Protocol, runtime_checkable
 
 import uvicorn
-from msgspec import Struct
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from toolwire.server._bounded import Bounds, protocol
 from toolwire.server.asgi import App, is_loopback
 from toolwire.server.auth import Auth
+
+if sys.platform != "win32":  # it has no such limits
+    import resource
+
+__all__ = [
+    "GARBAGE", "PORT", "BindMistake", "Bounds", "Drains", "Fails", "Guarded", "Server", "check_bind", "config",
+    "raise_file_limit", "serve", "url_of",
+]  # fmt: skip
 
 PORT = 8765
 GARBAGE = 10_000
 """Objects made and not gone after which cycles are looked for."""
-
-
-class Bounds(Struct, frozen=True, kw_only=True):
-    """What one process lets its connections use."""
-
-    connections: int = 8192
-    head: int = 64 * 1024
-    """Bytes of a request line with all headers."""
-    seconds: float = 60.0
-    """From the first byte of a request (or from the connection) to its last: whoever is slower is cut off."""
-    keep_alive: int = 65
-    """Seconds a connection may rest between requests: a little longer than most proxies keep theirs."""
-    backlog: int = 2048
-    grace: int = 60
-    """Seconds that requests under way have to finish when the server stops."""
-    notice: float = 0.0
-    """Seconds between saying on `/health` that it is over and closing the door, for balancers that poll."""
 
 
 class BindMistake(Exception):
@@ -114,6 +104,7 @@ def serve(
         (ready or _print)(url)
 
     with _listen(host, port, uds, held.backlog) as listener:
+        ours = _mark(uds)
         server = Server(config(app, held), app, held, url_of(listener), listening)
         try:
             server.run(sockets=[listener])
@@ -122,8 +113,8 @@ def serve(
                 raise app.failure from None
             raise
         finally:
-            if uds is not None:
-                uds.unlink(missing_ok=True)
+            if uds is not None and ours == _mark(uds):  # the next server may be there already
+                uds.unlink()
 
 
 def config(app: App, bounds: Bounds) -> uvicorn.Config:
@@ -141,7 +132,6 @@ def config(app: App, bounds: Bounds) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         backlog=bounds.backlog,
-        timeout_keep_alive=bounds.keep_alive,
         timeout_graceful_shutdown=bounds.grace,
     )
 
@@ -164,8 +154,10 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if isinstance(self._app, Drains):
             self._app.drain()
-        if self._bounds.notice and not self.force_exit:
-            await asyncio.sleep(self._bounds.notice)
+        self.server_state.default_headers.append((b"connection", b"close"))  # nobody should come back on a connection that ends
+        late = monotonic() + self._bounds.notice
+        while not self.force_exit and (left := late - monotonic()) > 0:
+            await asyncio.sleep(min(left, 0.1))
         await super().shutdown(sockets)
 
     @contextmanager
@@ -186,170 +178,6 @@ class Server(uvicorn.Server):
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
         self.should_exit = True
-
-
-# --- connections -------------------------------------------------------------------------------------------------------------
-
-
-def protocol(bounds: Bounds) -> type[asyncio.Protocol]:
-    """uvicorn's protocol for these bounds."""
-    return type("BoundedProtocol", (Bounded,), {"bounds": bounds})
-
-
-class Bounded(HttpToolsProtocol):
-    """A connection that must get on with it.
-
-    uvicorn waits for ever for the rest of a request, and its parser takes a head of any length. One timer per connection, which
-    only looks at a clock when it fires, costs nothing per request.
-    """
-
-    bounds = Bounds()
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(Joined(transport, self.loop))
-        self._since: float | None = self.loop.time()
-        self._head = 0
-        self._in_head = True
-        self._timer: asyncio.TimerHandle | None = None
-        self._rested = self._since
-        """When the last answer was over."""
-        if len(self.connections) > self.bounds.connections:
-            self._refuse(b"503 Service Unavailable", b"The server holds as many connections as it can.")
-            return
-        self._timer = self.loop.call_later(self._pause, self._look)
-
-    @property
-    def _pause(self) -> float:
-        return min(self.bounds.seconds, self.bounds.keep_alive)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        if self._since is None:
-            self._since = self.loop.time()
-            self._in_head = True
-            self._head = 0
-        if self._in_head:
-            self._head += len(data)
-        super().data_received(data)
-        if self._in_head and self._head > self.bounds.head and not self.transport.is_closing():
-            self._refuse(b"431 Request Header Fields Too Large", b"The head of the request is too large.")
-
-    def on_headers_complete(self) -> None:
-        self._in_head = False
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        super().on_message_complete()
-        self._since = None
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        if self._since is None:  # the next request of the same bytes
-            self._since = self.loop.time()
-        self._in_head = True
-        self._head = 0
-
-    def on_response_complete(self) -> None:
-        """As uvicorn does it, but without a timer that is set and cancelled for every request: the one there is sees to it."""
-        self._rested = self.loop.time()
-        if self.pipeline or self.transport.is_closing():
-            super().on_response_complete()
-            return
-        self.server_state.total_requests += 1
-        self.flow.resume_reading()
-
-    def _look(self) -> None:
-        self._timer = None
-        if self.transport.is_closing():
-            return
-        now = self.loop.time()
-        if self._since is not None:
-            left = self._since + self.bounds.seconds - now
-        elif self.cycle is None or self.cycle.response_complete:
-            left = self._rested + self.bounds.keep_alive - now
-        else:  # it is being answered
-            left = self._pause
-        if left <= 0:
-            self.transport.close()
-        else:
-            self._timer = self.loop.call_later(left, self._look)
-
-    def _refuse(self, status: bytes, message: bytes) -> None:
-        body = b'{"message":"%b"}' % message
-        head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
-        self.transport.write(head % (status, len(body)) + body)
-        self.transport.close()
-
-    def send_400_response(self, msg: str) -> None:
-        """uvicorn's own words for what is not HTTP, in the format of everything else."""
-        self._refuse(b"400 Bad Request", msg.encode("ascii", "replace").replace(b'"', b"'"))
-
-
-SMALL = 64 * 1024
-
-
-class Joined(asyncio.Transport):
-    """A transport that sends the head of an answer together with what follows it at once.
-
-    uvicorn writes them one after the other, and each would be a system call and a packet of its own.
-    """
-
-    def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._inner = inner
-        self._loop = loop
-        self._head = b""
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            if len(data) < SMALL:  # one buffer is sent at once; several take a longer way through the event loop
-                self._inner.write(head + data)
-            else:
-                self._inner.writelines((head, data))
-        elif isinstance(data, bytes) and data.startswith(b"HTTP/1.") and data.endswith(b"\r\n\r\n"):
-            self._head = data
-            self._loop.call_soon(self._flush)  # nothing may follow for a long time
-        else:
-            self._inner.write(data)
-
-    def _flush(self) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            if not self._inner.is_closing():
-                self._inner.write(head)
-
-    def close(self) -> None:
-        self._flush()
-        self._inner.close()
-
-    # Everything else is only passed on.
-
-    def is_closing(self) -> bool:
-        return self._inner.is_closing()
-
-    def abort(self) -> None:
-        self._inner.abort()
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return self._inner.get_extra_info(name, default)
-
-    def pause_reading(self) -> None:
-        self._inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._inner.resume_reading()
-
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        return self._inner.get_protocol()
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._inner.set_protocol(protocol)
 
 
 # --- sockets -----------------------------------------------------------------------------------------------------------------
@@ -387,16 +215,28 @@ def _clear(uds: Path) -> None:
             uds.unlink()
 
 
+def _mark(uds: Path | None) -> tuple[int, int] | None:
+    """What tells a socket that is a file from the next one of its name, if there is one. The number alone may be given again."""
+    try:
+        told = None if uds is None else uds.stat()
+    except FileNotFoundError:
+        return None
+    return None if told is None else (told.st_ino, told.st_mtime_ns)
+
+
 def url_of(listener: socket.socket) -> str:
     """Where a socket listens, as an address to type."""
-    if listener.family == socket.AF_UNIX:
-        return f"unix:{listener.getsockname()}"
-    host, port = listener.getsockname()[:2]
+    name = listener.getsockname()
+    if isinstance(name, str):
+        return f"unix:{name}"
+    host, port = name[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def raise_file_limit(most: int = 65536) -> None:
     """Let this process hold as many connections as the system lets it."""
+    if sys.platform == "win32":
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

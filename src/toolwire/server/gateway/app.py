@@ -90,6 +90,7 @@ class Gateway:
         self._intake = Intake(Limits(body=int(models.config.server.body_mb * MIB), buffered=1024 * MIB))
         self._busy: dict[int, tuple[ModelRow, asyncio.Semaphore]] = {}
         self._moments = Moments()
+        """Of the event loop that opened it."""
         self._draining = False
 
     @property
@@ -104,6 +105,7 @@ class Gateway:
 
     async def _open(self) -> None:
         self._opened = AsyncExitStack()
+        self._moments = Moments()
         try:
             for one in (self._upstream, *self._beside):
                 await one.open()

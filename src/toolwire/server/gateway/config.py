@@ -359,7 +359,8 @@ class Models:
             out.append("key_file: there is a key_env too; one of them is enough")
         url = row.base_url
         if url is not None and not url.startswith(("http://", "https://")):
-            out.append(f"base_url: expected http:// or https://, got {url.partition('://')[0]}")
+            scheme, found, _ = url.partition("://")  # without one it may begin with a password
+            out.append(f"base_url: expected http:// or https://{f', got {scheme}' if found else ''}")
         for one in row.fallbacks:
             if self._rows(one) is None:
                 out.append(f"fallbacks: no such model: {one}{_near(one, self.names()) if self.names() else ''}")
@@ -370,13 +371,17 @@ class Models:
         for key, value in (("connect", row.connect), ("timeout", row.timeout)):
             if value <= 0:
                 out.append(f"{key}: expected seconds, got {value:g}")
-        kept = {one.lower() for one in row.headers} & _NEVER
-        out += [f"headers: {one} is the gateway's own and is never passed on" for one in sorted(kept)]
+        kept = {one.lower() for one in row.headers}
+        out += [f"headers: {one} is the gateway's own and is never passed on" for one in sorted(kept & _NEVER)]
+        out += [f"headers: {one} is between the client and the gateway and is never passed on" for one in sorted(kept & _HOP)]
         return [f"[models.{_written(name)}] {one}" for one in out]
 
 
-_NEVER = {"authorization", "x-api-key", "api-key", "x-goog-api-key", "host", "content-length", "transfer-encoding", "cookie",
-          "connection", "proxy-authorization"}  # fmt: skip
+_NEVER = {"authorization", "x-api-key", "api-key", "x-goog-api-key", "host", "cookie", "content-length", "content-type",
+          "content-encoding", "transfer-encoding", "accept-encoding"}  # fmt: skip
+"""Who the gateway is for a server, and what it says of a body that it wrote itself."""
+_HOP = {"connection", "expect", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "upgrade"}
+"""What says something of one connection only."""
 
 
 def _misfits(config: Config) -> list[str]:

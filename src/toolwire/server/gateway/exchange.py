@@ -6,9 +6,8 @@ leaves, a server that refuses, hangs, breaks off or never ends. Knows no wire by
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from time import perf_counter
 from urllib.parse import quote
 
@@ -43,6 +42,8 @@ _LAST = 0.25
 """Seconds for a server to close a stream that is over, so that the connection can be used again."""
 _LONG = 1024 * 1024
 """Bytes of a line that is passed on before its end."""
+_UNREAD = (*LOST, WireError, ValueError)
+"""What is raised when an answer cannot be had or read. ValueError: it is larger than any answer is."""
 _FAULTS = (("overloaded", 529), ("rate_limit", 429), ("throttl", 429), ("unavailable", 503), ("timeout", 504))
 """What a server says in a stream that it ends before it began, and the status for that."""
 
@@ -168,6 +169,13 @@ def lost(error: BaseException, what: str) -> Failed:
     return Failed(f"{what}: {type(error).__name__}", 504 if isinstance(error, TimeoutError) else 502, again=True)
 
 
+def _unread(error: Exception) -> Failed:
+    """What an answer that cannot be had or read is for the client."""
+    if isinstance(error, LOST):
+        return lost(error, "the answer broke off")
+    return Failed(f"the answer cannot be read: {error}" if isinstance(error, WireError) else str(error), 502, again=True)
+
+
 async def _whole(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
     try:
         data = await whole(response)
@@ -175,12 +183,8 @@ async def _whole(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> Non
         if data.lstrip()[:1] != b"{":
             raise ValueError("the answer cannot be read: it is no JSON object")
         body, losses, usage = relay.answer(data, sent)
-    except LOST as error:
-        raise lost(error, "the answer broke off") from None
-    except WireError as error:
-        raise Failed(f"the answer cannot be read: {error}", 502, again=True) from None
-    except ValueError as error:
-        raise Failed(str(error), 502, again=True) from None
+    except _UNREAD as error:
+        raise _unread(error) from None
     seen = asked.seen
     seen.status, seen.first = 200, perf_counter()
     if losses:
@@ -239,12 +243,8 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> 
         rest = pipe.told_whole(await whole(response)) if at_once else await _fed(asked, pipe, response, out)
         if not at_once:
             rest += pipe.end()
-    except LOST as error:
-        broken = lost(error, "the answer broke off")
-    except WireError as error:
-        broken = Failed(f"the answer cannot be read: {error}", 502, again=True)
-    except ValueError as error:
-        broken = Failed(str(error), 502, again=True)
+    except _UNREAD as error:
+        broken = _unread(error)
     if broken is None and pipe.fault is not None:
         broken = _faulted(pipe.fault)
     if broken is not None:
@@ -257,8 +257,8 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> 
     if losses:
         asked.seen.losses += tuple(map(str, losses))
     asked.seen.usage = pipe.usage or asked.seen.usage
-    if broken is None and not at_once and not response.ended and not response.leave(_LAST):
-        await _drained(response)
+    if broken is None and not at_once and not response.ended:
+        response.leave(_LAST)
 
 
 async def _fed(asked: Asked, pipe: RelayPipe, response: Reply, out: _Out) -> list[bytes]:
@@ -324,12 +324,10 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
                     seen.status, seen.first = 200, perf_counter()
                     seen.said(piece)
                     await answer(asked.send, 200, piece, pairs(head))
-    except LOST as error:
-        raise lost(error, "the answer broke off") from None
-    except WireError as error:
-        raise Failed(f"the answer cannot be read: {error}", 502, again=True) from None
-    except ValueError as error:
-        raise Failed(str(error), 502, again=True) from None
+    except (Failed, *_UNREAD) as error:
+        if out.begun:  # nobody else can be asked any more, and no error be told: all that is left is to break it off
+            raise RuntimeError("an answer that had begun cannot go on") from error
+        raise error if isinstance(error, Failed) else _unread(error) from None
     if seen.stream:
         await out.piece(b"", last=True)
 
@@ -372,6 +370,8 @@ def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) 
         if data.lstrip()[:1] != b"{":
             raise Failed("the answer cannot be read: it is no JSON object", 502, again=True)
         return
+    if data.lstrip()[:1] == b"<":  # no framing begins so, and one that skips what it does not know would pass it on
+        raise Failed("the answer cannot be read: it is a page", 502, again=True)
     pipe: Pipe[bytes] = Pipe(relay.wire, relay.wire, ids=NO_MAP)
     pipe.feed(data)
     if over:
@@ -382,14 +382,6 @@ def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) 
 
 def _faulted(fault: Fault) -> Failed:
     return Failed(fault.message, _status(f"{fault.code or ''} {fault.message}"), again=True)
-
-
-async def _drained(response: Reply) -> None:
-    """Let a stream that is over come to its end: its connection can be used again then."""
-    with suppress(*LOST):
-        async with asyncio.timeout(_LAST):
-            while await response.piece():
-                pass
 
 
 def _at_once(relay: Relay, response: Reply) -> bool:
@@ -415,10 +407,8 @@ async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstrea
         if response.status >= 300:
             raise await _refusal(response, relay, sent, target)
         told, _ = load(await whole(response), "")
-    except LOST as error:
-        raise lost(error, "the answer broke off") from None
-    except (WireError, ValueError):
-        raise Failed("the answer cannot be read", 502, again=True) from None
+    except _UNREAD as error:
+        raise _unread(error) from None
     finally:
         response.close()
     many = told.get(count.field) if isinstance(told, dict) else None
@@ -431,13 +421,14 @@ async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstrea
 
 async def _refusal(response: Reply, relay: Relay, sent: Sent, target: Target) -> Failed:
     """What an upstream's refusal is for the client."""
-    status, name = response.status, target.address.row.name
+    name = target.address.row.name
+    status = response.status if response.status < 600 else 502  # beyond that nothing has a meaning, and no server can say it
     try:
         data = await whole(response)
     except (*LOST, ValueError):
         data = b""
     hide = Scrubber(target.address.secrets())
-    text = hide(said(data)) or f"{name} said {status}"
+    text = hide(said(data)) or f"{name} said {response.status}"
     kept = _kept(response) | done(sent)
     if status < 400:
         return Failed(f"{name} said {status}: it is elsewhere, and nobody is followed there", 502, again=False, headers=kept)

@@ -17,7 +17,10 @@ SOON = 0.05
 
 
 class Moments:
-    """Looks after the first moment of many blocks with one timer: one of its own for each would cost more than all the rest."""
+    """Looks after the first moment of many blocks with one timer: one of its own for each would cost more than all the rest.
+
+    Belongs to the event loop that first used it.
+    """
 
     def __init__(self) -> None:
         self._young: deque[tuple[float, Leaving]] = deque()

@@ -200,7 +200,7 @@ class Work:
                     async for out in said:
                         yield out
                 message, usage = self._message
-            except (Failed, WireError, *LOST) as error:
+            except (Failed, WireError, ValueError, *LOST) as error:
                 if not self.begun:
                     raise
                 why = error.message if isinstance(error, Failed) else f"the answer broke off: {type(error).__name__}"

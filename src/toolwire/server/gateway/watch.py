@@ -42,6 +42,7 @@ _OUT = re.compile(rb'"(?:completion_tokens|output_tokens|candidatesTokenCount|ev
 _STOP = re.compile(rb'"(?:finish_reason|stop_reason|finishReason|done_reason|stopReason|finish_type)"\s*:\s*"([A-Za-z_-]{1,40})"')
 _VARIES = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\d+")
 _TRACE = ((b"traceparent", "traceparent"), (b"tracestate", "tracestate"))
+_CHAT = {"gen_ai.operation.name": "chat"}
 _log = logging.getLogger("toolwire.gateway")
 
 
@@ -233,9 +234,13 @@ class Watch:
         if tracer is None:
             seen.carrier = carrier
             return seen
-        above = propagate.extract(carrier) if carrier else None
-        seen.span = tracer.start_span("chat", context=above, kind=SpanKind.CLIENT, attributes={"gen_ai.operation.name": "chat"})
-        propagate.inject(seen.carrier, trace.set_span_in_context(seen.span, above))
+        try:
+            above = propagate.extract(carrier) if carrier else None
+            seen.span = tracer.start_span("chat", context=above, kind=SpanKind.CLIENT, attributes=_CHAT)
+            propagate.inject(seen.carrier, trace.set_span_in_context(seen.span, above))
+        except Exception:  # samplers, processors and propagators are anybody's: a request does not fail for them
+            _log.exception("a trace was not begun")
+            seen.carrier = carrier
         return seen
 
     def over(self, seen: Exchange) -> None:
@@ -246,7 +251,10 @@ class Watch:
             seen.error = self.secrets(seen.error)
         self._count(seen)
         if seen.span is not None:
-            self._traced(seen, seen.span)
+            try:
+                self._traced(seen, seen.span)
+            except Exception:
+                _log.exception("a trace was not finished")
         self._tell(seen)
         if self._keeps is not None:
             self._keeps(seen)
