@@ -11,11 +11,10 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import pytest
 from msgspec import Struct
 
 from toolwire import wires
@@ -219,32 +218,3 @@ def broken_by(cases: Iterable[Case], law: Callable[[Case], None]) -> dict[str, s
         except AssertionError as error:
             out[str(case)] = str(error)[:2000]
     return out
-
-
-def together(rows: Iterable[object]) -> Callable[[Callable[..., None]], Callable[[str], None]]:
-    """One test for all rows of a wire, or of a rule: `@together(CASES)` instead of a test for each.
-
-    A row is what the test takes, or a tuple of that; the first of it says to what it belongs.
-    """
-    groups: dict[str, list[tuple[object, ...]]] = {}
-    for row in rows:
-        held = getattr(row, "values", row) if not isinstance(row, Struct) else row  # of pytest.param
-        given = held if isinstance(held, tuple) else (held,)
-        groups.setdefault(str(getattr(given[0], "wire", None) or getattr(given[0], "name", given[0])), []).append(tuple(given))
-
-    def over(test: Callable[..., None]) -> Callable[[str], None]:
-        @wraps(test, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
-        def run(group: str) -> None:
-            broken: dict[str, str] = {}
-            for given in groups[group]:
-                try:
-                    test(*given)
-                except AssertionError as error:
-                    broken[" ".join(map(str, given))[:200]] = str(error)[:2000]
-            assert broken == {}
-
-        del run.__wrapped__  # pytest would ask it for its parameters
-        marked: Callable[[str], None] = pytest.mark.parametrize("group", list(groups))(run)
-        return marked
-
-    return over

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 from anthropic.types import Message as AnthropicMessage
-from cases import CASES, KINDS, WIRES, Case, load, together
+from cases import CASES, KINDS, WIRES, Case, load
+from each import each, together
 from google.genai.types import GenerateContentResponse
 from openai.types.chat import ChatCompletion
 
@@ -55,8 +56,8 @@ NOT_JSON = {
 }
 
 
-@pytest.mark.parametrize("text", NOT_JSON.values(), ids=NOT_JSON)
-@on_every_door
+@each("text", NOT_JSON.values())
+@each("wire, kind", DOORS)
 def test_what_is_not_json_is_refused_in_plain_words(text: bytes, wire: str, kind: Kind) -> None:
     error = refused(text, wire, kind)
     assert error.pointer == ""
@@ -106,13 +107,13 @@ def test_a_lone_surrogate_that_was_read_can_be_written_anywhere_as_json(case: Ca
             assert error.why
 
 
-@on_every_door
-@pytest.mark.parametrize("body", [float("nan"), float("inf"), float("-inf")], ids=str)
+@each("wire, kind", DOORS)
+@each("body", [float("nan"), float("inf"), float("-inf")])
 def test_nan_and_infinity_in_a_dict_are_refused_where_they_stand(body: float, wire: str, kind: Kind) -> None:
     assert refused({"x": [1, {"y": body}]}, wire, kind).pointer == "/x/1/y"
 
 
-@on_every_door
+@each("wire, kind", DOORS)
 def test_what_json_cannot_hold_is_refused_where_it_stands(wire: str, kind: Kind) -> None:
     @dataclass
     class Thing:
@@ -123,8 +124,8 @@ def test_what_json_cannot_hold_is_refused_where_it_stands(wire: str, kind: Kind)
     assert refused({"messages": [{1: "x"}]}, wire, kind).pointer == "/messages/0"
 
 
-@on_every_door
-@pytest.mark.parametrize("text", [b"null", b"true", b"7", b'"text"', b"[]", b"[null]", b"{}"])
+@each("wire, kind", DOORS)
+@each("text", [b"null", b"true", b"7", b'"text"', b"[]", b"[null]", b"{}"])
 def test_another_json_value_is_refused_or_read(text: bytes, wire: str, kind: Kind) -> None:
     survives(text, wire, kind)
 

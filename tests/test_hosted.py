@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 from cases import CASES, WIRES, Case, load, same
+from each import each
 
 from toolwire import Call, Conversation, Encoded, LocalError, Result, Text, decode, encode
 from toolwire.hosted import Hosted
@@ -29,7 +30,7 @@ POLICIES: list[Hosted] = ["text", "call", "drop"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("case", CASES_WITH, ids=str)
+@each("case", CASES_WITH)
 def test_whatever_becomes_of_a_providers_call_is_reported_and_none_arrives_as_a_providers_call(
     case: Case, policy: Hosted
 ) -> None:
@@ -46,7 +47,7 @@ def test_whatever_becomes_of_a_providers_call_is_reported_and_none_arrives_as_a_
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("case", CASES_WITH, ids=str)
+@each("case", CASES_WITH)
 def test_the_own_wire_keeps_them_whatever_the_policy(case: Case, policy: Hosted) -> None:
     assert same(made(case, case.wire, policy)[1].body, case.body)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from each import each
 from msgspec import Struct
 
 import toolwire
@@ -88,7 +89,7 @@ def companion(name: str) -> str | None:
     return next((wire for wire in sorted(WIRES, key=len, reverse=True) if stem == wire or stem.startswith(f"{wire}_")), None)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each("path", MODULES, ids=name_of)
 def test_a_module_belongs_to_a_layer_and_imports_only_its_own_or_a_lower_one(path: Path) -> None:
     name = name_of(path)
     assert top(name) in LAYER, "a module outside the layers"
@@ -96,7 +97,7 @@ def test_a_module_belongs_to_a_layer_and_imports_only_its_own_or_a_lower_one(pat
     assert up == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each("path", MODULES, ids=name_of)
 def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
     body = tree(path).body
     here = {id(node) for node in body}
@@ -105,7 +106,7 @@ def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
     assert not lazy or top(name_of(path)) == "cli", f"imported inside a function: {lazy}"
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if name_of(p).startswith("wires.")], ids=name_of)
+@each("path", [p for p in MODULES if name_of(p).startswith("wires.")], ids=name_of)
 def test_wires_do_not_import_each_other(path: Path) -> None:
     name = name_of(path)
     others = {f"wires.{wire}" for wire in WIRES} - {name}
@@ -113,7 +114,7 @@ def test_wires_do_not_import_each_other(path: Path) -> None:
     assert found == set()
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if LAYER.get(top(name_of(p)), 0) < LAYER["io"]], ids=name_of)
+@each("path", [p for p in MODULES if LAYER.get(top(name_of(p)), 0) < LAYER["io"]], ids=name_of)
 def test_nothing_below_io_touches_sockets_clocks_threads_or_randomness(path: Path) -> None:
     assert [target for _, target in imports(path) if top(target) in ONLY_IN_IO] == []
     text = path.read_text()
@@ -125,15 +126,13 @@ def shared(name: str) -> bool:
     return not is_wire(name) and companion(name) is None and top(name) not in SPEAKS_OF_VENDORS
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if shared(name_of(p)) and LAYER.get(top(name_of(p)), 0) <= LAYER["hosted"]], ids=name_of
-)
+@each("path", [p for p in MODULES if shared(name_of(p)) and LAYER.get(top(name_of(p)), 0) <= LAYER["hosted"]], ids=name_of)
 def test_shared_code_names_no_vendor(path: Path) -> None:
     lines = path.read_text().splitlines()
     assert [f"{n}: {line.strip()}" for n, line in enumerate(lines, 1) if VENDORS.search(line)] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
+@each("path", MODULES, ids=name_of)
 def test_a_module_opens_with_a_docstring(path: Path) -> None:
     assert ast.get_docstring(tree(path))
 
@@ -205,7 +204,7 @@ def test_every_folder_of_cases_belongs_to_a_wire() -> None:
     assert found - {wire.replace("_", "-") for wire in WIRES} == set()
 
 
-@pytest.mark.parametrize("folder", sorted((TESTS / "cases").glob("*/*/")), ids=lambda path: f"{path.parent.name}-{path.name}")
+@each("folder", sorted((TESTS / "cases").glob("*/*/")), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_a_case_folder_holds_bodies_and_pairs_and_is_named_after_a_behaviour(folder: Path) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", folder.name)
     names = {file.name for file in folder.iterdir()}

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from each import each
 from msgspec.structs import replace
 
 from toolwire import Choice, Conversation, Encoded, decode, encode, translate
@@ -153,8 +154,8 @@ def test_a_tool_id_goes_out_and_comes_back_as_the_very_same_request(target: str)
     assert translate(there.json(), target, "oxp", ids=there.ids).body == request
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("source", TARGETS)
+@each("name", NAMES)
+@each("source", TARGETS)
 def test_a_name_without_a_kit_gets_one_and_loses_it_on_the_way_home(source: str, name: str) -> None:
     only = replace(conversation(), settings={}, tools=())
     first = only.messages[0]

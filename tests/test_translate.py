@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from cases import CASES, WIRES, Case, load, together
+from cases import CASES, WIRES, Case, load
+from each import together
 from google.adk.events import Event
 from google.genai import types as genai
 from mcp_types import CallToolResult, TextContent

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 import pytest
+from each import each
 from runnables import ask, runnable
 
 from toolwire._json import JSON
@@ -90,8 +91,8 @@ def tool_that(act: Callable[[], object], kind: str) -> Runnable:
 
 
 @pytest.mark.parametrize("kind", ["async", "thread", "plain", "awaitable"])
-@pytest.mark.parametrize("call_id", ["c1", None])
-@pytest.mark.parametrize("name", ENDS)
+@each("call_id", ["c1", None])
+@each("name", ENDS)
 def test_every_end_of_a_body_is_an_answer(name: str, kind: str, call_id: str | None) -> None:
     act, message, more, word = ENDS[name]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,8 +52,8 @@ WRITTEN: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("form", WRITTEN)
+@each("value", VALUES)
+@each("form", WRITTEN)
 def test_a_value_is_found_however_it_was_written(form: str, value: str) -> None:
     text = WRITTEN[form](value)
     scrubbed = Scrubber([value])(f"before {text} after")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from cases import ALL, CASES, Case, differences, leaves, same, together
+from cases import ALL, CASES, Case, differences, leaves, same
+from each import together
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Encoded, LocalError, Message, Part, Result, Text, decode, encode

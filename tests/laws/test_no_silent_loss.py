@@ -9,6 +9,7 @@ from itertools import groupby
 
 import pytest
 from cases import ALL, CASES, MODELS, WIRES, Case, broken_by
+from each import each
 from msgspec import Struct
 
 from toolwire import (
@@ -192,8 +193,8 @@ PAIRS = [(case, target) for case in CASES for target in WIRES if target != case.
 PAIRS += [(case, target) for case in ALL if case not in CASES for target in MODELS if target != case.wire]
 
 
-@pytest.mark.parametrize("target", WIRES)
 @pytest.mark.parametrize("wire", WIRES)
+@each("target", WIRES)
 def test_what_is_not_reported_lost_is_still_there(wire: str, target: str) -> None:
     assert broken_by((case for case, to in PAIRS if case.wire == wire and to == target), partial(kept, target=target)) == {}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 
 import pytest
-from cases import ALL, CASES, Case, changed, together
+from cases import ALL, CASES, Case, changed
+from each import together
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 from breaks import BREAKS, MOVES, SHAPES, Broken, broken
 from cases import ALL, CASES, DEEP, RECORDED, WIRES, Case, recorded
+from each import each
 
 from toolwire import decode, translate
 from toolwire._json import JSON, dump
@@ -114,8 +115,8 @@ def holds(body: JSON, wire: str, target: str) -> None:
             assert joined(body, wire) - joined(mended.body, wire) == Counter()
 
 
-@pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize(("wire", "target"), TARGETS if DEEP else PLAIN, ids=lambda one: str(one))
+@each("name", MOVES)
 def test_what_is_broken_in_one_way_is_named_and_mended(wire: str, target: str, name: str) -> None:
     for story in HAND_MADE if DEEP else ("parallel",):
         body = made(story, wire)
@@ -129,8 +130,8 @@ def test_what_is_broken_in_one_way_is_named_and_mended(wire: str, target: str, n
             holds(bad, wire, target)
 
 
-@pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("wire", [wire for wire, _ in PLAIN])
+@each("name", MOVES)
 def test_the_cases_broken_in_one_way_are_mended(wire: str, name: str) -> None:
     for case in clean(wire):
         bad = broken(name, case.body, wire)
@@ -138,8 +139,8 @@ def test_the_cases_broken_in_one_way_are_mended(wire: str, name: str) -> None:
             holds(bad, wire, wire)
 
 
-@pytest.mark.parametrize(("k", "first"), list(enumerate(MOVES)))
 @pytest.mark.parametrize("wire", [wire for wire, _ in PLAIN])
+@each("k, first", enumerate(MOVES))
 def test_what_is_broken_in_two_ways_is_mended(wire: str, k: int, first: str) -> None:
     """All pairs of breaks when there is time; drawn ones are in the law beside this one."""
     for n, story in enumerate(HAND_MADE if DEEP else ("parallel",)):

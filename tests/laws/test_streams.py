@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from cases import DEEP, NOISE, Case, Streamed, changed, differences, load, load_streams, nodes, recorded_streams, same, streaming
+from each import together
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -79,7 +80,7 @@ def test_every_wire_that_streams_has_streams_among_its_cases() -> None:
     assert [name for name in STREAMING if len(load_streams(name)) < 3] == []
 
 
-@pytest.mark.parametrize("case", STREAMS, ids=str)
+@together(STREAMS)
 def test_a_stream_folds_to_the_whole_body(case: Streamed) -> None:
     body = fold(case.stream, case.wire)
     assert same(body, case.body), shown(body, case.body)
@@ -87,7 +88,7 @@ def test_a_stream_folds_to_the_whole_body(case: Streamed) -> None:
     assert decode(body, case.wire, "response") == decode(case.body, case.wire, "response")
 
 
-@pytest.mark.parametrize("case", SOME, ids=str)
+@together(SOME)
 def test_folding_and_restreaming_leave_the_events_alone(case: Streamed) -> None:
     events = case.events
     before = deepcopy(events)
@@ -98,7 +99,7 @@ def test_folding_and_restreaming_leave_the_events_alone(case: Streamed) -> None:
     assert same(events, before)
 
 
-@pytest.mark.parametrize("case", STREAMS + RECORDED, ids=str)
+@together(STREAMS + RECORDED)
 def test_a_stream_folds_to_a_body_that_goes_home_to_the_letter(case: Streamed) -> None:
     body = fold(case.stream, case.wire)
     conversation = decode(body, case.wire, "response")
@@ -169,7 +170,7 @@ def sayable(case: Case) -> bool:
 ANSWERS = [case for name in STREAMING for case in load(name) if case.kind == "response" and sayable(case)]
 
 
-@pytest.mark.parametrize("case", ANSWERS, ids=str)
+@together(ANSWERS)
 def test_an_answer_said_in_events_is_the_answer(case: Case) -> None:
     made = encode(rootless(decode(case.body, case.wire, "response")), case.wire, "response").body
     conversation = decode(made, case.wire, "response")
@@ -273,7 +274,7 @@ def commutes(case: Streamed, body: JSON, target: str, *, over: bool) -> None:
     assert not silent or not over, f"not reported: {'; '.join(silent)}"
 
 
-@pytest.mark.parametrize("case", SOME, ids=str)
+@together(SOME)
 def test_folding_what_is_restreamed_is_translating_what_is_folded(case: Streamed) -> None:
     body, over = fold(case.stream, case.wire), not broken(case)
     failed: dict[str, str] = {}
@@ -286,7 +287,7 @@ def test_folding_what_is_restreamed_is_translating_what_is_folded(case: Streamed
     assert failed == {}
 
 
-@pytest.mark.parametrize("case", STREAMS + RECORDED, ids=str)
+@together(STREAMS + RECORDED)
 def test_to_its_own_wire_a_stream_goes_as_it_came(case: Streamed) -> None:
     assert same(list(restream(case.stream, case.wire, case.wire, framed=False)), case.events)
     assert fold(b"".join(restream(case.stream, case.wire, case.wire)), case.wire) == fold(case.stream, case.wire)
@@ -310,7 +311,7 @@ def tails(whole: bytes) -> tuple[bytes, ...]:
     return (b"\n", b"\r\n\n") if whole.lstrip()[:1] in (b"{", b"[") else (b"\n\n", b": bye\n\n", b": by")
 
 
-@pytest.mark.parametrize("case", SOME, ids=str)
+@together(SOME)
 def test_bytes_may_be_cut_anywhere(case: Streamed) -> None:
     whole = raw(case)
     body = fold(whole, case.wire)
@@ -338,7 +339,7 @@ async def gathered(source: AsyncIterator[JSON | bytes], wire: str, target: str) 
     return b"".join([piece async for piece in restream(source, wire, target)])
 
 
-@pytest.mark.parametrize("case", STREAMS, ids=str)
+@together(STREAMS)
 def test_slow_or_quick_framed_or_not_events_or_bytes_it_is_the_same(case: Streamed) -> None:
     for target in STREAMING:
         whole = raw(case)
@@ -377,7 +378,7 @@ def broken_events(draw: st.DrawFn, events: list[JSON]) -> list[JSON]:
     return events
 
 
-@pytest.mark.parametrize("case", STREAMS, ids=str)
+@together(STREAMS)
 @given(data=st.data())
 def test_whatever_is_broken_fold_raises_only_remote_error_and_restream_nothing(case: Streamed, data: st.DataObject) -> None:
     events = data.draw(broken_events(case.events))

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from cases import ALL, MODELS, Case, broken_by
+from each import each
 
 from toolwire import Call, Conversation, Media, Result, decode, encode, translate
 from toolwire._json import JSON, text_of
@@ -81,8 +82,8 @@ def trip(case: Case, over: str) -> tuple[Conversation, Conversation, Mapping[str
     return start, decode(back.json(), case.wire, case.kind), moved
 
 
-@pytest.mark.parametrize("over", MODELS)
 @pytest.mark.parametrize("wire", MODELS)
+@each("over", MODELS)
 def test_ids_names_arguments_and_results_come_home(wire: str, over: str) -> None:
     if wire != over:
         assert broken_by((case for case in ALL if case.wire == wire), partial(home_again, over=over)) == {}

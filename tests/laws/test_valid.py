@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 from cases import ALL, KINDS, MODELS, WIRES, Case, broken_by
+from each import each
 from judges import JUDGES, complaints
 
 from toolwire import translate
@@ -17,8 +18,8 @@ def test_every_wire_that_a_model_speaks_has_a_judge() -> None:
     assert [name for name in MODELS if name not in JUDGES] == []
 
 
-@pytest.mark.parametrize("target", JUDGED)
 @pytest.mark.parametrize("wire", WIRES)
+@each("target", JUDGED)
 def test_what_translate_makes_is_accepted_by_the_official_types(wire: str, target: str) -> None:
     if wire != target:
         assert broken_by((case for case in ALL if case.wire == wire), partial(accepted, target=target)) == {}

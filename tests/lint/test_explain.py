@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields
@@ -158,12 +159,12 @@ def says(words: str) -> str:
     return text
 
 
-@pytest.mark.parametrize(("text", "suspects"), REFUSALS, ids=TEXTS)
+@each("text, suspects", REFUSALS)
 def test_a_refusal_calls_to_mind_its_rules_the_likeliest_first(text: str, suspects: str) -> None:
     assert list(dict.fromkeys(name for sign in signs(text) for name in sign.suspects)) == suspects.split()
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=TEXTS)
+@each("text", TEXTS)
 def test_a_refusal_in_capitals_or_cut_out_of_json_is_still_understood(text: str) -> None:
     names = [one.name for one in explain(text)]
     assert names == [one.name for one in explain(text.upper())]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from cases import ALL, Case, together
+from cases import ALL, Case
+from each import together
 from lint_turns import MINE, Turn, history, ids, joined, mended, names
 
 from toolwire._json import JSON, Object

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from each import each
 from msgspec.structs import fields
 
 import toolwire
@@ -22,7 +23,7 @@ ROWS = sorted(PROFILES)
 CHECKS_PAIRS = ("needs_ids", "complete", "owned", "single")
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each("name", ROWS)
 def test_a_row_has_a_date_a_source_and_a_wire_that_exists(name: str) -> None:
     row = PROFILES[name]
     assert row.name == name
@@ -50,7 +51,7 @@ def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
         profile("nobody")
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each("name", ROWS)
 def test_what_is_written_is_taken(name: str) -> None:
     row = PROFILES[name]
     for one in ("call_1", "functions.f:0", "a" * 200, "x|y\nz"):
@@ -59,7 +60,7 @@ def test_what_is_written_is_taken(name: str) -> None:
         assert (row.takes_names or row.names).fits(fit(one, row.names))
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each("name", ROWS)
 def test_a_pattern_of_native_ids_is_one_and_they_are_taken(name: str) -> None:
     row = PROFILES[name]
     for one in ("functions.read:12", "read:0", "read_3"):
@@ -69,7 +70,7 @@ def test_a_pattern_of_native_ids_is_one_and_they_are_taken(name: str) -> None:
     re.compile(row.thinkers)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each("name", ROWS)
 def test_rows_say_nothing_that_contradicts_itself(name: str) -> None:
     row = PROFILES[name]
     assert row.has_ids or not row.needs_ids

@@ -11,13 +11,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from cases import together
+from each import Test, each
 from msgspec import UNSET
 
 from toolwire import lint
@@ -56,12 +57,16 @@ INFO = {
 }  # fmt: skip
 """What is worth knowing and no fault: a target takes it, or, of a stream, it has been sent, and careful readers cope."""
 
-BAD = [pytest.param(rule, example, id=f"{rule.name}-{n}") for rule in every() for n, example in enumerate(rule.bad)]
-GOOD = [pytest.param(rule, example, id=f"{rule.name}-{n}") for rule in every() for n, example in enumerate(rule.good)]
-BODIES = [one for one in (*BAD, *GOOD) if isinstance(one.values[1], Example) and one.values[1].kind != "stream"]
+BAD = [(rule, example) for rule in every() for example in rule.bad]
+GOOD = [(rule, example) for rule in every() for example in rule.good]
+BODIES = [(rule, example) for rule, example in (*BAD, *GOOD) if example.kind != "stream"]
 """The examples that can be repaired: a stream is over when it is looked at."""
 
-RULES = pytest.mark.parametrize("rule", every(), ids=lambda rule: rule.name)
+RULES = each("rule", every(), ids=lambda rule: rule.name)
+
+
+def of_examples(found: list[tuple[Rule, Example]]) -> Callable[[Test], Test]:
+    return each("rule, example", found, ids=lambda one: f"{one[0].name}-{[*one[0].bad, *one[0].good].index(one[1])}")
 
 
 def page(rule: Rule) -> str:
@@ -124,7 +129,7 @@ def test_a_rule_can_be_found_by_its_name_and_by_its_code(rule: Rule) -> None:
 # --- what is bad -------------------------------------------------------------------------------------------------
 
 
-@together(BAD)
+@of_examples(BAD)
 def test_a_bad_example_has_the_finding_with_its_place_and_words(rule: Rule, example: Example) -> None:
     found = findings(rule, example)
     assert found
@@ -135,7 +140,7 @@ def test_a_bad_example_has_the_finding_with_its_place_and_words(rule: Rule, exam
         assert one.fix is None or rule.mend is not None
 
 
-@together([one for one in BAD if one in BODIES])
+@of_examples([(rule, example) for rule, example in BAD if example.kind != "stream"])
 def test_after_repair_a_bad_example_has_the_finding_no_more_or_it_cannot_be_mended(rule: Rule, example: Example) -> None:
     before = findings(rule, example)
     left = [one for one in mended(example).findings if one.name == rule.name]
@@ -143,7 +148,7 @@ def test_after_repair_a_bad_example_has_the_finding_no_more_or_it_cannot_be_mend
     assert left == [] or any(one.fix is None for one in before)
 
 
-@together([one for one in BAD if one in BODIES])
+@of_examples([(rule, example) for rule, example in BAD if example.kind != "stream"])
 def test_a_repair_leaves_nothing_that_it_could_have_mended(rule: Rule, example: Example) -> None:
     assert [str(one) for one in mended(example).findings if one.fix is not None] == []
     assert [str(one) for one in mended(example, unsafe=False).findings if one.fix == "safe"] == []
@@ -152,7 +157,7 @@ def test_a_repair_leaves_nothing_that_it_could_have_mended(rule: Rule, example: 
 # --- what is good ------------------------------------------------------------------------------------------------
 
 
-@together(GOOD)
+@of_examples(GOOD)
 def test_a_good_example_has_no_finding_of_the_rule(rule: Rule, example: Example) -> None:
     assert [str(one) for one in findings(rule, example)] == []
 
@@ -160,7 +165,7 @@ def test_a_good_example_has_no_finding_of_the_rule(rule: Rule, example: Example)
 # --- any example -------------------------------------------------------------------------------------------------
 
 
-@together(BODIES)
+@of_examples(BODIES)
 def test_repairing_twice_changes_nothing_more(rule: Rule, example: Example) -> None:
     once = mended(example)
     twice = repair(once.body, example.wire, example.kind, unsafe=True, target=example.target)
@@ -169,7 +174,7 @@ def test_repairing_twice_changes_nothing_more(rule: Rule, example: Example) -> N
     assert twice.findings == once.findings
 
 
-@together(BODIES)
+@of_examples(BODIES)
 def test_changes_are_told_if_and_only_if_the_body_changed(rule: Rule, example: Example) -> None:
     for unsafe in (False, True):
         told_if_changed(example, unsafe)
@@ -183,14 +188,14 @@ def told_if_changed(example: Example, unsafe: bool) -> None:
         assert get(example.body, done.changes[0].path) is not UNSET, f"{done.changes[0].pointer} is not in the body"
 
 
-@together(BODIES)
+@of_examples(BODIES)
 def test_a_body_that_is_not_changed_comes_back_to_the_byte(rule: Rule, example: Example) -> None:
     spaced = dump(example.body).replace(b'":', b'" :', 1)
     done = repair(spaced, example.wire, example.kind, target=example.target)
     assert done.changes or done.json() == spaced
 
 
-@together([*BAD, *GOOD])
+@of_examples([*BAD, *GOOD])
 def test_neither_check_nor_repair_changes_what_it_was_given(rule: Rule, example: Example) -> None:
     before = deepcopy(example.body)
     check(example.body, example.wire, example.kind, target=example.target)
@@ -199,7 +204,7 @@ def test_neither_check_nor_repair_changes_what_it_was_given(rule: Rule, example:
     assert example.body == before
 
 
-@together(BODIES)
+@of_examples(BODIES)
 def test_what_is_found_is_the_same_for_bytes_and_for_values(rule: Rule, example: Example) -> None:
     whole = check(example.body, example.wire, example.kind, target=example.target)
     assert check(dump(example.body), example.wire, example.kind, target=example.target) == whole
@@ -209,9 +214,7 @@ def test_what_is_found_is_the_same_for_bytes_and_for_values(rule: Rule, example:
 def digest() -> str:
     """A hash of everything that check and repair say about all examples."""
     said = hashlib.sha256()
-    for one in BODIES:
-        example = one.values[1]
-        assert isinstance(example, Example)
+    for _, example in BODIES:
         done = mended(example)
         said.update(dump(done.body))
         for told in (*check(example.body, example.wire, example.kind, target=example.target), *done.changes, *done.findings):

@@ -290,7 +290,7 @@ def test_a_question_of_any_length_is_answered_soon(question: str) -> None:
 
 def test_the_same_conversation_gets_the_same_answer_in_another_process() -> None:
     code = (
-        "from toolwire.agent.demo import answer; from toolwire import *;"
+        "from toolwire.agent.demo import answer; from toolwire import Conversation, Message, Text, Tool;"
         "print([p.id for p in answer(Conversation((Message('user', (Text('square 2 and 3'),)),),"
         "(Tool('square', None, {'properties': {'n': {'type': 'number'}}, 'required': ['n']}),), {}, 'anthropic')).parts])"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from each import each
 from mock.asking import PATHS, Answer, ask, send
 
 from toolwire import explain
@@ -20,17 +21,19 @@ def known(example: Example) -> bool:
 
 
 BAD = [
-    pytest.param(rule, example, id=f"{rule.name}-{example.target}-{n}")
+    (rule, example)
     for rule in every()
-    for n, example in enumerate(rule.bad)
+    for example in rule.bad
     if known(example) and rule.weighs(resolve(example.target)[1]) == "error"
 ]
 GOOD = [
-    pytest.param(rule, example, id=f"{rule.name}-{example.target}-{n}")
-    for rule in every()
-    for n, example in enumerate(rule.good)
-    if known(example) and resolve(example.target)[1].wire in PATHS
+    (rule, example) for rule in every() for example in rule.good if known(example) and resolve(example.target)[1].wire in PATHS
 ]
+
+
+def named(one: tuple[Rule, Example]) -> str:
+    rule, example = one
+    return f"{rule.name}-{example.target}-{[*rule.bad, *rule.good].index(example)}"
 
 
 def asked(example: Example) -> tuple[Mock, Answer]:
@@ -44,7 +47,7 @@ def body_of(example: Example) -> Object:
     return {**example.body, "max_tokens": 4096} if "max_tokens" in example.body else example.body
 
 
-@pytest.mark.parametrize("rule, example", BAD)
+@each("rule, example", BAD, ids=named)
 def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(rule: Rule, example: Example) -> None:
     mock, answer = asked(example)
     if rule.name in QUIET and answer.status == 200:
@@ -56,14 +59,14 @@ def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(rule: Rule, ex
     assert rule.name in [one.name for one in said]
 
 
-@pytest.mark.parametrize("rule, example", GOOD)
+@each("rule, example", GOOD, ids=named)
 def test_what_is_fine_is_not_refused_by_that_rule(rule: Rule, example: Example) -> None:
     mock, answer = asked(example)
     assert mock.seen[-1].rule != rule.name
     assert answer.status == 200 or mock.seen[-1].rule
 
 
-@pytest.mark.parametrize("rule, example", BAD)
+@each("rule, example", BAD, ids=named)
 def test_a_mock_that_is_not_strict_takes_any_history_that_is_of_its_wire(rule: Rule, example: Example) -> None:
     assert ask(Mock(example.target, strict=False), example.target, body_of(example)).status == 200
 

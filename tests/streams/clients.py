@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import json
 import shutil
 import subprocess
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from threading import Timer
 from typing import TypeAlias
 
 import pytest
@@ -40,12 +43,36 @@ def installed() -> str:
     return node
 
 
-def judged(asks: Iterable[dict[str, JSON]]) -> list[Verdict]:
-    """What the clients say, asked in one process."""
-    lines = [json.dumps(ask) + "\n" for ask in asks]
-    command = [installed(), str(NODE / "stream_judge.mjs")]
-    done = subprocess.run(command, input="".join(lines), capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    verdicts: list[Verdict] = [json.loads(line) for line in done.stdout.split("\n") if line]
-    assert len(verdicts) == len(lines)
+@cache
+def _running(script: Path) -> subprocess.Popen[str]:
+    """A script that Node runs and that takes as long to start as to judge: one for all tests of this process."""
+    command = [installed(), str(script)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
+
+
+def answers(script: Path, asks: Iterable[dict[str, JSON]]) -> list[Verdict]:
+    """What a script that answers line by line says, asked one after the other."""
+    process = _running(script)
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    limit = Timer(300, process.kill)
+    limit.start()
+    verdicts: list[Verdict] = []
+    try:
+        for ask in asks:
+            process.stdin.write(json.dumps(ask) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            verdicts.append(json.loads(line))
+    finally:
+        limit.cancel()
+        if process.poll() is not None:  # the next test gets another one
+            _running.cache_clear()
     return verdicts
+
+
+def judged(asks: Iterable[dict[str, JSON]]) -> list[Verdict]:
+    """What the clients say."""
+    return answers(NODE / "stream_judge.mjs", asks)

@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from socket import create_connection
+from threading import Event, Thread
 
 from msgspec import Struct
 
@@ -83,11 +84,19 @@ def serve(
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    where = ("127.0.0.1", server.server_address[1])
+    over = Event()
+
+    def listen() -> None:  # without looking up every few milliseconds, as `serve_forever` does: there may be hundreds
+        while not over.is_set():
+            server.handle_request()
+
+    thread = Thread(target=listen, daemon=True)
     thread.start()
     try:
-        yield Server(f"http://127.0.0.1:{server.server_address[1]}", requests)
+        yield Server(f"http://127.0.0.1:{where[1]}", requests)
     finally:
-        server.shutdown()
+        over.set()
+        create_connection(where).close()
         thread.join()
         server.server_close()

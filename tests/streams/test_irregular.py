@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-import pytest
 from cases import DEEP, streaming
+from each import each
 from msgspec import Struct
 
 from toolwire import Call, Conversation, Text, decode
@@ -468,7 +468,7 @@ def test_the_rows_are_many_and_have_names_of_their_own() -> None:
     assert len({row.name for row in CORPUS}) == len(CORPUS) > 150
 
 
-@pytest.mark.parametrize("row", CORPUS, ids=str)
+@each("row", CORPUS)
 def test_the_folded_body_has_the_calls(row: Row) -> None:
     body = fold(framed(row), SOURCE)
     conversation = decode(body, SOURCE, "response")
@@ -486,7 +486,7 @@ def test_the_folded_body_has_the_calls(row: Row) -> None:
         assert (usage.input, usage.output) == row.usage  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("row", CORPUS, ids=str)
+@each("row", CORPUS)
 def test_bytes_in_any_pieces_and_any_style_fold_alike(row: Row) -> None:
     whole = framed(row)
     body = fold(whole, SOURCE)
@@ -513,7 +513,7 @@ def heard(row: Row, target: str) -> None:
         assert "overloaded" in out.decode(errors="replace") or not row.done
 
 
-@pytest.mark.parametrize("row", CORPUS, ids=str)
+@each("row", CORPUS)
 def test_every_other_wire_is_told_the_calls(row: Row) -> None:
     failed: dict[str, str] = {}
     for target in TARGETS:
@@ -524,7 +524,7 @@ def test_every_other_wire_is_told_the_calls(row: Row) -> None:
     assert failed == {}
 
 
-@pytest.mark.parametrize("row", CORPUS, ids=str)
+@each("row", CORPUS)
 def test_cut_anywhere_another_wire_is_told_the_same(row: Row) -> None:
     whole = framed(row)
     for target in TARGETS if DEEP else ("anthropic",):
@@ -532,12 +532,12 @@ def test_cut_anywhere_another_wire_is_told_the_same(row: Row) -> None:
         assert b"".join(restream((whole[i : i + 1] for i in range(len(whole))), SOURCE, target)) == out
 
 
-@pytest.mark.parametrize("row", CORPUS, ids=str)
+@each("row", CORPUS)
 def test_to_its_own_wire_the_chunks_stay_as_they_are(row: Row) -> None:
     assert list(restream(framed(row), SOURCE, SOURCE, framed=False)) == list(row.chunks)
 
 
-@pytest.mark.parametrize("row", CORPUS, ids=str)
+@each("row", CORPUS)
 def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None:
     calls: dict[int, tuple[Call, list[str], int]] = {}
     ends: dict[int, End] = {}
@@ -634,8 +634,8 @@ def test_a_call_that_is_never_named_is_not_lost() -> None:
         assert b"needle" in out or stream.losses, target
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", ["id-too-late", "id-much-too-late", "id-a-number"])
+@each("target", TARGETS)
+@each("name", ["id-too-late", "id-much-too-late", "id-a-number"])
 def test_an_id_that_came_too_late_is_the_home_of_the_one_that_was_made(name: str, target: str) -> None:
     held = next(row for row in CORPUS if row.name == name)
     (call,) = decode(fold(framed(held), SOURCE), SOURCE, "response").calls()

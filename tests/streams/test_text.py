@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from cases import Streamed, load_streams
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from openai import OpenAI
@@ -145,8 +146,8 @@ def cut_streams() -> Iterator[tuple[str, list[JSON]]]:
             yield f"{case.name}-{n}", case.events[:n]
 
 
-@pytest.mark.parametrize("events", [pytest.param(events, id=name) for name, events in cut_streams()])
-def test_wherever_a_stream_ends_its_events_say_what_its_body_says(events: list[Chunk]) -> None:
+@each("name, events", cut_streams(), ids=lambda one: one[0])
+def test_wherever_a_stream_ends_its_events_say_what_its_body_says(name: str, events: list[Chunk]) -> None:
     told = [event for said in read(events) for event in said]
     answer = decode(fold(events, "text"), "text", "response")
     whole = gist([part for part in answer.messages[0].parts if not isinstance(part, Text) or part.text])
@@ -219,7 +220,7 @@ def test_line_breaks_beside_calls_are_not_words() -> None:
 # --- what is cut off -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cut", range(1, len(TAGGED)))
+@each("cut", range(1, len(TAGGED)))
 def test_a_call_that_is_cut_off_comes_out_as_the_words_it_is(cut: int) -> None:
     events = stream("Look. ", TAGGED[:cut], finish=None)
     body = fold(events, "text")

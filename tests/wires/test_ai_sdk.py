@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -13,6 +10,7 @@ from typing import TypeAlias
 import pytest
 from cases import ALL, CASES, Case, load
 from msgspec.structs import replace
+from streams.clients import Verdict, answers, installed
 
 from toolwire import (
     Call,
@@ -32,9 +30,7 @@ from toolwire import (
 from toolwire._json import JSON, Json, Object, get
 from toolwire.model import Kind
 
-NODE = Path(__file__).parents[1] / "node"
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
-Verdict: TypeAlias = "dict[str, JSON]"
 Judge: TypeAlias = Callable[[list[JSON]], "list[Verdict]"]
 
 
@@ -382,24 +378,10 @@ def test_its_bodies_are_known_for_its_own(one: Case) -> None:
 @pytest.fixture(scope="session")
 def judge() -> Judge:
     """The official package, asked in one process for many bodies."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("no `node` on the PATH, so the official package cannot judge")
-    with (NODE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
-        if not (NODE / "node_modules" / "ai" / "package.json").is_file():
-            command = ["npm", "install", "--prefix", str(NODE), "--no-package-lock", "--no-audit", "--no-fund"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-            assert done.returncode == 0, f"`{' '.join(command)}` failed:\n{done.stderr}"
+    installed()
 
     def ask(bodies: list[JSON]) -> list[Verdict]:
-        lines = "".join(json.dumps({"body": body}) + "\n" for body in bodies)
-        script = str(Path(__file__).with_name("ai_sdk_judge.mjs"))
-        done = subprocess.run([node, script], input=lines, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        verdicts = [json.loads(line) for line in done.stdout.split("\n") if line]
-        assert len(verdicts) == len(bodies)
-        return verdicts
+        return answers(Path(__file__).with_name("ai_sdk_judge.mjs"), ({"body": body} for body in bodies))
 
     return ask
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cases import CASES
+from each import each
 from wires.test_openai_responses import entries, hold, holds
 
 from toolwire import Call, Result, decode, detect, encode, translate
@@ -18,7 +19,7 @@ def answer(*items: JSON) -> dict[str, JSON]:
     return {"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": list(items)}
 
 
-@pytest.mark.parametrize("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
+@each("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
 def test_every_type_of_the_catalogue_is_read_for_what_it_is(entry: dict[str, object]) -> None:
     holds(entry, NAME)
 
