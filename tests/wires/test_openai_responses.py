@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cases import CASES
+from each import each
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -58,7 +59,7 @@ def holds(entry: dict[str, object], name: str) -> None:
     assert encode(anew, name, kind).body == body
 
 
-@pytest.mark.parametrize("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
+@each("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
 def test_every_type_of_the_catalogue_is_read_for_what_it_is(entry: dict[str, object]) -> None:
     holds(entry, NAME)
 

@@ -16,7 +16,7 @@ from toolwire.lint._edits import swapped, without, written
 from toolwire.lint._rule import Fix, Fixed
 from toolwire.lint._view import View
 from toolwire.model import Choice, Tool
-from toolwire.parts import Call, Part
+from toolwire.parts import Call, Part, Result
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
 """Calls whose name somebody chose; all others are named by their type."""
@@ -45,21 +45,39 @@ def chosen(view: View) -> tuple[str, ...]:
 
 
 def places(view: View) -> dict[str, At]:
-    """Every name, and where it stands first: where the tool is offered, else where it is called."""
+    """Every name as it is written, and where it stands first: where the tool is offered, else where it is called."""
     found: dict[str, At] = {}
     for tool in offered(view):
-        if not composed(tool.raw, tool.name):
-            found.setdefault(tool.name, tool.at)
-    for call in view.calls:
-        if call.name not in found and call.family in FAMILIES and not composed(call.raw, call.name):
-            found[call.name] = call.at
+        *outer, inner = texts(tool)
+        found.setdefault(inner, tool.at)
+        for text in outer:
+            found.setdefault(text, tool.at[:-2])
+    for call in asked(view):
+        for text in texts(call):
+            found.setdefault(text, call.at)
     return found
 
 
-def composed(raw: object, name: str) -> bool:
-    """Whether a name stands in the body in several fields: a server looks at each by itself, and all of them at none."""
-    inner = raw.get("name") if isinstance(raw, dict) else None
-    return isinstance(inner, str) and bool(inner) and inner != name and name.endswith(f"{JOINT}{inner}")
+def texts(named: Tool | Call | Result) -> tuple[str, ...]:
+    """The name of a tool as it stands in the body: in one field, or in several, of which a server looks at each by itself."""
+    name = named.name or ""
+    if JOINT not in name:
+        return (name,)
+    inner = named.raw.get("name") if isinstance(named.raw, dict) else None
+    if not isinstance(inner, str) or not inner or not name.endswith(f"{JOINT}{inner}"):
+        return (name,)
+    outer = name[: -len(JOINT) - len(inner)]
+    return (outer, inner) if outer else (inner,)
+
+
+def _renamed(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None:
+    """What a tool is known by when some texts are changed; None if none of them is its."""
+    held = texts(named)
+    if new.keys().isdisjoint(held):
+        return None
+    now = JOINT.join(new.get(text, text) for text in held)
+    marked = len(held) == 1 and named.name != held[0]
+    return f"{JOINT}{now}" if marked and JOINT in now else now
 
 
 def refused(view: View) -> dict[str, At]:
@@ -86,7 +104,7 @@ def fitted(view: View, names: Iterable[str]) -> Fixed | None:
     if not wrong:
         return None
     found = places(view)
-    every = {*found, *chosen(view), *(result.name for result in view.results if result.name)}
+    every = {*found, *chosen(view), *(text for result in view.results if result.name for text in texts(result))}
     new = fit_names(every, taken(view), {})
     new = {name: new[name] for name in wrong}
     told = tuple(
@@ -96,17 +114,22 @@ def fitted(view: View, names: Iterable[str]) -> Fixed | None:
 
 
 def called(view: View, new: Mapping[str, str]) -> JSON:
-    """The body with tools under other names: offered, chosen, called and answered."""
-    parts: dict[int, Part] = {id(call): replace(call, name=new[call.name]) for call in asked(view) if call.name in new}
+    """The body with tools under other names: offered, chosen, called and answered. `new` has them as they are written."""
+    parts: dict[int, Part] = {id(call): replace(call, name=name) for call in asked(view) if (name := _renamed(call, new))}
     for result in view.results:
-        if result.name is not None and result.name in new and result.executor == "client" and result.family in FAMILIES:
-            parts[id(result)] = replace(result, name=new[result.name])
+        ours = result.name is not None and result.executor == "client" and result.family in FAMILIES
+        if ours and (name := _renamed(result, new)):
+            parts[id(result)] = replace(result, name=name)
     body = written(swapped(view.conversation, parts))
     for tool in offered(view):
-        if tool.name in new:
-            body = put(body, tool.at + place(tool), new[tool.name])
+        *outer, inner = texts(tool)
+        if inner in new:
+            body = put(body, tool.at + place(tool), new[inner])
+        for text in outer:
+            if text in new:
+                body = put(body, (*tool.at[:-2], "name"), new[text])
     at = view.conversation.places.get("choice")
-    if at is not None and not new.keys().isdisjoint(chosen(view)):
+    if at is not None and chosen(view):
         value = get(body, at)
         body = put(body, at, _said(value, new))  # type: ignore[arg-type]
     return body
@@ -115,7 +138,7 @@ def called(view: View, new: Mapping[str, str]) -> JSON:
 def place(tool: Tool) -> At:
     """Where in an offer its name stands: at the top, or one level below."""
     raw = tool.raw if isinstance(tool.raw, dict) else {}
-    if raw.get("name") == tool.name:
+    if raw.get("name") == texts(tool)[-1]:
         return ("name",)
     inside = (key for key, value in raw.items() if isinstance(value, dict) and value.get("name") == tool.name)
     return (next(inside, "function"), "name")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import UNSET, Struct, UnsetType
 
 from toolwire._json import JSON, At, Object, get, put
-from toolwire.model import Choice, Conversation, Setting
+from toolwire.model import Choice, Conversation, Setting, Tool
 from toolwire.parts import Message
 from toolwire.wires._page import Page
 
@@ -191,11 +191,14 @@ _PORTABLE = ("function", "custom")
 def _idle(conversation: Conversation) -> tuple[str, ...]:
     """Settings about tools that are none, or all stay behind: servers refuse a choice among none, even a free one.
 
-    One that demands a call is told to the server all the same, which says what is wrong with it.
+    One that demands a call is told to the server all the same, which says what is wrong with it, unless there were tools and
+    we left them behind, because they have no names.
     """
     if not conversation.tools:
         asked = conversation.settings.get("choice")
-        return () if isinstance(asked, Choice) and asked.mode == "required" else ("choice", "parallel")
+        before = conversation.was[1] if len(conversation.was) > 1 else ()
+        nameless = isinstance(before, tuple) and any(isinstance(tool, Tool) and not tool.name for tool in before)
+        return () if isinstance(asked, Choice) and asked.mode == "required" and not nameless else ("choice", "parallel")
     offered = {tool.name for tool in conversation.tools if tool.kind in _PORTABLE}
     if not offered:
         return ("choice", "parallel")

@@ -13,21 +13,26 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Object
-from toolwire.identity import settle
-from toolwire.model import Conversation, Kind
+from toolwire.identity import JOINT, settle
+from toolwire.model import Choice, Conversation, Kind
 from toolwire.parts import Call, Message, Opaque, Part, Reasoning, Result, Role, Text
 from toolwire.wires._fields import read_fields, write_fields
 from toolwire.wires._page import Page
 from toolwire.wires._responses_content import PLAIN, inside, read_content
 from toolwire.wires._responses_items import LOOSE, PENDING, TOLD
+from toolwire.wires._responses_names import alone, parted
 from toolwire.wires._responses_settings import (
+    ADDED,
     ECHO,
     REQUEST,
     RESPONSE,
-    name_kinds,
+    Added,
+    added,
+    meant,
     read_added,
     read_offers,
     read_stop,
+    write_choice,
     write_stop,
     write_tools,
 )  # fmt: skip
@@ -45,12 +50,14 @@ EMPTY = Row(
 class Seen:
     """The calls so far, by id and by item: what a result without either leans on."""
 
-    __slots__ = ("by_id", "by_item", "extra", "open")
+    __slots__ = ("by_id", "by_item", "extra", "open", "within")
 
     def __init__(self) -> None:
         self.by_id: dict[str, Call] = {}
         self.by_item: dict[str, Call] = {}
         self.open: list[Call] = []
+        self.within: dict[str, set[str]] = {}
+        """What the tools in namespaces are known by, by their names in them."""
         self.extra: list[At] = []
         """What items say beyond their parts, and no other wire can."""
 
@@ -58,8 +65,17 @@ class Seen:
         self.by_id[call.id] = call
         if call.item is not None:
             self.by_item[call.item] = call
+        if JOINT in call.name and parted(call.name)[0]:
+            self.within.setdefault(alone(parted(call.name)[1]), set()).add(call.name)
         if call.origin == "item" and call.family == "tool-search":
             self.open.append(call)
+
+    def named(self, result: Result) -> Result:
+        """The result with the name of its call, where it only lacks the namespace."""
+        among = self.within.get(result.name or "", ())
+        call = self.by_id.get(result.call_id)
+        name = call.name if call is not None else next(iter(among)) if len(among) == 1 and not result.call_id else None
+        return replace(result, name=name) if name in among else result
 
     def result(self, result: Result) -> Result:
         """The result with the id and executor of its call, where it has none of its own."""
@@ -84,12 +100,16 @@ class Items(Struct, frozen=True, eq=False):
     # --- items, read ---
 
     def read_items(self, items: list[JSON], key: str, seen: Seen) -> Iterator[tuple[Role | None, tuple[Part, ...], Object]]:
-        """Who speaks in each item, and its parts; nobody, if the item is not known."""
+        """Who speaks in each item, and its parts; nobody, if the item is not known, and no parts, if it only offers tools."""
         for i, item in enumerate(items):
             at: At = (key, i)
             if not isinstance(item, dict):
                 blame(self.name, at, "an object", item)
             kind = item.get("type")
+            if kind == ADDED.name and key == "input" and added(item) is not None:
+                seen.extra += [(*at, name) for name, value in item.items() if name not in ADDED.keys and value is not None]
+                yield None, (), item
+                continue
             if kind == "message" or (kind is None and "role" in item):
                 role, parts = self.read_message(item, at)
                 if role == "assistant":
@@ -128,6 +148,7 @@ class Items(Struct, frozen=True, eq=False):
         if isinstance(part, Reasoning) and item.get("content") and item.get("summary"):
             seen.extra.append((*at, "summary"))
         if isinstance(part, Result):
+            part = seen.named(part) if part.name else part
             return (seen.result(part) if row.name in LOOSE else part,)
         if isinstance(part, Call):
             seen.call(part)
@@ -143,18 +164,29 @@ class Items(Struct, frozen=True, eq=False):
         """The items as messages: consecutive ones of the model, and of the client's tools, belong together."""
         messages: list[Message] = []
         parts: list[Part] = []
+        late: list[Message] = []
+        """What offers tools in the middle of a turn: it stands behind it, so as not to tear it in two."""
         now: Role | None = None
 
         def close() -> None:
             if parts and now is not None:
                 messages.append(Message(now, tuple(parts), None, self.name, at=parts[0].at[:2]))
                 parts.clear()
+            messages.extend(late)
+            late.clear()
 
         for i, (role, found, item) in enumerate(self.read_items(items, key, seen)):
             if role in ("user", "system"):
                 close()
                 now = None
                 messages.append(Message(role, found, None, self.name, raw=item, at=(key, i), row=MESSAGE))
+                continue
+            if not found:
+                first = now is None and all(message.role == "system" for message in messages)
+                whose: Role = "system" if first else "user" if now is None else "tool"
+                late.append(Message(whose, (), None, self.name, at=(key, i), row=replace(ADDED, item=item)))
+                if now is None:
+                    close()
                 continue
             # Whoever spoke last owns an item that nobody knows: it must not tear calls from their results.
             speaker = role or now or "user"
@@ -192,9 +224,12 @@ class Items(Struct, frozen=True, eq=False):
             blame(self.name, ("input",), "a string or a list", body.get("input", UNSET))
         offered = list_at(self.name, body, ("tools",)) if body.get("tools") is not None else []
         settings = read_fields(REQUEST, body, keys(*known))
-        tools = tuple(one for i, tool in enumerate(offered) for one in read_offers(self.name, tool, ("tools", i)))
-        tools += tuple(read_added(self.name, given)) if isinstance(given, list) else ()
-        return Conversation(settle(tuple(messages), seed="", ordered=False), tools, settings.values, self.name, "request", body,
+        tools = tuple(one for i, tool in enumerate(offered) for one in read_offers(self.name, tool, ("tools", i), seen.extra))
+        tools += tuple(read_added(self.name, given, seen.extra)) if isinstance(given, list) else ()
+        values = settings.values
+        if "choice" in values:
+            values["choice"] = meant(values["choice"], tools)
+        return Conversation(settle(tuple(messages), seed="", ordered=False), tools, values, self.name, "request", body,
                             unknown=(*settings.unknown, *seen.extra), places=settings.places)  # fmt: skip
 
     def _plain(self, role: Role, text: str, key: str) -> Message:
@@ -217,9 +252,11 @@ class Items(Struct, frozen=True, eq=False):
             return self._write_response(conversation, page)
         home = conversation.wire == page.wire and conversation.kind == "request"
         body = write_fields(REQUEST, conversation, page)
-        if not home and "tool_choice" in body:
-            body["tool_choice"] = name_kinds(body["tool_choice"], conversation.tools, page)
-        messages = conversation.messages
+        choice = conversation.settings.get("choice")
+        if isinstance(choice, Choice) and "tool_choice" in body and not (home and _same_choice(conversation)):
+            at = conversation.places.get("choice", ("tool_choice",))
+            body["tool_choice"] = write_choice(choice, conversation.tools, page, at)
+        messages = conversation.messages if not home or conversation.same_tools else _reoffered(conversation, page)
         prompt = _prompt(messages[0], page) if messages else None
         if prompt is not None:
             body["instructions"] = prompt
@@ -232,9 +269,10 @@ class Items(Struct, frozen=True, eq=False):
             body["input"] = only["content"] if isinstance(only, dict) else only
         elif items or not home or isinstance(body.get("input"), list):
             body["input"] = items
-        adrift = _adrift(conversation) if home else frozenset()
-        if not home or adrift or not conversation.same_tools:
-            tools = write_tools(conversation.tools, page, body.get("tools"), own=home, adrift=adrift)
+        placed = _placed(conversation) if home else frozenset()
+        loose = [tool for tool in conversation.tools if tool.at[:2] not in placed]
+        if not home or not conversation.same_tools or any(tool.at[:1] == ("input",) for tool in loose):
+            tools = write_tools(loose, page, conversation.source if home else None)
             if tools:
                 body["tools"] = tools
             else:
@@ -289,13 +327,26 @@ _OTHERS = keys("message", "item_reference", "compaction", "compaction_trigger", 
 """Items that are neither calls nor results and are kept as they are."""
 
 
-def _adrift(conversation: Conversation) -> frozenset[At]:
-    """The tools whose item is not in the history any more, by their places."""
-    by_item = [tool.at for tool in conversation.tools if tool.at[:1] == ("input",)]
-    if not by_item:
-        return frozenset()
-    held = {part.at[:2] for message in conversation.messages for part in message.parts}
-    return frozenset(at for at in by_item if at[:2] not in held)
+def _placed(conversation: Conversation) -> frozenset[At]:
+    """The places of the items of a history that offer tools; what an item offered that is gone is offered anew."""
+    return frozenset(message.at for message in conversation.messages if isinstance(message.row, Added))
+
+
+def _reoffered(conversation: Conversation, page: Page) -> tuple[Message, ...]:
+    """The messages of a history with the items that offer tools as these are now."""
+
+    def now(message: Message) -> Message:
+        if not isinstance(message.row, Added) or not isinstance(message.row.item, dict):
+            return message
+        tools = write_tools((tool for tool in conversation.tools if tool.at[:2] == message.at), page, conversation.source)
+        return replace(message, row=replace(ADDED, item={**message.row.item, "tools": tools}))
+
+    return tuple(map(now, conversation.messages))
+
+
+def _same_choice(conversation: Conversation) -> bool:
+    before = conversation.was[2] if len(conversation.was) > 2 else None
+    return isinstance(before, dict) and before.get("choice") == conversation.settings.get("choice")
 
 
 def _speaker(part: Part) -> Role | None:

@@ -14,10 +14,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire._json import JSON, At, Json, Object, get, parse, text_of
-from toolwire.identity import JOINT
 from toolwire.parts import Call, Executor, Media, Origin, Output, Part, Reasoning, Result, Text, output_text
 from toolwire.wires._page import Page
 from toolwire.wires._responses_content import CONTENT, read_block, read_output, screenshot, write_inside
+from toolwire.wires._responses_names import alone, called, lost, naming
 from toolwire.wires._wire import Form, Id, Row, arguments, call_id, keys, name_of, obj, result_id, string, table, text_or_none
 
 Runs: TypeAlias = "Executor | Callable[[Object], Executor]"
@@ -60,22 +60,24 @@ def _known(by: Runs, *names: str) -> frozenset[str]:
 # --- calls -------------------------------------------------------------------------------------------------------
 
 
-def called(block: Object, field: str = "name") -> str:
-    """The name of a tool. One inside a namespace is known by both."""
-    name, space = name_of(block.get(field)), block.get("namespace")
-    return f"{space}{JOINT}{name}" if name and space and isinstance(space, str) else name
+_SPACE = keys("namespace")
+_LOST: dict[int, tuple[Row, Row]] = {}
+"""Rows, by their identity, with themselves for blocks whose namespace is not understood."""
 
 
-def _named(name: str) -> Object:
-    """The fields that name a tool, also one inside a namespace."""
-    space, _, inner = name.rpartition(JOINT)
-    return {"name": inner, "namespace": space} if space and inner else {"name": name}
+def _row_for(block: Object, row: Row) -> Row:
+    """The row of a block: what it says of a namespace is understood only if it is part of a name."""
+    if "namespace" not in block or "namespace" not in row.keys or not lost(block):
+        return row
+    if id(row) not in _LOST:
+        _LOST[id(row)] = (row, replace(row, keys=row.keys - _SPACE))
+    return _LOST[id(row)][1]
 
 
 def _function(call: Call, page: Page) -> Object:
     """A call as the item that can hold any."""
     head: Object = {"type": "function_call", "call_id": page.call_id(call)}
-    return {**head, **_named(page.name(call.name)), "arguments": page.text_of(call)}
+    return {**head, **naming(page.name(call.name)), "arguments": page.text_of(call)}
 
 
 def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: str = "", field: str = "arguments",
@@ -90,10 +92,11 @@ def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: s
 
     def read(block: Object, at: At, row: Row) -> Part:
         one, origin, item = ids_of(block, key)
-        said = called(block, named) if named else ""
+        said = _known_by(block, named, row)
         args = _asked(block, field, fields)
         seal = text_or_none(block.get(sealed)) if sealed else None
-        return Call(one, said or name, args, origin, family, _runs(by, block), item, seal=seal, raw=block, at=at, row=row)
+        return Call(one, said or name, args, origin, family, _runs(by, block), item, seal=seal, raw=block, at=at,
+                    row=_row_for(block, row))  # fmt: skip
 
     def write(call: Call, page: Page) -> JSON:
         given = _said(call, field, fields, text, page)
@@ -109,12 +112,19 @@ def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: s
                 out["id"] = call.item
             out["call_id"] = page.call_id(call)
         if named and (call.name != name or not name):
-            out.update(_named(page.name(call.name)) if named == "name" else {named: page.name(call.name)})
+            out.update(naming(page.name(call.name)) if named == "name" else {named: page.name(call.name)})
         return {**out, **given}
 
     known = known if known is not None else _known(by, key, "name", named, *holds, *((sealed,) if sealed else ()))
     return Row(kind, Call, read, write, known, (), {"type": kind}, "call", family, by if isinstance(by, str) else "client", ids,
                forms)  # fmt: skip
+
+
+def _known_by(block: Object, named: str, row: Row) -> str:
+    """What the tool of a call is known by; a field other than `name` holds a word of the wire, not a name somebody chose."""
+    if named != "name":
+        return name_of(block.get(named)) if named else ""
+    return called(block) if "namespace" in row.keys else alone(name_of(block.get("name")))
 
 
 def _asked(block: Object, field: str, fields: tuple[str, ...]) -> Json:
@@ -138,7 +148,7 @@ def _said(call: Call, field: str, fields: tuple[str, ...], text: bool, page: Pag
 def _write_custom(call: Call, page: Page) -> JSON:
     """Free text in, free text out; a wire without custom calls had it as the field `input`."""
     carried = get(call.input, ("input",)) if call.family != "custom" else call.arguments
-    out: Object = {"type": "custom_tool_call", "call_id": page.call_id(call), **_named(page.name(call.name))}
+    out: Object = {"type": "custom_tool_call", "call_id": page.call_id(call), **naming(page.name(call.name))}
     if call.item is not None:
         out["id"] = call.item
     return {**out, "input": carried if isinstance(carried, str) else call.arguments}
@@ -175,8 +185,9 @@ def reply(kind: str, family: str, by: Runs = "client", *, field: str = "output",
         if not one and ids is BORROWED:
             one, origin, _ = ids_of(block)
         output = reads(block, at) if reads is not None else _came(block, field, fields)
-        return Result(one, output, _failed(block), text_or_none(block.get("name")), origin, family, _runs(by, block), raw=block,
-                      at=at, row=row)  # fmt: skip
+        said = _known_by(block, "name", row) if isinstance(block.get("name"), str) else None
+        return Result(one, output, _failed(block), said, origin, family, _runs(by, block), raw=block, at=at,
+                      row=_row_for(block, row))  # fmt: skip
 
     def write(result: Result, page: Page) -> JSON:
         came = writes(result, page) if writes is not None else _gone(page.output(result), field, fields)
@@ -189,13 +200,18 @@ def reply(kind: str, family: str, by: Runs = "client", *, field: str = "output",
             out["id"] = lent or page.result_id(result)
         else:
             out[key] = page.result_id(result)
-        if ours and result.name and result.origin == "minted":
-            out["name"] = page.name(result.name)
+        if ours and result.name and (result.origin == "minted" or _says(result, page)):
+            out.update(naming(page.name(result.name)))
         return {**out, **came}
 
     known = known if known is not None else _known(by, "id" if ids is BORROWED else key, "name", field, *fields)
     return Row(kind, Result, read, write, known, (), {"type": kind}, "output", family, by if isinstance(by, str) else "client",
                ids, forms)  # fmt: skip
+
+
+def _says(result: Result, page: Page) -> bool:
+    """Whether a result said which tool it is of, and can say so here."""
+    return isinstance(result.raw, dict) and "name" in result.raw and (not page.names or result.name in page.names)
 
 
 def _came(block: Object, field: str, fields: tuple[str, ...]) -> Output:
@@ -237,14 +253,14 @@ def host(kind: str, family: str, *, name: str, answer: str = "output", reads: Re
 def _read_told(block: Object, at: At, row: Row) -> Part:
     one, origin = result_id(block.get("tool_call_id"))
     content = block.get("content")
-    return Result(one, read_output(content, (*at, "content")), False, text_or_none(block.get("name")), origin, raw=block, at=at,
-                  row=row)  # fmt: skip
+    said = alone(name_of(block["name"])) if isinstance(block.get("name"), str) else None
+    return Result(one, read_output(content, (*at, "content")), False, said, origin, raw=block, at=at, row=row)
 
 
 def _write_told(result: Result, page: Page) -> JSON:
     output = result.output
     said: JSON = [_block_told(part, page) for part in output] if isinstance(output, tuple) else blocks(output, page)
-    named: Object = {"name": page.name(result.name)} if result.name else {}
+    named: Object = naming(page.name(result.name)) if result.name else {}
     return {"role": "tool", "tool_call_id": page.result_id(result), **named, "content": said}
 
 
@@ -436,7 +452,7 @@ CUSTOM = replace(
 )
 FUNCTION = ask("function_call", "function", named="name", text=True,
                known=keys("type", "call_id", "name", "namespace", "arguments", "status"))  # fmt: skip
-_OUT = keys("type", "id", "call_id", "output", "name", "status")
+_OUT = keys("type", "id", "call_id", "output", "name", "namespace", "status")
 
 ITEMS = table(
     REASONING,

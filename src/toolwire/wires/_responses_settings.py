@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
+from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object
-from toolwire.identity import JOINT
+from msgspec import UNSET, UnsetType
+
+from toolwire._json import JSON, At, Object, get, patch
 from toolwire.model import Choice, Format, Setting, Tool, Usage
+from toolwire.parts import Message
 from toolwire.wires._fields import Field, write_user
 from toolwire.wires._page import Page
+from toolwire.wires._responses_names import alone, called, inside, parted
 from toolwire.wires._wire import Row, blame, count_at, flag_or_none, keys, name_of, obj, string, table, text_or_none
 
 # --- tools -------------------------------------------------------------------------------------------------------
@@ -20,70 +22,157 @@ TOOLS = table(
 )
 
 
-def read_offer(wire: str, tool: JSON, at: At) -> Tool:
+class Added(Row, frozen=True, eq=False):
+    """The row of an item that offers tools. Other wires offer them with all the others; here its place is kept by a message
+    without parts, and without JSON of its own: what it holds is its tools'.
+    """
+
+    item: JSON = None
+
+
+ADDED = Added("additional_tools", Message, keys=keys("type", "role", "tools"))
+_ENTRY = keys("type", "name", "tools")
+"""What of a namespace goes with its tools."""
+
+
+def read_offer(wire: str, tool: JSON, at: At, space: str = "") -> Tool:
     """A tool on offer; one that is neither a function nor custom keeps its type as kind."""
     if not isinstance(tool, dict):
         blame(wire, at, "an object", tool)
     kind = tool.get("type")
     row = TOOLS.get(kind) if isinstance(kind, str) else None
+    name = name_of(tool.get("name"))
+    known = inside(space, name) if space and name else alone(name)
     if row is None:
-        return Tool(name_of(tool.get("name")), kind=str(kind), raw=tool, at=at)
-    return Tool(name_of(tool.get("name")), text_or_none(tool.get("description")), tool.get("parameters"),
-                flag_or_none(tool.get("strict")), row.name, raw=tool, at=at, row=row)  # fmt: skip
+        return Tool(known, kind=str(kind), raw=tool, at=at)
+    return Tool(known, text_or_none(tool.get("description")), tool.get("parameters"), flag_or_none(tool.get("strict")), row.name,
+                raw=tool, at=at, row=row)  # fmt: skip
 
 
-def read_offers(wire: str, tool: JSON, at: At) -> list[Tool]:
-    """The tools in one entry: itself, or those of a namespace, each under both names as its calls have them."""
-    inside = tool.get("tools") if isinstance(tool, dict) and tool.get("type") == "namespace" else None
+def read_offers(wire: str, tool: JSON, at: At, extra: list[At]) -> list[Tool]:
+    """The tools in one entry: itself, or those of a namespace, each under both names as its calls have them.
+
+    What a namespace says beyond that is no part of any tool, and joins the `extra`.
+    """
+    within = tool.get("tools") if isinstance(tool, dict) and tool.get("type") == "namespace" else None
     space = name_of(tool.get("name")) if isinstance(tool, dict) else ""
-    if not isinstance(inside, list) or not inside or not space or not all(isinstance(one, dict) for one in inside):
+    if not isinstance(tool, dict) or not isinstance(within, list) or not within or not space:
         return [read_offer(wire, tool, at)]
-    found = [read_offer(wire, one, (*at, "tools", n)) for n, one in enumerate(inside)]
-    return [replace(one, name=f"{space}{JOINT}{one.name}") if one.name else one for one in found]
+    if not all(isinstance(one, dict) for one in within):
+        return [read_offer(wire, tool, at)]
+    extra += [(*at, key) for key, value in tool.items() if key not in _ENTRY and value not in (None, "", [], {})]
+    return [read_offer(wire, one, (*at, "tools", n), space) for n, one in enumerate(within)]
 
 
-def read_added(wire: str, items: list[JSON]) -> list[Tool]:
+def read_added(wire: str, items: list[JSON], extra: list[At]) -> list[Tool]:
     """The tools that are offered in mid-conversation, by an item of their own."""
     out: list[Tool] = []
     for i, item in enumerate(items):
-        if isinstance(item, dict) and item.get("type") == "additional_tools" and isinstance(added := item.get("tools"), list):
-            for n, tool in enumerate(added):
-                if isinstance(tool, dict):
-                    out += read_offers(wire, tool, ("input", i, "tools", n))
+        for n, tool in enumerate(added(item) or ()):
+            out += read_offers(wire, tool, ("input", i, "tools", n), extra)
     return out
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page, came: JSON, *, own: bool, adrift: frozenset[At] = frozenset()) -> list[JSON]:
-    """The tools, flat. A function must say whether it has parameters and is strict, even if only by null.
+def added(item: JSON) -> list[JSON] | None:
+    """The entries of an item that offers tools; None if it is none, or cannot be understood."""
+    if not isinstance(item, dict) or item.get("type") != "additional_tools":
+        return None
+    tools = item.get("tools")
+    return tools if isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools) else None
 
-    `came` is the list as this wire has it, if it is the tools' own: a namespace stands in it whole, and what is offered by an
-    item stands there, unless that is gone (`adrift`).
-    """
-    out: list[JSON] = []
-    whole: set[int | str] = set()
-    for tool in tools:
-        if tool.at in adrift and isinstance(tool.raw, dict):
-            space = tool.name.rpartition(JOINT)[0]
-            out.append({"type": "namespace", "name": space, "description": "", "tools": [tool.raw]} if space else tool.raw)
-        elif own and tool.was is None and len(tool.at) > 2 and isinstance(came, list | None):
-            place = tool.at[1]
-            if tool.at[0] == "tools" and place not in whole and isinstance(place, int) and came is not None:
-                whole.add(place)
-                out.append(came[place])
-        elif own and isinstance(tool.raw, dict) and tool.was is None:
-            out.append(tool.raw)
+
+class Offers:
+    """A list of entries under way: the tools of one namespace stand together in one."""
+
+    def __init__(self, page: Page, source: JSON) -> None:
+        self.page = page
+        self.source = source
+        """The body of this wire that the tools were read from, if they were."""
+        self.out: list[JSON] = []
+        self.spaces: dict[At | str, list[JSON]] = {}
+        """The tools of each namespace so far, by its name, and by the place of its entry."""
+
+    def add(self, tool: Tool) -> None:
+        """One more tool. As long as nobody edited it, it goes back as it came; else with just the edit."""
+        known = self.page.name(tool.name)
+        where = tool.at[:-2]
+        entry = self._entry(tool)
+        was = self._before(tool, entry)
+        if was is not None and was == tool and known == tool.name:
+            block: JSON = tool.raw  # type: ignore[assignment]
         elif tool.kind not in TOOLS:
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            self.page.lose(tool, f"a tool of another provider: {tool.kind}")
+            return
         else:
-            given: Object = {"type": tool.kind, "name": page.name(tool.name)}
-            if tool.description is not None:
-                given["description"] = tool.description
-            if tool.kind == "function":
-                given.update({"parameters": tool.schema, "strict": tool.strict})
-            elif tool.schema is not None or tool.strict is not None:
-                page.lose(tool, "a custom tool takes free text: it has no schema")
-            out.append(given)
-    return out
+            block = write_offer(tool, known, self.page)
+            if was is not None and was.kind == tool.kind:
+                block = patch(tool.raw, write_offer(was, was.name, self.page), block)  # type: ignore[arg-type]
+        space = parted(known)[0]
+        if entry is not None and (not known or space == entry.get("name")):
+            self._space(where, entry, tool).append(block)
+        elif space:
+            self._space(*self._named(space), tool).append(block)
+        else:
+            self.out.append(block)
+
+    def _entry(self, tool: Tool) -> Object | None:
+        """The entry of a namespace in which a tool stood."""
+        if tool.at[-4:-3] != ("tools",) or tool.at[-2:-1] != ("tools",) or get(self.source, tool.at) != tool.raw:
+            return None
+        entry = get(self.source, tool.at[:-2])
+        return entry if isinstance(entry, dict) else None
+
+    def _named(self, space: str) -> tuple[At | str, Object]:
+        """The entry of a namespace that a tool did not stand in: the one there was, or a new one."""
+        offered = get(self.source, ("tools",))
+        for n, entry in enumerate(offered if isinstance(offered, list) else ()):
+            if isinstance(entry, dict) and (entry.get("type"), entry.get("name")) == ("namespace", space):
+                return ("tools", n), entry
+        return space, {"type": "namespace", "name": space, "description": ""}
+
+    def _before(self, tool: Tool, entry: Object | None) -> Tool | None:
+        """A tool as it was read from this wire."""
+        if self.source is None or not isinstance(tool.raw, dict):
+            return None
+        return read_offer(self.page.wire, tool.raw, tool.at, "" if entry is None else name_of(entry.get("name")))
+
+    def _space(self, key: At | str, entry: Object, tool: Tool) -> list[JSON]:
+        """Where the tools of a namespace go."""
+        if key in self.spaces:
+            return self.spaces[key]
+        name = name_of(entry.get("name"))
+        if key[:1] == ("input",) and name in self.spaces:  # its item is gone, and a namespace is offered once
+            told = next((one for one in self.out if isinstance(one, dict) and one.get("tools") is self.spaces[name]), {})
+            for field, value in entry.items():
+                if field not in _ENTRY and isinstance(told, dict) and told.get(field) != value:
+                    self.page.lose((*tool.at[:-2], field), f"the namespace {name} is on offer already, and says otherwise")
+            self.spaces[key] = self.spaces[name]
+            return self.spaces[name]
+        tools: list[JSON] = []
+        self.out.append({**entry, "tools": tools})
+        self.spaces[key] = tools
+        self.spaces.setdefault(name, tools)
+        return tools
+
+
+def write_offer(tool: Tool, known: str, page: Page) -> Object:
+    """A tool anew. A function must say whether it has parameters and is strict, even if only by null."""
+    given: Object = {"type": tool.kind, "name": parted(known)[1]}
+    if tool.description is not None:
+        given["description"] = tool.description
+    if tool.kind == "function":
+        given.update({"parameters": tool.schema, "strict": tool.strict})
+    elif tool.schema is not None or tool.strict is not None:
+        page.lose(tool, "a custom tool takes free text: it has no schema")
+    return given
+
+
+def write_tools(tools: Iterable[Tool], page: Page, source: JSON) -> list[JSON]:
+    """The entries for some tools. `source` is the body of this wire that they were read from, if they were."""
+    offers = Offers(page, source)
+    for tool in tools:
+        offers.add(tool)
+    return offers.out
 
 
 # --- settings ----------------------------------------------------------------------------------------------------
@@ -94,34 +183,56 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
         return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
     held = obj(value)
     if held["type"] in ("function", "custom"):
-        return Choice("required", (string(held["name"]),))
+        return Choice("required", (_chosen(held),))
     if held["type"] != "allowed_tools" or held["mode"] not in ("auto", "required"):
         return UNSET
     tools = held["tools"]
     if not isinstance(tools, list) or any(obj(tool)["type"] not in ("function", "custom") for tool in tools):
         return UNSET
-    return Choice("auto" if held["mode"] == "auto" else "required", tuple(string(obj(tool)["name"]) for tool in tools))
+    return Choice("auto" if held["mode"] == "auto" else "required", tuple(_chosen(obj(tool)) for tool in tools))
+
+
+def _chosen(held: Object) -> str:
+    string(held["name"])
+    return called(held)
+
+
+def meant(choice: Setting, tools: tuple[Tool, ...]) -> Setting:
+    """A choice under the names that its tools are known by: it has no field for the namespace of one."""
+    offered = {tool.name for tool in tools}
+    if not isinstance(choice, Choice) or offered.issuperset(choice.names):
+        return choice
+    within: dict[str, list[str]] = {}
+    for name in (tool.name for tool in tools):
+        if parted(name)[0]:
+            within.setdefault(alone(parted(name)[1]), []).append(name)
+    names = (one for name in choice.names for one in ((name,) if name in offered else within.get(name, (name,))))
+    return Choice(choice.mode, tuple(dict.fromkeys(names)))
 
 
 def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+    """How much must be called; what, only those who know the tools can say."""
     assert isinstance(value, Choice)
-    named: list[JSON] = [{"type": "function", "name": page.name(name)} for name in value.names]
-    if value.mode == "required" and len(named) == 1:
-        return named[0]
-    if named and value.mode != "none":
-        return {"type": "allowed_tools", "mode": value.mode, "tools": named}
     return value.mode
 
 
-def name_kinds(choice: JSON, tools: tuple[Tool, ...], page: Page) -> JSON:
-    """A choice in which custom tools are named as such."""
-    custom = {page.name(tool.name) for tool in tools if tool.kind == "custom"}
-    if not custom or not isinstance(choice, dict):
-        return choice
-    if choice.get("name") in custom:
-        return {**choice, "type": "custom"}
-    listed = choice.get("tools")
-    return {**choice, "tools": [name_kinds(one, tools, page) for one in listed]} if isinstance(listed, list) else choice
+def write_choice(choice: Choice, tools: tuple[Tool, ...], page: Page, at: At) -> JSON:
+    """A choice in which tools are named, each by its kind and without its namespace, for which there is no field."""
+    kinds = {page.name(tool.name): tool.kind for tool in tools if tool.name}
+    offered = tuple(Tool(name) for name in kinds)
+    chosen = [page.name(name) for name in choice.names]
+    listed: list[JSON] = []
+    for known in chosen:
+        name = parted(known)[1]
+        one: Object = {"type": "custom" if kinds.get(known) == "custom" else "function", "name": name}
+        if one not in listed:
+            listed.append(one)
+        read = meant(Choice(choice.mode, (alone(name),)), offered)
+        if known in kinds and isinstance(read, Choice) and not (known in read.names and set(read.names) <= set(chosen)):
+            page.lose(at, f"a choice cannot say which namespace it means, and there are several tools named {name}")
+    if choice.mode == "required" and len(listed) == 1:
+        return listed[0]
+    return {"type": "allowed_tools", "mode": choice.mode, "tools": listed} if listed and choice.mode != "none" else choice.mode
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:

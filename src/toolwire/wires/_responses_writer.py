@@ -18,6 +18,8 @@ from toolwire.parts import Call, Media, Message, Opaque, Output, Part, Reasoning
 from toolwire.wires._page import Page
 from toolwire.wires._responses_content import Inside, write_inside
 from toolwire.wires._responses_items import BORROWED, CUSTOM, FUNCTION, listed, screen
+from toolwire.wires._responses_names import naming
+from toolwire.wires._responses_settings import Added
 from toolwire.wires._wire import Row, call_id, keys, native, own
 
 Reads: TypeAlias = "Callable[[Object, At], tuple[Role | None, tuple[Part, ...]]]"
@@ -72,11 +74,16 @@ class Writer:
         """As what each call was written."""
         self.bare: set[str] = set()
         """Calls of this wire's own that have no call id on it: their results cannot name them either."""
+        self.offers: dict[At, JSON] = {}
+        """The items still to come that offer tools, by their places."""
         self.answers: dict[str, list[Result]] | None = None
         """The results of each call; not known before somebody asks."""
 
     def items(self, messages: Iterable[Message]) -> list[JSON]:
         """All of them."""
+        messages = tuple(messages)
+        own = (message for message in messages if message.wire == self.page.wire)
+        self.offers = {message.at: message.row.item for message in own if isinstance(message.row, Added)}
         for message in messages:
             self.role = message.role
             self._message(message)
@@ -87,7 +94,9 @@ class Writer:
 
     def _message(self, message: Message) -> None:
         home, parts = message.wire == self.page.wire, message.parts
-        if home and isinstance(message.raw, dict):
+        if home and isinstance(message.row, Added):
+            self._offers(message.at)
+        elif home and isinstance(message.raw, dict):
             kept = own(message, self.page, self._again)
             if isinstance(kept, UnsetType) and all(isinstance(part, Text | Media | Opaque) for part in parts):
                 said: list[JSON] = [block for block in (self._block(part) for part in parts) if block is not None]
@@ -101,8 +110,15 @@ class Writer:
             end = i + 1
             while item is not None and end < len(parts) and _item_of(parts[end]) is item and parts[end].at[:2] == parts[i].at[:2]:
                 end += 1
+            if self.offers and home:
+                self._offers(parts[i].at[:2])
             self._run(item, parts[i:end])
             i = end
+
+    def _offers(self, at: At) -> None:
+        """The items up to a place that offer tools: such a one may stand in the middle of a turn."""
+        for place in [place for place in self.offers if place[:1] == at[:1] and place <= at]:
+            self._item(self.offers.pop(place))
 
     def _again(self, item: JSON, at: At) -> Message:
         role, parts = self.read(item, at) if isinstance(item, dict) else (None, ())
@@ -244,7 +260,7 @@ class Writer:
         if row.ids is BORROWED and isinstance(item, dict):
             item["id"] = self.page.result_id(result)  # an id lent by an item of another server names nothing here
         if result.call_id in self.bare and isinstance(item, dict) and item.pop("call_id", None) is not None:
-            item["name"] = self.page.name(result.name or "")
+            item.update(naming(self.page.name(result.name or "")))
         return item
 
     def _own_row(self, part: Call | Result) -> Row | None:
