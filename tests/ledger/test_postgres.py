@@ -263,6 +263,34 @@ def test_statements_are_prepared_where_nothing_stands_between() -> None:
     run(work())
 
 
+def test_a_statement_that_was_prepared_on_an_empty_table_reads_no_more_than_its_rows_from_a_full_one() -> None:
+    async def work() -> None:
+        async with replicas(1, lanes=1) as (a,):
+            for n in range(8):  # so often that the database has decided how to do it
+                mine = await asyncio.gather(*(claim(a, CallKey(f"{n}", key.call_id)) for key in keys(10)))
+                await asyncio.gather(*(a.finish(one, DONE) for one in mine))
+            await sql(
+                f"INSERT INTO {schema_of(a)}.tw_call(tenant, call_id, tool, fp, state, attempt, owner, token, on_crash, outcome) "
+                "SELECT 'fill', n::text::bytea, '', '', 'gone', 1, gen_random_uuid(), '', 'report', ''::bytea "
+                "FROM generate_series(1, 20000) AS n"
+            )
+            await asyncio.gather(*(claim(a, key) for key in keys(10)))
+            assert a._open is not None
+            (link,) = a._open.lanes._links
+            await link.run(b"SELECT pg_stat_force_next_flush()", {})
+            before = await sql(
+                "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = %s::regclass", f"{schema_of(a)}.tw_call"
+            )
+            mine = await asyncio.gather(*(claim(a, CallKey("more", key.call_id)) for key in keys(10)))
+            await asyncio.gather(*(a.finish(one, DONE) for one in mine))
+            await link.run(b"SELECT pg_stat_force_next_flush()", {})
+            assert before == await sql(
+                "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = %s::regclass", f"{schema_of(a)}.tw_call"
+            )
+
+    run(work())
+
+
 # --- leases ------------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from math import ceil
 from operator import attrgetter
 from typing import TypeAlias
 from uuid import UUID
@@ -28,6 +29,7 @@ Look: TypeAlias = Claiming | Ending | Reading
 Place: TypeAlias = tuple[bytes, bytes]
 MOST = 512
 MOST_BYTES = 8_000_000
+_LONG = 8
 _SLOWEST = 1.0
 _AGAIN = 0.05
 _place = attrgetter("place")
@@ -163,10 +165,15 @@ class Lanes:
                 await asyncio.sleep(pause)
 
     def _taken(self) -> list[Question]:
-        """The next batch, without what nobody asks any more."""
+        """The next batch, without what nobody asks any more. A long queue is shared with the lanes that rest.
+
+        Whoever asks in turns would else wait all at once, and be answered all at once, while the database waits for them.
+        """
         batch: list[Question] = []
-        size = 0
-        while self._queue and len(batch) < self.most and size < MOST_BYTES:
+        size, most = 0, self.most
+        if len(self._queue) >= _LONG:
+            most = min(most, ceil(len(self._queue) / (len(self._links) - len(self._asked) + 1)))
+        while self._queue and len(batch) < most and size < MOST_BYTES:
             op = self._queue.popleft()
             if op.future.done() and isinstance(op, Claiming | Reading):
                 self._drop(op)

@@ -21,6 +21,10 @@ _UNPREPARED = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement
 _PASSING = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction, OSError, TimeoutError)
 _OFTEN = 2
 """A statement that was sent so often is prepared: it is a fifth of the time of a batch."""
+_ROWS_BY_KEY = (
+    b"SELECT set_config(name, 'off', false) FROM unnest('{enable_seqscan,enable_hashjoin,enable_mergejoin}'::text[]) AS name"
+)
+"""How a prepared statement is done is decided once, and often on an empty table, where reading all of it is best."""
 
 
 def passing(error: BaseException) -> bool:
@@ -76,7 +80,9 @@ class Link:
             if self._prepares:
                 async with asyncio.timeout(self._timeout):
                     self._prepares = await straight(connection)
-                connection.prepare_threshold = _OFTEN if self._prepares else None
+                if self._prepares:
+                    connection.prepare_threshold = _OFTEN
+                    await connection.execute(_ROWS_BY_KEY)
             self._connection = connection
 
     async def run(self, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
