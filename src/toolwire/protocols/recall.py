@@ -111,7 +111,7 @@ class Recall:
         self._cards: dict[bytes, _Card | None] = {}
         self._carded = 0
         """Bytes of the items whose cards are kept."""
-        self._shells: dict[bytes, _Shell | None] = {}
+        self._shells: dict[tuple[str | bytes, ...], _Shell | None] = {}
         self.held = 0
         """Bytes of units, as they came and as they went."""
 
@@ -199,10 +199,10 @@ class Recall:
         return card
 
     def _shell(self, top: dict[str, Raw], system: list[bytes]) -> _Shell | None:
-        mark = self._body(top, system)
+        mark: tuple[str | bytes, ...] = (*top, *map(bytes, top.values()), *system)
         if mark not in self._shells:
             made = self._made_shell(top, system)
-            takes = _COPIES * len(mark) + ENTRY
+            takes = _COPIES * sum(map(len, mark)) + ENTRY
             self.held += takes
             if len(self._shells) >= SHELLS or self.held > BYTES:
                 self._shells.clear()
