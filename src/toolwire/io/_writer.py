@@ -106,6 +106,11 @@ class _Stop(Job[Store, None]):
     __slots__ = ()
 
 
+def _left(job: Job[S, object]) -> bool:
+    """Whether nobody waits for it any more: when an event loop ends, all who wait are cancelled, and it has few turns left."""
+    return job.future is not None and job.future.done()
+
+
 class Writer(Generic[S]):
     """The thread. What cannot be opened gives its error to every job."""
 
@@ -141,7 +146,7 @@ class Writer(Generic[S]):
     def _gather(self, loop: AbstractEventLoop, size: int, quiet: int, turns: int) -> None:
         """Let what comes in the next turns go along: `quiet` turns in which nothing comes are waited for."""
         jobs = self._gathered.get(loop)
-        if jobs is not None and quiet and turns and not any(job.future is not None and job.future.done() for job in jobs):
+        if jobs is not None and quiet and turns and not _left(jobs[-1]):
             more = len(jobs) > size
             loop.call_soon(self._gather, loop, len(jobs), QUIET if more else quiet - 1, turns - 1)
         else:
