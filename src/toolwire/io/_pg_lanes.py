@@ -19,13 +19,13 @@ from psycopg.rows import TupleRow
 
 from toolwire.io._horizon import TOLERANCE
 from toolwire.io._pg_link import BROKEN, Link, contended, passing, told
-from toolwire.io._pg_ops import Claiming, Ending, Found, Reading, Settling, answer, found
-from toolwire.io._pg_pack import Bytes, Ints, Longs, Texts, word
+from toolwire.io._pg_ops import Claiming, Ending, Found, Look, Reading, Settling, answer, found
+from toolwire.io._pg_pack import Texts, word
+from toolwire.io._pg_params import claim_of, claims_of, end_of, ends_of, keys_of, whole_of
 from toolwire.io._pg_sql import Sql
 from toolwire.tools.ledger import CallIdTooOld, Claim, LedgerUnavailable
 
 Question: TypeAlias = Claiming | Ending | Reading | Settling
-Look: TypeAlias = Claiming | Ending | Reading
 Place: TypeAlias = tuple[bytes, bytes]
 MOST = 512
 MOST_BYTES = 8_000_000
@@ -294,7 +294,7 @@ class Lanes:
         if claims or endings:
             look += await self._write(link, claims, endings, afar)
         if flags:
-            await self._run(link, self._sql.flag, _keys(flags))
+            await self._run(link, self._sql.flag, keys_of(flags))
         if look:
             await self._look(link, look, afar)
         if afar:
@@ -310,13 +310,13 @@ class Lanes:
         made: dict[Place, tuple[bytes, int]] = {}
         over: dict[int, bool] = {}
         if not endings:
-            query, params = (sql.claim, _one_claim(claims[0])) if len(claims) == 1 else (sql.claims, _claims(claims))
+            query, params = (sql.claim, claim_of(claims[0])) if len(claims) == 1 else (sql.claims, claims_of(claims))
             made = {(tenant, call_id): (token, ms) for tenant, call_id, token, ms in await self._run(link, query, params)}
         elif not claims:
-            query, params = (sql.end, one_end(endings[0])) if len(endings) == 1 else (sql.ends, _ends(endings))
+            query, params = (sql.end, end_of(endings[0])) if len(endings) == 1 else (sql.ends, ends_of(endings))
             over = dict(await self._run(link, query, params))
         else:
-            for tenant, call_id, token, ms, i, waiters in await self._run(link, sql.both, _claims(claims) | _ends(endings)):
+            for tenant, call_id, token, ms, i, waiters in await self._run(link, sql.both, claims_of(claims) | ends_of(endings)):
                 if i is None:
                     made[tenant, call_id] = (token, ms)
                 else:
@@ -351,12 +351,12 @@ class Lanes:
     async def _settle(self, link: Link, op: Settling, afar: list[Place]) -> None:
         claim = op.claiming
         if not self._held(claim):
-            for (waiters,) in await self._run(link, self._sql.settle, _whole(claim)):
+            for (waiters,) in await self._run(link, self._sql.settle, whole_of(claim)):
                 self._tell(op.place, waiters, afar)
         op.give(None)
 
     async def _look(self, link: Link, look: list[Look], afar: list[Place]) -> None:
-        for line in await self._run(link, self._sql.read, _keys(look)):
+        for line in await self._run(link, self._sql.read, keys_of(look)):
             op = look[line[0] - 1]
             seen = found(line)
             if seen.row is not None and seen.row.dead and not seen.row.rerunnable:
@@ -377,7 +377,7 @@ class Lanes:
         """Its owner is dead and it must not run again: nobody will ever know. Looked at again, it may have ended after all."""
         for (waiters,) in await self._run(link, self._sql.bury, {"tenant": op.tenant, "call_id": op.call_id}):
             self._tell(op.place, waiters, afar)
-        return found((await self._run(link, self._sql.read, _keys([op])))[0])
+        return found((await self._run(link, self._sql.read, keys_of([op])))[0])
 
     async def _decide(self, link: Link, op: Claiming, seen: Found) -> None:
         row = seen.row
@@ -392,7 +392,7 @@ class Lanes:
             self._won(op, row.attempt, row.started)
         elif claim is not None:
             op.give(claim)
-        elif rows := await self._run(link, self._sql.take, _whole(op) | {"attempt": row.attempt}):
+        elif rows := await self._run(link, self._sql.take, whole_of(op) | {"attempt": row.attempt}):
             self._won(op, *rows[0])
         else:
             self._changed(op, seen)
@@ -405,51 +405,3 @@ class Lanes:
             self._refuse(op, "this replica could not renew its lease")
         else:
             self._later(op, _AGAIN)
-
-
-def _keys(ops: Sequence[Look]) -> dict[str, object]:
-    return {"tenant": Bytes([op.tenant for op in ops]), "call_id": Bytes([op.call_id for op in ops])}
-
-
-def _claims(ops: list[Claiming]) -> dict[str, object]:
-    return {
-        "c_tenant": Bytes([op.tenant for op in ops]),
-        "c_call_id": Bytes([op.call_id for op in ops]),
-        "c_tool": Bytes([op.tool for op in ops]),
-        "c_fp": Bytes([op.fp for op in ops]),
-        "c_token": Bytes([op.token for op in ops]),
-        "c_on_crash": Texts([op.on_crash.encode() for op in ops]),
-        "c_born": Longs([op.born for op in ops]),
-    }
-
-
-def _one_claim(op: Claiming) -> dict[str, object]:
-    return {
-        "c_tenant": op.tenant, "c_call_id": op.call_id, "c_tool": op.tool, "c_fp": op.fp, "c_token": op.token,
-        "c_on_crash": op.on_crash, "c_born": op.born,
-    }  # fmt: skip
-
-
-def _whole(op: Claiming) -> dict[str, object]:
-    return {
-        "tenant": op.tenant, "call_id": op.call_id, "tool": op.tool, "fp": op.fp, "token": op.token, "on_crash": op.on_crash,
-    }  # fmt: skip
-
-
-def _ends(ops: list[Ending]) -> dict[str, object]:
-    return {
-        "e_tenant": Bytes([op.tenant for op in ops]),
-        "e_call_id": Bytes([op.call_id for op in ops]),
-        "e_token": Bytes([op.token for op in ops]),
-        "e_state": Texts([op.state.encode() for op in ops]),
-        "e_outcome": Bytes([op.outcome for op in ops]),
-        "e_attempt": Ints([op.attempt for op in ops]),
-        "e_probed": Ints([op.probed for op in ops]),
-    }
-
-
-def one_end(op: Ending) -> dict[str, object]:
-    return {
-        "e_tenant": op.tenant, "e_call_id": op.call_id, "e_token": op.token, "e_state": op.state, "e_outcome": op.outcome,
-        "e_attempt": op.attempt, "e_probed": int(op.probed),
-    }  # fmt: skip

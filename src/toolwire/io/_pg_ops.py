@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Future
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from psycopg.rows import TupleRow
@@ -105,6 +105,10 @@ class Reading(Op["Row | None"]):
     def __init__(self, key: CallKey, future: Future[Row | None], deadline: float, *, flag: bool) -> None:
         super().__init__(key, future, deadline)
         self.flag = flag
+
+
+Look: TypeAlias = Claiming | Ending | Reading
+"""What a row answers."""
 
 
 class Row(Struct, frozen=True):

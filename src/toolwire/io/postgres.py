@@ -23,10 +23,11 @@ from toolwire.io import _pg_sql
 from toolwire.io._horizon import born
 from toolwire.io._outcomes import pack
 from toolwire.io._pg_keeper import Keeper
-from toolwire.io._pg_lanes import Lanes, Terms, one_end
+from toolwire.io._pg_lanes import Lanes, Terms
 from toolwire.io._pg_link import BROKEN, Link, connect, told
 from toolwire.io._pg_ops import Claiming, Ending, Reading, Row
 from toolwire.io._pg_pack import binary, indexed, word
+from toolwire.io._pg_params import end_of
 from toolwire.io._pg_sql import Sql
 from toolwire.io._pg_transaction import Connections, Finished, Scope
 from toolwire.io._pg_watch import Watches, listen
@@ -331,7 +332,7 @@ class PostgresLedger:
         def end(outcome: Outcome) -> tuple[bytes, Mapping[str, object]]:
             state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
             op = Ending(claim, opened.loop.create_future(), 0.0, state=state, outcome=_packed(outcome))
-            return self._sql.end_or_fail, self._terms.params | one_end(op) | {"word": word(*place)}
+            return self._sql.end_or_fail, self._terms.params | end_of(op) | {"word": word(*place)}
 
         async def settle() -> Finished:
             """The answer to COMMIT was lost. If it was not done, it can no longer be: the call is free before anybody is told."""
