@@ -5,12 +5,11 @@ The pass-through is what any gateway on this stack pays: uvicorn in front, aioht
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 
 import aiohttp
-import uvicorn
+from plain import plain
 
 from toolwire.server.gateway.app import Gateway
 from toolwire.server.gateway.config import Models, read
@@ -65,16 +64,6 @@ class Bare:
 def gateway(base: str) -> Gateway:
     rows = (f'[models.{name}]\nupstream = "anthropic"\nbase_url = "{base}"\nkey_env = "KEY"\n' for name in NAMES)
     return Gateway(Models(read("".join(rows)), {"KEY": "any"}))
-
-
-def plain(app: Bare) -> None:
-    """uvicorn as it comes, with its fastest parts and without a log."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(2048)
-        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        settings = uvicorn.Config(app, loop="uvloop", http="httptools", access_log=False, log_level="error", ws="none")
-        uvicorn.Server(settings).run([listener])
 
 
 if __name__ == "__main__":

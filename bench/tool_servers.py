@@ -6,15 +6,13 @@ httptools, without an access log. Each prints its address once it listens.
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import Callable
 
-import uvicorn
 from fastapi import FastAPI
 from mcp.server import MCPServer
+from plain import plain
 from pydantic import BaseModel
-from starlette.applications import Starlette
 
 from toolwire.io.calls import Calls
 from toolwire.io.sqlite import SqliteLedger
@@ -56,7 +54,7 @@ def fastapi(_: str) -> None:
     async def add(given: Arguments) -> dict[str, object]:
         return {"call_id": given.call_id, "success": True, "value": given.a + given.b}
 
-    _plain(app)
+    plain(app)
 
 
 def mcp(_: str) -> None:
@@ -68,16 +66,7 @@ def mcp(_: str) -> None:
         """Add two numbers."""
         return a + b
 
-    _plain(server.streamable_http_app(stateless_http=True, json_response=True))
-
-
-def _plain(app: Starlette) -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(2048)
-        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        settings = uvicorn.Config(app, loop="uvloop", http="httptools", access_log=False, log_level="error", ws="none")
-        uvicorn.Server(settings).run([listener])
+    plain(server.streamable_http_app(stateless_http=True, json_response=True))
 
 
 SERVERS: dict[str, Callable[[str], None]] = {"toolwire": toolwire, "fastapi": fastapi, "mcp": mcp}

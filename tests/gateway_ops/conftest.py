@@ -1,7 +1,20 @@
-"""What needs a program that may not be here is collected only where it is."""
+"""What several tests of connections use; what needs a program that may not be here is collected only where it is."""
 
 from __future__ import annotations
 
+import pytest
+from gateway_ops.certificates import Authority
+from gateway_ops.hostile import LOOPS, Run, runs
 from gateway_ops.proxy import NGINX
 
 collect_ignore = [] if NGINX else ["test_nginx.py"]
+
+
+@pytest.fixture(params=LOOPS)
+def run(request: pytest.FixtureRequest) -> Run:
+    return runs(LOOPS[request.param])
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))

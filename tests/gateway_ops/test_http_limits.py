@@ -12,7 +12,7 @@ from socket import AF_INET, IPPROTO_TCP, SO_RCVBUF, SO_SNDBUF, SOCK_STREAM, SOL_
 
 import pytest
 from gateway_ops.certificates import Authority
-from gateway_ops.hostile import LOOPS, OK, Net, Run, Script, Talk, each, gives, into, read, runs, sized
+from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, into, read, sized
 
 from toolwire.io import _http
 from toolwire.io._http import Broken, Pool, head, place
@@ -20,16 +20,6 @@ from toolwire.io._http_reply import ROOM
 
 SOON = 0.06
 """Seconds of silence that are too long."""
-
-
-@pytest.fixture(params=LOOPS)
-def run(request: pytest.FixtureRequest) -> Run:
-    return runs(LOOPS[request.param])
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture

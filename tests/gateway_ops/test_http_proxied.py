@@ -14,7 +14,7 @@ from gateway.bodies import ANTHROPIC_STREAM, ASKED
 from gateway.serving import gateway, row, serving
 from gateway.upstreams import Answer, Scripted
 from gateway_ops.certificates import Authority
-from gateway_ops.hostile import LOOPS, OK, Net, Run, Script, Server, Talk, each, gives, into, runs, sized
+from gateway_ops.hostile import OK, Net, Run, Script, Server, Talk, each, gives, into, sized
 
 from toolwire.agent.endpoints import address
 from toolwire.io import _proxied
@@ -25,16 +25,6 @@ from toolwire.io.upstream import Upstream, Waits, whole
 AT = "http://model.example/v1/a%2Fb?c=%41"
 SOON = 0.06
 Asks = Callable[[str], Coroutine[None, None, Passed]]
-
-
-@pytest.fixture(params=LOOPS)
-def run(request: pytest.FixtureRequest) -> Run:
-    return runs(LOOPS[request.param])
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 def through(run: Run, script: Script, main: Callable[[Asks, Server], Coroutine[None, None, None]], login: str = "") -> None:

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from toolwire._json import JSON, At, Object
 from toolwire.model import Choice, Format, Setting, Tool, Usage
-from toolwire.wires._fields import Field
+from toolwire.wires._fields import Field, thinking
 from toolwire.wires._page import Page
 from toolwire.wires._wire import Row, blame, count_at, flag_or_none, keys, name_of, obj, string, text_or_none
 
@@ -80,21 +80,6 @@ def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
     return {"type": "json_schema", "schema": value.schema}
 
 
-def _read_thinking(value: JSON) -> Setting | UnsetType:
-    match value:
-        case {"type": "enabled", "budget_tokens": int(budget)}:
-            return budget
-        case {"type": "disabled"}:
-            return 0
-    return UNSET
-
-
-def _write_thinking_budget(value: Setting, page: Page) -> JSON | UnsetType:
-    if value == 0:
-        return {"type": "disabled"}
-    return {"type": "enabled", "budget_tokens": value} if isinstance(value, int) and value >= 1024 else UNSET
-
-
 _LONGEST = {"claude-instant": 4096, "claude-2": 4096, "claude-3-7": 64000, "claude-3-5": 8192, "claude-3": 4096, "claude-": 32000}
 """Tokens of an answer that every model with such a name takes; a larger number is refused. The first that fits counts."""
 _LONG = 4096
@@ -124,7 +109,7 @@ REQUEST = (
     Field("format", ("output_format",), _read_format, None),
     Field("format", ("output_config", "format"), _read_format, _write_format),
     Field("effort", ("output_config", "effort"), write=lambda v, _: v if v in ("low", "medium", "high") else UNSET),
-    Field("budget", ("thinking",), _read_thinking, _write_thinking_budget),
+    Field("budget", ("thinking",), *thinking("budget_tokens", 1024)),
 )
 
 

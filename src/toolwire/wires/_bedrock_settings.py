@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from toolwire._json import JSON, At, Object, parse, text_of
 from toolwire.model import Choice, Conversation, Format, Setting, Tool, Usage
 from toolwire.parts import Call, Result
-from toolwire.wires._fields import Field
+from toolwire.wires._fields import Field, thinking
 from toolwire.wires._page import Page
 from toolwire.wires._wire import Row, blame, count_at, flag_or_none, keys, name_of, obj, string, text_or_none
 
@@ -120,21 +120,6 @@ def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
     return {"type": "json_schema", "structure": {"jsonSchema": held}}
 
 
-def _read_thinking(value: JSON) -> Setting | UnsetType:
-    match value:
-        case {"type": "enabled", "budget_tokens": int(budget)}:
-            return budget
-        case {"type": "disabled"}:
-            return 0
-    return UNSET
-
-
-def _write_thinking(value: Setting, page: Page) -> JSON | UnsetType:
-    if value == 0:
-        return {"type": "disabled"}
-    return {"type": "enabled", "budget_tokens": value} if isinstance(value, int) and value >= 1024 else UNSET
-
-
 _CONFIG, _MORE = "inferenceConfig", "additionalModelRequestFields"
 COMMON = (
     Field("model", ("modelId",)),
@@ -152,7 +137,7 @@ COMMON = (
 REQUEST = (
     *COMMON,
     Field("top_k", (_MORE, "top_k")),
-    Field("budget", (_MORE, "thinking"), _read_thinking, _write_thinking, keys("type", "budget_tokens")),
+    Field("budget", (_MORE, "thinking"), *thinking("budget_tokens", 1024), keys("type", "budget_tokens")),
 )
 """With the fields that go to the model as they are: what one model reads there, another refuses."""
 

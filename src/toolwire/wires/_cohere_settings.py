@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from toolwire._json import JSON, At, Object, get
 from toolwire.model import Choice, Format, Setting, Tool, Usage
-from toolwire.wires._fields import Field
+from toolwire.wires._fields import Field, thinking
 from toolwire.wires._page import Page
 from toolwire.wires._wire import Row, blame, keys, name_of, obj, string, text_or_none
 
@@ -78,21 +78,6 @@ def _read_stop(value: JSON) -> Setting | UnsetType:
     return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
 
 
-def _read_thinking(value: JSON) -> Setting | UnsetType:
-    match value:
-        case {"type": "enabled", "token_budget": int(budget)}:
-            return budget
-        case {"type": "disabled"}:
-            return 0
-    return UNSET
-
-
-def _write_thinking(value: Setting, page: Page) -> JSON | UnsetType:
-    if value == 0:
-        return {"type": "disabled"}
-    return {"type": "enabled", "token_budget": value} if isinstance(value, int) and value > 0 else UNSET
-
-
 REQUEST = (
     Field("model", ("model",)),
     Field("max_tokens", ("max_tokens",)),
@@ -106,7 +91,7 @@ REQUEST = (
     Field("stream", ("stream",)),
     Field("choice", ("tool_choice",), _read_choice, _write_choice),
     Field("format", ("response_format",), _read_format, _write_format),
-    Field("budget", ("thinking",), _read_thinking, _write_thinking),
+    Field("budget", ("thinking",), *thinking("token_budget", 1)),
 )
 
 

@@ -6,6 +6,7 @@ Whatever no row reads stays in the body for its own wire and is a loss for every
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -23,13 +24,17 @@ def _plain(value: Setting, page: Page) -> JSON | UnsetType:
     return list(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
 
 
+Reads: TypeAlias = "Callable[[JSON], Setting | UnsetType]"
+Writes: TypeAlias = "Callable[[Setting, Page], JSON | UnsetType]"
+
+
 class Field(Struct, frozen=True, eq=False):
     """One setting of a wire. A reader returns UNSET for "this says nothing"; a writer, for "this cannot be said here"."""
 
     name: str
     path: tuple[str, ...]
-    read: Callable[[JSON], Setting | UnsetType] = _same
-    write: Callable[[Setting, Page], JSON | UnsetType] | None = _plain
+    read: Reads = _same
+    write: Writes | None = _plain
     knows: frozenset[str] = frozenset()
     """Which leaves of an object it understands, as dotted paths; none named means all."""
 
@@ -216,6 +221,24 @@ def write_user(value: Setting, page: Page) -> JSON | UnsetType:
         return value
     page.lose(page.place, f"the user's name is no text of at most {_USER} characters")
     return UNSET
+
+
+def thinking(field: str, least: int) -> tuple[Reads, Writes]:
+    """How a budget for thoughts is read and written where it is switched on and off; a smaller one than `least` is refused."""
+
+    def read(value: JSON) -> Setting | UnsetType:
+        given = value if isinstance(value, dict) else {}
+        budget = given.get(field)
+        if given.get("type") == "enabled" and isinstance(budget, int):
+            return budget
+        return 0 if given.get("type") == "disabled" else UNSET
+
+    def write(value: Setting, page: Page) -> JSON | UnsetType:
+        if value == 0:
+            return {"type": "disabled"}
+        return {"type": "enabled", field: value} if isinstance(value, int) and value >= least else UNSET
+
+    return read, write
 
 
 def put_tools(body: Object, tools: list[JSON]) -> None:
