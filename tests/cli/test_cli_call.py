@@ -255,7 +255,9 @@ def test_control_c_ends_it_with_130_and_without_a_word(tmp_path: Path) -> None:
 
 def test_control_c_while_a_file_is_loaded_ends_it_the_same_way(tmp_path: Path) -> None:
     there = tmp_path / "there"
-    (tmp_path / "slow.py").write_text(f"import time\nfrom pathlib import Path\nPath({str(there)!r}).touch()\ntime.sleep(30)\n")
+    # in small steps: a signal that comes just before a long sleep is heard after it
+    slow = f"import time\nfrom pathlib import Path\nPath({str(there)!r}).touch()\nfor _ in range(3000): time.sleep(0.01)\n"
+    (tmp_path / "slow.py").write_text(slow)
     line = [*PROGRAM, "call", "A.B", "--tools", str(tmp_path / "slow.py")]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:  # fmt: skip
