@@ -122,6 +122,7 @@ async def go(orders: Orders) -> Report:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs in the background ignores it, and so do its children
     for line in sys.stdin:
         orders = msgspec.json.decode(line, type=Orders)
         child = os.fork()

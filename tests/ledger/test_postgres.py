@@ -249,6 +249,28 @@ def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_
     run(work())
 
 
+def test_a_connection_that_breaks_while_it_is_made_ready_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[AsyncConnection[TupleRow]] = []
+    straight = _pg_link.straight
+
+    async def breaks(connection: AsyncConnection[TupleRow]) -> bool:
+        made.append(connection)
+        if len(made) == 1:
+            raise psycopg.OperationalError("gone")
+        return await straight(connection)
+
+    async def work() -> None:
+        monkeypatch.setattr(_pg_link, "straight", breaks)
+        link = Link(postgres.dsn(), 5.0)
+        with pytest.raises(psycopg.OperationalError):
+            await link.ready()
+        assert made[0].closed and not link.up
+        assert await link.run(b"SELECT 1", {}) == [(1,)]
+        await link.drop()
+
+    run(work())
+
+
 def test_statements_are_prepared_where_nothing_stands_between() -> None:
     async def work() -> None:
         async with replicas(1, lanes=1) as (a,):

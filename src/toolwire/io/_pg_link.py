@@ -76,14 +76,23 @@ class Link:
     async def ready(self) -> None:
         """Connect, if it is not."""
         if not self.up:
-            connection = await connect(self._dsn, self._timeout)
+            self._connection = await connect(self._dsn, self._timeout)
             if self._prepares:
-                async with asyncio.timeout(self._timeout):
-                    self._prepares = await straight(connection)
+                await self._prepared(self._connection)
+
+    async def _prepared(self, connection: AsyncConnection[TupleRow]) -> None:
+        """Let statements be prepared, where that can be."""
+        whole = False
+        try:
+            async with asyncio.timeout(self._timeout):
+                self._prepares = await straight(connection)
                 if self._prepares:
-                    connection.prepare_threshold = _OFTEN
                     await connection.execute(_ROWS_BY_KEY)
-            self._connection = connection
+                    connection.prepare_threshold = _OFTEN
+            whole = True
+        finally:
+            if not whole:
+                await self.drop()
 
     async def run(self, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
         """The rows of a statement. An error leaves open whether it was done."""
