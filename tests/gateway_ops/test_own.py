@@ -15,7 +15,7 @@ from gateway_ops.door import UPSTREAMS, get, model, opened, own, post
 from gateway_ops.talking import ADD, FRONTS, Row, answer_of
 from mock.hosting import Hosted, hosted
 
-from toolwire import decode
+from toolwire import Usage, decode
 from toolwire._json import Object, dump
 from toolwire.parts import Call, Text
 from toolwire.server.asgi import Request
@@ -104,6 +104,9 @@ def test_a_model_that_calls_only_tools_of_the_gateway_is_asked_again_until_it_an
     body = front.begin(f'ring the doorbell "{bell}", then ring the doorbell "{bell}2"', upstream, stream)
     got = asked(door, front, body, upstream, stream=stream)
     assert not got.calls
+    if not stream:
+        used = decode(got.body, front.wire, "response").settings.get("usage")
+        assert isinstance(used, Usage) and used.output, "what all answers together took"
     assert f"{bell}2 rang 1 times" in got.text
     assert (RINGS[bell], RINGS[f"{bell}2"]) == (1, 1)
 

@@ -65,6 +65,8 @@ class RelayPipe(Pipe[bytes]):
         """Whether something came that the client's wire may not carry."""
         self._named = not relay.front.signs
         """Whether the model was told under the name that the client knows."""
+        self._streams = True
+        """Whether the client gets a stream; else it gets what the events make together."""
         self._blocks = 0
         self._calls = Gather()
         """Open calls of tools that take a text: what the text is, is known when they are whole."""
@@ -137,7 +139,9 @@ class RelayPipe(Pipe[bytes]):
         return out
 
     def _last(self) -> list[Chunk]:
-        last = self._relay.front.closing(super()._last(), self._sent.asked)
+        last = super()._last()
+        if self._streams:
+            last = self._relay.front.closing(last, self._sent.asked)
         said = self.turn() if self._keeps and self._sealed else None
         if said is None or not self._relay.keeps((said,)) or not self.closes(said):
             return last
