@@ -31,12 +31,12 @@ from toolwire.cli import verbs
 from toolwire.cli._rule_page import fix_of
 from toolwire.cli._rule_page import page as rule_page
 from toolwire.cli.wires import id_words
-from toolwire.identity import IdRule
+from toolwire.conversation.ids import IdRule
+from toolwire.conversation.parts import Message
 from toolwire.lint import every
-from toolwire.parts import Message
-from toolwire.profiles import PROFILES, Profile
+from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
-from toolwire.wires._wire import Entry, Row
+from toolwire.wires.engine.specs import Entry, Row
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- written by scripts/gen.py from the code; do not edit -->"

@@ -11,10 +11,10 @@ from copy import deepcopy
 from msgspec import Struct
 
 from toolwire import decode
-from toolwire._json import JSON, At, Object
-from toolwire.model import Conversation
-from toolwire.parts import Call, Result
-from toolwire.profiles import Profile
+from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Call, Result
+from toolwire.profiles.table import Profile
 
 
 class Shape(Struct, frozen=True):

@@ -9,10 +9,10 @@ from copy import deepcopy
 
 from breaks import Broken, breaks, set_id
 
-from toolwire._json import JSON, Object
-from toolwire.identity import IdRule
-from toolwire.parts import Call, Result
-from toolwire.profiles import Profile
+from toolwire.conversation.ids import IdRule
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.parts import Call, Result
+from toolwire.profiles.table import Profile
 
 _WRAPPED = ("toolUse", "toolResult", "functionCall", "functionResponse")
 _PAYLOAD = "CiQBAbCdEf0123456789" * 4

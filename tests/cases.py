@@ -18,8 +18,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from toolwire import wires
-from toolwire._json import JSON, At
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON, At
+from toolwire.conversation.model import Kind
 from toolwire.wires import wire as named_wire
 
 HERE = Path(__file__).parent / "cases"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from toolwire._json import JSON, Object
-from toolwire.profiles import profile
+from toolwire.conversation.json import JSON, Object
+from toolwire.profiles.table import profile
 
 _HEX = st.text("0123456789abcdef", min_size=8, max_size=8)
 _LETTERS = st.text("ABCDEFGHKMNPQRSTUVWXYZabcdefghkmnpqrstuvwxyz23456789", min_size=8, max_size=8)

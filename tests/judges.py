@@ -42,8 +42,8 @@ from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from toolwire._json import JSON
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Kind
 
 Judge: TypeAlias = "Callable[[JSON, Kind], None]"
 REFUSALS = (AssertionError, KeyError, ValueError)

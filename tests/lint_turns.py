@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolwire._json import JSON, get
 from toolwire.codec import decode
+from toolwire.conversation.json import JSON, get
 from toolwire.lint import Repaired, check, repair
-from toolwire.lint._examples import USER, asks, call, told
+from toolwire.lint.examples.chat import USER, asks, call, told
 
 MINE = {f"TW{number:03d}" for number in range(1, 20)}
 WIRES = ("openai-chat", "anthropic", "bedrock", "openai-responses", "mistral", "gemini")

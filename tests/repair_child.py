@@ -6,7 +6,7 @@ import json
 import sys
 from hashlib import blake2b
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.lint import repair
 
 

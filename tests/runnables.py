@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.tools.asking import Ask
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.runnable import TIMEOUT, Body, Context, Needs, OnCrash, Runnable, ToolId

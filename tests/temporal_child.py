@@ -20,7 +20,7 @@ from msgspec import Struct
 from runnables import runnable
 from temporalio.client import ActivityHandle, Client
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.io.calls import Calls
 from toolwire.io.temporal import TemporalRunner, worker
 from toolwire.tools.asking import Ask

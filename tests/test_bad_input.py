@@ -14,8 +14,8 @@ from google.genai.types import GenerateContentResponse
 from openai.types.chat import ChatCompletion
 
 from toolwire import LocalError, RemoteError, decode, detect, encode, translate
-from toolwire._json import JSON
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Kind
 
 DOORS = [(wire, kind) for wire in WIRES for kind in KINDS]
 on_every_door = pytest.mark.parametrize(("wire", "kind"), DOORS)

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from toolwire import Call, Result, catalogue, decode, encode
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 LISTED = Path(__file__).parents[2] / "shared" / "data" / "wire-catalogue.json"
 SPEAKS = {"groq": "openai-chat"}

@@ -10,7 +10,7 @@ from cases import CASES, DEEP, WIRES, Case, recorded, same
 from each import each, together
 
 from toolwire import Call, Conversation, LocalError, decode
-from toolwire._json import JSON, Object, get
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.errors import pointer
 from toolwire.history import BYTES_A_TOKEN, abandon, cut, pending, resume
 from toolwire.lint import check

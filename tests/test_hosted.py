@@ -9,8 +9,8 @@ from cases import CASES, WIRES, Case, load, same
 from each import each
 
 from toolwire import Call, Conversation, Encoded, LocalError, Result, Text, decode, encode
-from toolwire.hosted import Hosted
 from toolwire.wires import wire
+from toolwire.wires.engine.server_tools import Hosted
 
 SERVER = next(case for case in load("anthropic") if case.name == "server-tools")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import toolwire
 from toolwire import Call, Result
-from toolwire._json import JSON
-from toolwire.identity import IdMap, IdRule, fit, fit_names, is_minted, mint
+from toolwire.conversation.ids import IdMap, IdRule, fit, fit_names, is_minted, mint
+from toolwire.conversation.json import JSON
 
 Turn = tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]
 

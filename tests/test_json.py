@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 import toolwire
 from toolwire import LocalError, RemoteError
-from toolwire._json import JSON, Json, checked, dump, get, load, parse, patch, put, snake
+from toolwire.conversation.json import JSON, Json, checked, dump, get, load, parse, patch, put, snake
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -7,8 +7,8 @@ from cases import CASES, WIRES, Case, recorded
 
 import toolwire
 from toolwire import Call, check, decode, encode, repair, translate
-from toolwire._json import JSON
 from toolwire.codec import resolve
+from toolwire.conversation.json import JSON
 
 REQUESTS = [case for case in CASES if case.kind == "request"]
 

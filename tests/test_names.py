@@ -13,8 +13,8 @@ from each import each
 from msgspec.structs import replace
 
 from toolwire import Choice, Conversation, Encoded, decode, encode, translate
-from toolwire._json import JSON
-from toolwire.profiles import profile
+from toolwire.conversation.json import JSON
+from toolwire.profiles.table import profile
 
 TARGETS = ("openai-chat", "anthropic", "gemini", "bedrock")
 LONG = "warehouse.inventory/list_all_items_by_location_and_supplier_and_season"

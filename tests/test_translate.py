@@ -29,8 +29,8 @@ from toolwire import (
     translate,
     wires,
 )
-from toolwire._json import JSON
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Kind
 from toolwire.wires import wire as wire_of
 
 ASK: JSON = {

@@ -7,9 +7,8 @@ import importlib
 import typing
 
 from toolwire.codec import Encoded, decode, encode
-from toolwire.errors import LocalError, RemoteError, WireError
-from toolwire.identity import IdMap
-from toolwire.model import (
+from toolwire.conversation.ids import IdMap
+from toolwire.conversation.model import (
     Call,
     Change,
     Choice,
@@ -27,7 +26,8 @@ from toolwire.model import (
     Tool,
     Usage,
 )  # fmt: skip
-from toolwire.streams import AsyncRestreamed, Restreamed, fold, restream
+from toolwire.errors import LocalError, RemoteError, WireError
+from toolwire.streaming.restream import AsyncRestreamed, Restreamed, fold, restream
 from toolwire.translate import catalogue, detect, profiles, translate, wires
 
 if typing.TYPE_CHECKING:
@@ -42,8 +42,8 @@ if typing.TYPE_CHECKING:
     from toolwire.io.sqlite import SqliteLedger
     from toolwire.io.threads import FileStore
     from toolwire.lint import Repaired, check, repair
-    from toolwire.lint._rule import Finding
     from toolwire.lint.explain import Explanation, explain
+    from toolwire.lint.rule import Finding
     from toolwire.tools import Context, NoEffect, RetryableToolError, ToolError, Tools, tool
 
 __version__ = "0.1.0"
@@ -60,7 +60,7 @@ __all__ = [
 _LATE = {
     **dict.fromkeys(("abandon", "cut", "pending", "resume"), "toolwire.history"),
     **dict.fromkeys(("Repaired", "check", "repair"), "toolwire.lint"),
-    "Finding": "toolwire.lint._rule",
+    "Finding": "toolwire.lint.rule",
     **dict.fromkeys(("Explanation", "explain"), "toolwire.lint.explain"),
     **dict.fromkeys(("Context", "NoEffect", "RetryableToolError", "ToolError", "Tools", "tool"), "toolwire.tools"),
     "Agent": "toolwire.io.agent",

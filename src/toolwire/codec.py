@@ -14,17 +14,17 @@ from typing import TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Body, dump, load
+from toolwire.conversation.ids import NO_MAP, IdMap, IdRule, fit_calls, fit_names, follow, is_minted, matcher, needed, odd
+from toolwire.conversation.json import JSON, Body, dump, load
+from toolwire.conversation.model import Change, Choice, Conversation, Kind, Loss
+from toolwire.conversation.pairing import pairs
+from toolwire.conversation.parts import Call, Message, Pair, Read, Reasoning, Result, Text
 from toolwire.errors import LocalError, RemoteError
-from toolwire.hosted import POLICIES, Hosted, settle_hosted
-from toolwire.identity import NO_MAP, IdMap, IdRule, fit_calls, fit_names, follow, is_minted, matcher, needed, odd
-from toolwire.model import Change, Choice, Conversation, Kind, Loss
-from toolwire.pairing import pairs
-from toolwire.parts import Call, Message, Pair, Read, Reasoning, Result, Text
-from toolwire.profiles import PROFILES, Profile
+from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
-from toolwire.wires._page import Page
-from toolwire.wires._wire import Wire, edited
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.server_tools import POLICIES, Hosted, settle_hosted
+from toolwire.wires.engine.specs import Wire, edited
 
 Ids: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
 

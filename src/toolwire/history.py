@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire._json import At, Body, dump
 from toolwire.codec import Encoded, decode, encode, resolve
+from toolwire.conversation.json import At, Body, dump
+from toolwire.conversation.model import Conversation, Kind, Loss
+from toolwire.conversation.parts import Call, Message, Output, Result, label
 from toolwire.errors import LocalError
 from toolwire.lint import found
-from toolwire.lint._edits import MARK, interrupted, laid
-from toolwire.lint._view import View
-from toolwire.model import Conversation, Kind, Loss
-from toolwire.parts import Call, Message, Output, Result, label
+from toolwire.lint.facts import View
+from toolwire.lint.transforms import MARK, interrupted, laid
 
 BYTES_A_TOKEN = 4
 """The estimate that `cut` goes by: one token for so many bytes of JSON. It is cheap, and wrong by a third either way."""

@@ -6,15 +6,15 @@ their tables.
 
 from __future__ import annotations
 
-from toolwire._json import Body, load
 from toolwire.codec import Encoded, Ids, decode, encode, resolve
+from toolwire.conversation.json import Body, load
+from toolwire.conversation.model import Conversation, Kind
 from toolwire.errors import LocalError
-from toolwire.hosted import Hosted
 from toolwire.lint import repair as mend
-from toolwire.model import Conversation, Kind
-from toolwire.profiles import PROFILES
+from toolwire.profiles.table import PROFILES
 from toolwire.wires import names, wire
-from toolwire.wires._wire import Entry, entries
+from toolwire.wires.engine.server_tools import Hosted
+from toolwire.wires.engine.specs import Entry, entries
 
 
 def translate(

@@ -15,15 +15,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from toolwire._json import JSON
 from toolwire.agent.talk import Allow, Done, Over, Verdict
 from toolwire.agent.thread import Thread
+from toolwire.conversation.json import JSON
+from toolwire.conversation.parts import Call
 from toolwire.io.agent import Agent
 from toolwire.io.calls import Calls
 from toolwire.io.model import HttpModel
 from toolwire.io.sqlite import SqliteLedger
 from toolwire.io.threads import FileStore, SqliteStore, Store
-from toolwire.parts import Call
 from toolwire.tools import tool
 from toolwire.tools.runnable import Runnable
 

@@ -20,12 +20,12 @@ from typing import Self, TypeVar
 import uvicorn
 from msgspec import Struct
 
-from toolwire._json import JSON, Object
 from toolwire.agent.talk import Asking, Done, Over, Seen
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.parts import Message
 from toolwire.io.agent import Agent
 from toolwire.io.model import HttpModel, Patience
 from toolwire.lint import check
-from toolwire.parts import Message
 from toolwire.server.asgi import App, Receive, Scope, Send
 from toolwire.server.mock import Mock
 from toolwire.tools import tool

@@ -8,7 +8,6 @@ from itertools import permutations, product
 import pytest
 from each import each
 
-from toolwire._json import Json
 from toolwire.agent.machine import (
     MOVES,
     Answered,
@@ -31,8 +30,9 @@ from toolwire.agent.machine import (
     diagram,
 )
 from toolwire.agent.thread import Thread, calls_of
-from toolwire.model import Usage
-from toolwire.parts import Call, Message, Result, Text
+from toolwire.conversation.json import Json
+from toolwire.conversation.model import Usage
+from toolwire.conversation.parts import Call, Message, Result, Text
 
 ONE = Call("c1", "ring", Json('{"n":1}'))
 TWO = Call("c2", "ring", Json('{"n":2}'))

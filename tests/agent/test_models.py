@@ -12,20 +12,20 @@ import pytest
 from agent.house import KEY, QUICK, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Json, Object
 from toolwire.agent.endpoints import ROWS, Endpoint, address
 from toolwire.agent.machine import Phase
 from toolwire.agent.talk import Again, Asking, Done, ModelError, Reply, Running
 from toolwire.agent.thread import Thread
 from toolwire.codec import Encoded
+from toolwire.conversation.json import JSON, Json, Object
+from toolwire.conversation.parts import Call, Message, Text
 from toolwire.errors import LocalError
-from toolwire.events import Start
 from toolwire.io.agent import Agent
 from toolwire.io.model import HttpModel
 from toolwire.io.threads import FileStore
-from toolwire.parts import Call, Message, Text
-from toolwire.profiles import PROFILES
+from toolwire.profiles.table import PROFILES
 from toolwire.server.asgi import App, Receive, Scope, Send
+from toolwire.streaming.events import Start
 
 QUESTION = "add 1 and 2, and add 3 and 4"
 ANSWER: Object = {

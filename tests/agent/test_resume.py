@@ -16,11 +16,12 @@ import pytest
 from agent.child import Orders, Report
 from agent.house import NAMES, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
 
-from toolwire._json import Json
 from toolwire.agent.machine import Ask, Machine, Phase, Run
 from toolwire.agent.talk import Deny, Done, Over, Running
 from toolwire.agent.thread import Thread, calls_of
 from toolwire.codec import Encoded, decode
+from toolwire.conversation.json import Json
+from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import LocalError
 from toolwire.io.agent import Agent
 from toolwire.io.calls import Calls
@@ -28,7 +29,6 @@ from toolwire.io.memory import MemoryLedger
 from toolwire.io.sqlite import SqliteLedger
 from toolwire.io.threads import FileStore, SqliteStore, Store
 from toolwire.lint import check
-from toolwire.parts import Call, Message, Result
 from toolwire.tools import tool
 
 SCRIPT = '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'

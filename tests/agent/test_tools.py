@@ -17,12 +17,12 @@ from toolwire.agent.machine import Phase
 from toolwire.agent.talk import Allow, Deny, Done, Edit, Limits, Over, Running, Verdict
 from toolwire.agent.thread import calls_of
 from toolwire.codec import decode
+from toolwire.conversation.parts import Call, Result
 from toolwire.io.agent import Agent
 from toolwire.io.calls import Calls
 from toolwire.io.mcp_client import McpClient
 from toolwire.io.oxp_client import OxpClient
 from toolwire.io.sqlite import SqliteLedger
-from toolwire.parts import Call, Result
 from toolwire.server.mcp import McpApp
 from toolwire.server.tools import ToolServer
 from toolwire.tools import Tools, tool

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire._json import JSON, Object, parse
+from toolwire.conversation.json import JSON, Object, parse
 from toolwire.tools.canonical import canonical, fingerprint, key_of, tenant
 from toolwire.tools.runnable import ToolId, Version
 

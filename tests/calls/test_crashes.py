@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from runnables import Counted, ask, runnable
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.io.calls import Calls
 from toolwire.io.memory import MemoryLedger
 from toolwire.io.sqlite import SqliteLedger

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from runnables import runnable
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.io.calls import Calls
 from toolwire.io.sqlite import SqliteLedger
 from toolwire.tools.asking import Ask

@@ -10,7 +10,7 @@ import pytest
 from each import each
 from runnables import ask, runnable
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.io.calls import Calls
 from toolwire.tools.asking import Answer
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from runnables import Counted, ask, runnable
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.io.calls import Calls
 from toolwire.io.memory import MemoryLedger
 from toolwire.io.sqlite import SqliteLedger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.io import _sendings as sendings
 from toolwire.io._failures import Busy
 from toolwire.tools.errors import NoEffect

@@ -10,9 +10,9 @@ import pytest
 from cli.shell import at_terminal
 from click.testing import CliRunner, Result
 
-from toolwire._json import JSON, Object, get
 from toolwire.cli import verbs
 from toolwire.cli._spots import spots
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.lint import every
 
 USER: Object = {"role": "user", "content": "hi"}

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import toolwire
-from toolwire._json import JSON
 from toolwire.cli import verbs
+from toolwire.conversation.json import JSON
 from toolwire.history import cut as cut_off
 
 

@@ -9,8 +9,8 @@ import pytest
 from cli.shell import at_terminal
 from click.testing import CliRunner, Result
 
-from toolwire._json import Object
 from toolwire.cli import verbs
+from toolwire.conversation.json import Object
 
 REFUSED = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from toolwire._json import Object
 from toolwire.cli import verbs
 from toolwire.cli._misuse import Misuse
 from toolwire.cli._swap import swap
+from toolwire.conversation.json import Object
 from toolwire.lint import repair as repaired
 
 USER: Object = {"role": "user", "content": "hi"}

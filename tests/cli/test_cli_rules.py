@@ -13,7 +13,7 @@ from each import each
 from toolwire.cli import verbs
 from toolwire.cli._rule_page import SHOWN, laid_out, page
 from toolwire.lint import every
-from toolwire.lint._rule import Rule
+from toolwire.lint.rule import Rule
 
 RULES = each("rule", every(), ids=lambda rule: rule.name)
 

@@ -26,8 +26,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import RequestParamsMeta
 
-from toolwire._json import JSON
 from toolwire.cli import verbs
+from toolwire.conversation.json import JSON
 
 KEY = "a key for tests that is long enough"
 SECRET = "a secret for tests that is long enough"

@@ -10,7 +10,7 @@ import pytest
 from cli.shell import PROGRAM, ROOT, environment, piped
 
 import toolwire
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 EVENTS: tuple[JSON, ...] = (
     {"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],

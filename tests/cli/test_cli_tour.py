@@ -8,9 +8,9 @@ import pytest
 from cli.shell import at_terminal, piped
 
 import toolwire
-from toolwire._json import JSON
 from toolwire.cli._story import BROKEN, HEALTHY
 from toolwire.cli._threads import PLAIN, ROUND, threads
+from toolwire.conversation.json import JSON
 
 SCREEN = 26
 """Lines of a step that a person sees without scrolling."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 from oxp_server.serving import running
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.server.asgi import Receive, Scope, Send, lifespan
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire._json import JSON, At, Object, dump, put
+from toolwire.conversation.json import JSON, At, Object, dump, put
 from toolwire.io._oxp_read import Raw, again, answered, definitions, refused, wait_ms
 from toolwire.io.oxp_client import OxpError
 from toolwire.protocols import mcp

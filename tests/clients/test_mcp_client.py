@@ -14,7 +14,7 @@ from clients.test_oxp_chain import ask, value
 from mcp_server.offered import effects, tools
 from oxp_server.serving import running
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.errors import LocalError
 from toolwire.io.calls import Calls
 from toolwire.io.mcp_client import McpClient

@@ -12,7 +12,7 @@ from clients.dialects import run
 from mcp_server.offered import effects, tools
 from oxp_server.serving import Where, running
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.io.calls import Calls
 from toolwire.io.oxp_client import (
     InvalidInput,

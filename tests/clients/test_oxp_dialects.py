@@ -9,7 +9,7 @@ import jwt
 import pytest
 from clients.dialects import Asked, Says, done, failed, in_turn, run, speaking
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.errors import LocalError
 from toolwire.io._oxp_read import wait_ms
 from toolwire.io.oxp_client import (

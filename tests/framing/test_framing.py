@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire import RemoteError
-from toolwire.framing import Decoder, Frame, aws, ndjson, sse
-from toolwire.framing.array import JsonArray
-from toolwire.framing.aws import AwsEvents
-from toolwire.framing.ndjson import NDJSON
-from toolwire.framing.sniff import Sniffed
-from toolwire.framing.sse import SSE
+from toolwire.streaming.framing import Decoder, Frame, aws, ndjson, sse
+from toolwire.streaming.framing.array import JsonArray
+from toolwire.streaming.framing.aws import AwsEvents
+from toolwire.streaming.framing.ndjson import NDJSON
+from toolwire.streaming.framing.sniff import Sniffed
+from toolwire.streaming.framing.sse import SSE
 
 STREAMS: list[tuple[Callable[[], Decoder], bytes, list[Frame]]] = [
     (SSE, b"data: {}\n\ndata: [DONE]\n\n", [Frame("", b"{}"), Frame("", b"[DONE]")]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 
 CHAT: Object = {
     "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "up",

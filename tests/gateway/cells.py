@@ -18,7 +18,7 @@ from gateway.pages import chats, said
 from gateway.serving import UPSTREAMS, Doors
 from mock.tools import FINAL, QUESTION, run
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 
 MODELS = {"gemini": "gemini-3-pro", "anthropic": "claude-opus-5", "openai-responses": "gpt-5"}
 """Models of which it is known that they think; others are told to."""

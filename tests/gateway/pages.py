@@ -13,7 +13,7 @@ from pathlib import Path
 from mock.tools import TOOLS
 from streams.clients import installed
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 
 SCRIPT = Path(__file__).parent / "chat.mjs"
 

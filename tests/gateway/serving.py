@@ -18,7 +18,7 @@ from time import monotonic, sleep
 import uvicorn
 from msgspec import Struct
 
-from toolwire._json import JSON, dump
+from toolwire.conversation.json import JSON, dump
 from toolwire.server.asgi import App, Receive, Scope, Send
 from toolwire.server.gateway.app import Gateway
 from toolwire.server.gateway.config import Models, read

@@ -15,9 +15,9 @@ from gateway.upstreams import Answer, Behind, answers, behind, streams
 from judges import complaints
 from mock.tools import run
 
-from toolwire._json import JSON, Object, dump
-from toolwire.framing.aws import write
+from toolwire.conversation.json import JSON, Object, dump
 from toolwire.protocols.parcels import PREFIX
+from toolwire.streaming.framing.aws import write
 
 MODEL = "eu.anthropic.claude-opus-5-v1:0"
 USAGE: Object = {"inputTokens": 5, "outputTokens": 7, "totalTokens": 12}

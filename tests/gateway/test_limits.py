@@ -14,7 +14,7 @@ from gateway.upstreams import Scripted, answers, behind
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.model import Change, Loss
+from toolwire.conversation.model import Change, Loss
 from toolwire.protocols.relay import Sent
 from toolwire.server.asgi import Intake, Limits
 from toolwire.server.gateway.words import LONGEST, done

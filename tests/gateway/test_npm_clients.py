@@ -22,7 +22,7 @@ from gateway.serving import UPSTREAMS, Doors
 from mock.tools import FINAL, QUESTION
 from streams.clients import NODE, installed
 
-from toolwire._json import JSON, Object, dump
+from toolwire.conversation.json import JSON, Object, dump
 from toolwire.protocols.fronts import BY_WIRE
 from toolwire.protocols.relay import Relay
 

@@ -19,8 +19,8 @@ from google import genai
 from google.genai import types
 from mock.tools import run
 
-from toolwire._json import JSON, Object, dump
-from toolwire.parts import Call
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.parts import Call
 from toolwire.protocols.fronts import BY_WIRE, FRONTS
 from toolwire.protocols.parcels import LARGEST, PREFIX, packed, unpacked
 from toolwire.protocols.relay import Relay
@@ -255,7 +255,7 @@ def test_a_parcel_goes_to_another_gateway_that_has_never_seen_it() -> None:
 
 CHILD = """
 import json, sys
-from toolwire._json import dump
+from toolwire.conversation.json import dump
 from toolwire.protocols.fronts import BY_WIRE
 from toolwire.protocols.relay import Relay
 for front, target, request, answer in json.load(sys.stdin):

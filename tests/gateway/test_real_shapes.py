@@ -13,8 +13,8 @@ from gateway.bodies import MESSAGE
 from gateway.upstreams import answers, behind
 
 from toolwire import check, decode
-from toolwire._json import JSON, Object, dump
-from toolwire.model import Tool
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.model import Tool
 from toolwire.protocols.fronts import BY_WIRE
 from toolwire.protocols.parcels import PREFIX
 from toolwire.protocols.relay import Relay, Sent

@@ -7,7 +7,7 @@ import json
 import pytest
 from cases import CASES, DEEP, recorded
 
-from toolwire._json import JSON, Object, dump
+from toolwire.conversation.json import JSON, Object, dump
 from toolwire.errors import WireError
 from toolwire.protocols.fronts import FRONTS, Front
 from toolwire.protocols.recall import BYTES, NEW, Made

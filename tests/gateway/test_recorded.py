@@ -16,10 +16,10 @@ from gateway.serving import FRONTS, gateway, row, serving
 from gateway.upstreams import Answer, Scripted
 
 from toolwire import restream
-from toolwire._json import Object, dump
-from toolwire.intake import streaming
+from toolwire.conversation.json import Object, dump
 from toolwire.protocols.fronts import BY_WIRE
 from toolwire.protocols.relay import Relay
+from toolwire.streaming.stream_input import streaming
 
 SOURCES = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.io import model
 from toolwire.protocols.refusals import TOLD, said
 from toolwire.server.gateway import exchange

@@ -9,7 +9,7 @@ import pytest
 from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT_STREAM, MESSAGE, WHOLE
 from gateway.upstreams import Answer, answers, behind, streams
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 
 
 def odd(body: object) -> bytes:

@@ -18,7 +18,7 @@ from google import genai
 from google.genai import types
 from mock.tools import functions
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 
 MEDIA = {
     "openai-chat": "text/event-stream", "openai-responses": "text/event-stream", "anthropic": "text/event-stream",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from gateway.serving import gateway, row, serving
 from msgspec import Struct, field
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.server.asgi import Receive, Scope, Send
 from toolwire.server.gateway.app import Gateway
 

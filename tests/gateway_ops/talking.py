@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from toolwire import fold
-from toolwire._json import JSON, Object, parse
+from toolwire.conversation.json import JSON, Object, parse
 
 Result: TypeAlias = "tuple[str, str, str]"
 """The id and the name of a call, and what it came to."""

@@ -26,7 +26,7 @@ from gateway.upstreams import Answer, Scripted, answers, streams
 from gateway_ops.proxy import nginx
 from gateway_ops.test_process import Running, running, until
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 
 CHAT_PATH, MESSAGES_PATH = "/v1/chat/completions", "/v1/messages"
 ASK: Object = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}

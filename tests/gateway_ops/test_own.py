@@ -16,8 +16,8 @@ from gateway_ops.talking import ADD, FRONTS, Row, answer_of
 from mock.hosting import Hosted, hosted
 
 from toolwire import Usage, decode
-from toolwire._json import Object, dump
-from toolwire.parts import Call, Text
+from toolwire.conversation.json import Object, dump
+from toolwire.conversation.parts import Call, Text
 from toolwire.server.asgi import Request
 from toolwire.server.gateway.app import Gateway
 from toolwire.server.gateway.config import Models, ToolsRow, read

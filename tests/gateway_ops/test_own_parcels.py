@@ -33,9 +33,9 @@ from mock.hosting import Hosted, hosted
 from mock.tools import run
 
 from toolwire import decode
-from toolwire._json import JSON, Object, dump
 from toolwire.agent.demo import answer
-from toolwire.parts import Call, Message, Text
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.parts import Call, Message, Text
 from toolwire.protocols.fronts import BY_WIRE
 from toolwire.protocols.parcels import LARGEST, PREFIX, packed, seen, unpacked
 from toolwire.protocols.relay import Relay

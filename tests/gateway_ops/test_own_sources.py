@@ -27,9 +27,9 @@ from oxp_server.serving import running as served
 from postgres import database
 
 from toolwire import decode
-from toolwire._json import Object
+from toolwire.conversation.json import Object
+from toolwire.conversation.parts import Call, Text
 from toolwire.io.calls import Calls
-from toolwire.parts import Call, Text
 from toolwire.server.mcp import McpApp
 from toolwire.server.mock import Mock
 from toolwire.server.tools import ToolServer

@@ -20,8 +20,8 @@ from gateway_ops.talking import FRONTS, answer_of
 from gateway_ops.test_process import Running, running
 
 from toolwire import decode
-from toolwire._json import Object
-from toolwire.parts import Call
+from toolwire.conversation.json import Object
+from toolwire.conversation.parts import Call
 from toolwire.server.asgi import Message, Receive, Scope, Send
 from toolwire.server.mock import Mock
 

@@ -10,7 +10,7 @@ from each import together
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Encoded, LocalError, Message, Part, Result, Text, decode, encode
-from toolwire._json import At, Json
+from toolwire.conversation.json import At, Json
 
 
 def read(case: Case) -> Conversation:

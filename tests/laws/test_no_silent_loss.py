@@ -31,10 +31,10 @@ from toolwire import (
     decode,
     encode,
 )  # fmt: skip
-from toolwire._json import JSON, At, parse, text_of
-from toolwire.model import Setting
-from toolwire.parts import Output, Part, label
-from toolwire.wires._media import mime_of
+from toolwire.conversation.json import JSON, At, parse, text_of
+from toolwire.conversation.model import Setting
+from toolwire.conversation.parts import Output, Part, label
+from toolwire.wires.engine.media import mime_of
 
 NO_PARAMETERS: JSON = {"type": "object", "properties": {}}
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire import Conversation, decode
-from toolwire._json import JSON, At, get
+from toolwire.conversation.json import JSON, At, get
 from toolwire.errors import pointer
 
 TOLD = [case for case in CASES if case.pairs is not None]

@@ -12,9 +12,9 @@ from cases import ALL, CASES, DEEP, RECORDED, WIRES, Case, recorded
 from each import each
 
 from toolwire import decode, translate
-from toolwire._json import JSON, dump
+from toolwire.conversation.json import JSON, dump
 from toolwire.lint import check, repair
-from toolwire.profiles import PROFILES, profile
+from toolwire.profiles.table import PROFILES, profile
 
 TARGETS = [(row.wire, name) for name, row in sorted(PROFILES.items()) if row.wire in SHAPES and row.wire in WIRES]
 PLAIN = [(wire, wire) for wire in SHAPES if wire in WIRES]

@@ -26,12 +26,12 @@ from judges import complaints
 from msgspec.structs import replace
 
 from toolwire import decode, translate
-from toolwire._json import JSON, dump
+from toolwire.conversation.json import JSON, dump
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Reasoning, Result, Text
 from toolwire.lint import Repaired, check, every, repair
-from toolwire.lint._edits import MARK
-from toolwire.model import Conversation
-from toolwire.parts import Reasoning, Result, Text
-from toolwire.profiles import PROFILES, profile
+from toolwire.lint.transforms import MARK
+from toolwire.profiles.table import PROFILES, profile
 
 TARGETS = [(row.wire, name) for name, row in sorted(PROFILES.items()) if row.wire in SHAPES and row.wire in WIRES]
 PLAIN = [wire for wire in SHAPES if wire in WIRES]

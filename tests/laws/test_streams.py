@@ -27,16 +27,16 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Message, Part, Reasoning, RemoteError, Result, Text, decode, encode, translate
-from toolwire._json import JSON, text_of
+from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.json import JSON, text_of
+from toolwire.conversation.parts import output_text
 from toolwire.errors import pointer
-from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Note, Start, Turn, Whole
-from toolwire.fold import unfold
-from toolwire.identity import NO_MAP
-from toolwire.parts import output_text
-from toolwire.streams import fold, restream
+from toolwire.streaming.accumulate import unfold
+from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Note, Start, Turn, Whole
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires._page import Page
-from toolwire.wires._stream import Stream, Writer
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.stream import Stream, Writer
 
 STREAMING = streaming()
 STREAMS = [stream for name in STREAMING for stream in load_streams(name)]

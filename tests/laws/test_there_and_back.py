@@ -10,10 +10,10 @@ from cases import ALL, MODELS, Case, broken_by
 from each import each
 
 from toolwire import Call, Conversation, Media, Result, decode, encode, translate
-from toolwire._json import JSON, text_of
-from toolwire.identity import is_minted
-from toolwire.parts import label
-from toolwire.profiles import profile
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.json import JSON, text_of
+from toolwire.conversation.parts import label
+from toolwire.profiles.table import profile
 
 PLAIN = {
     "function-legacy": "a form without ids that nobody makes any more",

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from toolwire import Conversation, LocalError, RemoteError, decode, encode
-from toolwire._json import JSON, get
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON, get
+from toolwire.conversation.model import Kind
 
 
 @st.composite

@@ -10,7 +10,7 @@ import pytest
 from ledger_asking import FAILURE, KEY, OTHER, VALUE, abandoned, claim, opened, run, state, token, with_ledger
 from ledger_kinds import DAY, KINDS, Kind
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.tools.ledger import CallKey, Claim, Failure, Ledger, LedgerUnavailable, Outcome, Record
 from toolwire.tools.runnable import OnCrash
 

@@ -15,7 +15,7 @@ from cases import DEEP
 from ledger_kinds import DAY, Clock
 from ledger_sqlite import KEY, VALUE, Ask, Hold, Look, ahead, claim, with_ledger
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.errors import LocalError
 from toolwire.io._sqlite_book import Book
 from toolwire.io._writer import MOST

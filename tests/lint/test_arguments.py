@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from toolwire._json import JSON, Object
 from toolwire.codec import decode
+from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, repair
-from toolwire.lint._arguments import faults
-from toolwire.lint._view import View
-from toolwire.profiles import PROFILES
+from toolwire.lint.argument_fixes import faults
+from toolwire.lint.facts import View
+from toolwire.profiles.table import PROFILES
 
 CUT = '{"path": "/et'
 TWICE = '"{\\"a\\":1}"'

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
-from toolwire._json import JSON, dump
+from toolwire.conversation.json import JSON, dump
 from toolwire.errors import LocalError, RemoteError
 from toolwire.lint import every
-from toolwire.lint._errors import SIGNS, SPEAKERS, signs, told
-from toolwire.lint._examples import USER, asks, call
-from toolwire.lint._examples import told as answer
+from toolwire.lint.examples.chat import USER, asks, call
+from toolwire.lint.examples.chat import told as answer
 from toolwire.lint.explain import Explanation, explain
-from toolwire.profiles import PROFILES, Profile
+from toolwire.lint.provider_errors import SIGNS, SPEAKERS, signs, told
+from toolwire.profiles.table import PROFILES, Profile
 
 UNANSWERED = "missing-result partial-batch result-separated results-split result-not-first server-tool-as-client calls-split"
 UNASKED = "orphan-result history-starts-with-result result-separated id-empty call-dropped-keep-result result-before-call"

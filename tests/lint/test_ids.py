@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from lint_turns import MINE, history, ids, joined, mended, names
 
-from toolwire._json import JSON, Object, get
 from toolwire.codec import decode
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.lint import check
-from toolwire.lint._examples import USER, asks, call
-from toolwire.profiles import profile
+from toolwire.lint.examples.chat import USER, asks, call
+from toolwire.profiles.table import profile
 
 # --- no id, an empty one, a number --------------------------------------------------------------------------------------
 

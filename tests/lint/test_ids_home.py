@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolwire import decode
-from toolwire._json import JSON, Object
-from toolwire.identity import IdMap
+from toolwire.conversation.ids import IdMap
+from toolwire.conversation.json import JSON, Object
 from toolwire.lint import repair
 
 

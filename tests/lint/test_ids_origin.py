@@ -7,7 +7,7 @@ from lint_turns import Turn, history, ids, joined, mended, names
 
 from toolwire.codec import decode
 from toolwire.lint import check
-from toolwire.lint._shapes import halves, loaded, maker, mangled, unit
+from toolwire.lint.id_formats import halves, loaded, maker, mangled, unit
 
 # --- the output for an id: the four patterns of one plugin ----------------------------------------------------------------
 

@@ -9,13 +9,13 @@ from cases import ALL, Case
 from each import together
 from lint_turns import MINE, Turn, history, ids, joined, mended, names
 
-from toolwire._json import JSON, Object
 from toolwire.codec import decode
+from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, every, repair
-from toolwire.lint._doubt import doubtful
-from toolwire.lint._examples import USER, asks, call, told
-from toolwire.lint._view import View
-from toolwire.profiles import profile
+from toolwire.lint.ambiguous_calls import doubtful
+from toolwire.lint.examples.chat import USER, asks, call, told
+from toolwire.lint.facts import View
+from toolwire.profiles.table import profile
 
 # --- ids that repeat ----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolwire import decode
-from toolwire._json import JSON, Object, get
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.lint import check, repair
 
 USER: JSON = {"role": "user", "content": "hi"}

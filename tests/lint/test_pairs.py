@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from toolwire._json import JSON, Object, get
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.lint import Repaired, check, repair
-from toolwire.lint._block_examples import (
+from toolwire.lint.examples.blocks import (
     HI,
     answer,
     asking,
@@ -26,9 +26,9 @@ from toolwire.lint._block_examples import (
     user,
     words,
 )  # fmt: skip
-from toolwire.lint._edits import INTERRUPTED, MARK
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Example
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.rule import Example
+from toolwire.lint.transforms import INTERRUPTED, MARK
 
 SAID: JSON = {"role": "assistant", "content": "one moment"}
 

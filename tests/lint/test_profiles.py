@@ -10,12 +10,12 @@ from each import each
 from msgspec.structs import fields
 
 import toolwire
-from toolwire._json import JSON, load
 from toolwire.codec import decode, encode, resolve
+from toolwire.conversation.ids import IdRule, fit
+from toolwire.conversation.json import JSON, load
 from toolwire.errors import LocalError
-from toolwire.identity import IdRule, fit
-from toolwire.lint._view import View
-from toolwire.profiles import PROFILES, Profile, profile
+from toolwire.lint.facts import View
+from toolwire.profiles.table import PROFILES, Profile, profile
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 RECORDED = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "recorded"

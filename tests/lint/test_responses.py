@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, repair
-from toolwire.lint._items import answered, asked, thought
+from toolwire.lint.examples.items import answered, asked, thought
 
 USER: JSON = {"role": "user", "content": "hi"}
 RESPONSES = "openai-responses"

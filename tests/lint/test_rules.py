@@ -22,10 +22,10 @@ from each import Test, each
 from msgspec import UNSET
 
 from toolwire import lint
-from toolwire._json import dump, get
+from toolwire.conversation.json import dump, get
 from toolwire.lint import Repaired, check, every, repair
-from toolwire.lint._rule import Example, Finding, Rule
-from toolwire.profiles import profile
+from toolwire.lint.rule import Example, Finding, Rule
+from toolwire.profiles.table import profile
 
 FOLDER = Path(lint.__file__).parent / "rules"
 

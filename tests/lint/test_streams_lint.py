@@ -10,7 +10,7 @@ import pytest
 from each import each
 
 from toolwire import LocalError, RemoteError
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, every, repair
 
 STREAMS = [one for wire in cases.streaming() for one in cases.load_streams(wire)]

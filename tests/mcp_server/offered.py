@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.io.calls import Calls
 from toolwire.io.sqlite import SqliteLedger
 from toolwire.server.mcp import stdio

@@ -9,7 +9,7 @@ import pytest
 from mcp_types import CallToolResult, Tool
 from runnables import runnable
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.protocols import mcp
 from toolwire.protocols.mcp import Given, Refused
 from toolwire.tools.asking import Answer, Missing

@@ -20,7 +20,7 @@ from mcp_server.offered import effects, tools
 from mcp_types import CallToolResult, TextContent
 from oxp_server.serving import running
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.io.calls import Calls
 from toolwire.io.postgres import PostgresLedger
 from toolwire.io.sqlite import SqliteLedger

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from toolwire._json import JSON, Object
 from toolwire.codec import resolve
+from toolwire.conversation.json import JSON, Object
 from toolwire.server.asgi import App
 
 PATHS = {

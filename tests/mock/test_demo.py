@@ -15,9 +15,9 @@ from mock.tools import CITY, numbers
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Message, Reasoning, Text, Tool, decode, encode
-from toolwire._json import JSON, Object
 from toolwire.agent.demo import DIRECTIVES, answer, said
-from toolwire.model import Choice
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.model import Choice
 
 TEXT: Object = {"type": "string"}
 TOOLS = (

@@ -7,10 +7,10 @@ from each import each
 from mock.asking import PATHS, Answer, ask, send
 
 from toolwire import explain
-from toolwire._json import JSON, Object
 from toolwire.codec import resolve
+from toolwire.conversation.json import JSON, Object
 from toolwire.lint import every
-from toolwire.lint._rule import Example, Rule
+from toolwire.lint.rule import Example, Rule
 from toolwire.server._mock_words import QUIET, SYMPTOMS
 from toolwire.server.mock import Mock
 

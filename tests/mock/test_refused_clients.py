@@ -20,7 +20,7 @@ from mock.hosting import hosted
 from mock.tools import TOOLS, functions, run
 
 from toolwire import explain
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 CALL: JSON = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 UNANSWERED: list[JSON] = [

@@ -10,10 +10,10 @@ from mock.tools import TOOLS
 from msgspec.structs import replace
 
 from toolwire import LocalError, Tool, Usage, check, decode, encode, fold, repair, wires
-from toolwire._json import JSON, Object, dump
-from toolwire.model import Conversation, Message
-from toolwire.parts import Call, Reasoning, Text
-from toolwire.profiles import PROFILES
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.model import Conversation, Message
+from toolwire.conversation.parts import Call, Reasoning, Text
+from toolwire.profiles.table import PROFILES
 from toolwire.server._mock_paths import HOUSES, ROUTES
 from toolwire.server._mock_shapes import SHAPES
 from toolwire.server._mock_words import WORDS

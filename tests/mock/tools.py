@@ -5,7 +5,7 @@ Knows no wire.
 
 from __future__ import annotations
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 
 QUESTION = "add 2 and 3, and add 4 and 5, then multiply the results"
 FINAL = ("Calculator_Add(a=2, b=3) gave: 5", "Calculator_Add(a=4, b=5) gave: 9", "Calculator_Multiply(a=5, b=9) gave: 45")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from msgspec import Struct
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.io.calls import Calls
 from toolwire.io.sqlite import SqliteLedger
 from toolwire.server.asgi import App

@@ -7,7 +7,7 @@ import logging
 import jwt
 import pytest
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.server.auth import NOBODY, Auth, AuthMistake
 
 KEY = "a key for tests that is long enough too"

@@ -14,7 +14,7 @@ import pytest
 from oxp_server.kit import RUNS, tools
 from oxp_server.serving import LONG, Where, calls_in, head, running
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.server.asgi import Limits
 from toolwire.server.run import Bounds
 from toolwire.server.tools import ToolServer

@@ -12,7 +12,7 @@ import pytest
 from oxp_server.kit import RUNS, SEED, add, tools
 from oxp_server.serving import LONG, Got, Where, ask, calls_in, running, serving
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.server.auth import Auth
 from toolwire.server.tools import ToolServer
 from toolwire.tools import Tools

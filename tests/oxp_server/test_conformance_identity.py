@@ -13,7 +13,7 @@ import pytest
 from oxp_server.kit import FLAKY, RUNS, tools
 from oxp_server.serving import Got, Where, calls_in, head, running
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.server.auth import Auth
 from toolwire.server.tools import ToolServer
 

@@ -9,7 +9,7 @@ import pytest
 from oxp_server.kit import RUNS, SEEN, tools
 from oxp_server.serving import Got, Where, calls_in, running
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.protocols.oxp import Challenge
 from toolwire.server.tools import ToolServer
 from toolwire.tools import Authorization

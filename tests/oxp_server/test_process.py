@@ -17,7 +17,7 @@ import pytest
 from oxp_server.kit import tools
 from oxp_server.serving import LONG, Where, calls_in, head
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.server.auth import Auth
 from toolwire.server.run import BindMistake, Bounds, check_bind, serve
 from toolwire.server.tools import ToolServer

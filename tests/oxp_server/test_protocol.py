@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from oxp_server.kit import tools
 
-from toolwire._json import JSON, Object, dump
+from toolwire.conversation.json import JSON, Object, dump
 from toolwire.protocols import oxp
 from toolwire.protocols._oxp_reply import TOLD, WITHOUT_OUTCOME, Cause
 from toolwire.protocols.oxp import Refused, Request

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import pytest
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 NODE = Path(__file__).parents[1] / "node"
 CLIENTS = {5: ("ai5-strict", "ai5"), 6: ("ai6-strict", "ai"), 7: ("ai7-strict", "ai7")}

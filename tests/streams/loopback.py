@@ -17,7 +17,7 @@ from threading import Event, Thread
 
 from msgspec import Struct
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 
 class Request(Struct, frozen=True):

@@ -18,8 +18,8 @@ from msgspec import Struct
 from streams.loopback import Server, serve
 
 from toolwire import Call, Conversation, Reasoning, Text, Usage, decode
-from toolwire._json import JSON
-from toolwire.streams import restream
+from toolwire.conversation.json import JSON
+from toolwire.streaming.restream import restream
 
 
 class Found(Struct, frozen=True):

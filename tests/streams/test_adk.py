@@ -18,10 +18,10 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
 
 from toolwire import Call, RemoteError, Result, decode, translate
-from toolwire._json import JSON, get
-from toolwire.events import Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
-from toolwire.model import Usage
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, get
+from toolwire.conversation.model import Usage
+from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 
 NAME = "adk"

@@ -12,16 +12,16 @@ from streams.clients import CLIENTS, Verdict, installed, judged
 from streams.loopback import serve
 
 from toolwire import Call, Opaque, Result, Text, decode, translate
-from toolwire._json import JSON, Json, Object, get
+from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.json import JSON, Json, Object, get
 from toolwire.errors import RemoteError, pointer
-from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
-from toolwire.identity import NO_MAP
-from toolwire.streams import fold, restream
+from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires._ai_sdk_stream import CHUNKS, CUT_OFF, fitted
-from toolwire.wires._ai_sdk_ui import UNREADABLE
-from toolwire.wires._page import Page
-from toolwire.wires._stream import CUT, DONE, Reader, Stream, Writer, data_only
+from toolwire.wires.ai_sdk.stream_writer import CHUNKS, CUT_OFF, fitted
+from toolwire.wires.ai_sdk.ui_messages import UNREADABLE
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.stream import CUT, DONE, Reader, Stream, Writer, data_only
 
 START: Chunk = {"type": "start", "messageId": "m"}
 STEP: Chunk = {"type": "start-step"}

@@ -11,9 +11,9 @@ from streams.loopback import serve
 from streams.others import Found, others, told, wanted
 
 from toolwire import Call, Opaque, Reasoning, Text, decode
-from toolwire._json import JSON, Object
-from toolwire.events import Chunk
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, Object
+from toolwire.streaming.events import Chunk
+from toolwire.streaming.restream import fold, restream
 
 WIRE = "anthropic"
 STOPS = {"tool_use": "tool", "end_turn": "stop", "max_tokens": "length", "refusal": "filter", "stop_sequence": "stop"}

@@ -24,9 +24,9 @@ from google.genai import types
 from streams.clients import CLIENTS, judged
 
 from toolwire import decode, encode, translate
-from toolwire._json import JSON, Object, get, parse
-from toolwire.events import Chunk
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, Object, get, parse
+from toolwire.streaming.events import Chunk
+from toolwire.streaming.restream import fold, restream
 
 MINE = "adk-2b9230a6-4b92-4a1b-9a65-b708ff6c68b6"
 ASKS = "adk-7c1d0f3e-0a55-4c57-8d2e-5b1f6c0e9a11"

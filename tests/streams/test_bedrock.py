@@ -14,13 +14,13 @@ from cases import DELETE, Streamed, changed, load_streams, nodes, recorded_strea
 from streams.loopback import serve
 
 from toolwire import Call, Conversation, Opaque, Reasoning, RemoteError, Result, Text, decode, translate
-from toolwire._json import JSON, Object, dump, get
-from toolwire.events import Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
-from toolwire.framing import aws
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, Object, dump, get
+from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.framing import aws
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires._stream import CUT, Reader
-from toolwire.wires._wire import Entry, entries
+from toolwire.wires.engine.specs import Entry, entries
+from toolwire.wires.engine.stream import CUT, Reader
 
 STRANGE = Streamed("unknown-events-and-fields", "bedrock", [
     {"messageStart": {"role": "assistant", "mood": "calm"}},

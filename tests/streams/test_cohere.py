@@ -11,11 +11,11 @@ from cohere.v2.types import V2ChatStreamResponse
 from streams.loopback import serve
 
 from toolwire import Call, Conversation, Reasoning, RemoteError, Text, decode, translate
-from toolwire._json import JSON, get
-from toolwire.events import Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, get
+from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires._stream import CUT, DONE, Reader, named
+from toolwire.wires.engine.stream import CUT, DONE, Reader, named
 
 STREAMS = load_streams("cohere")
 CALLED: list[JSON] = [

@@ -10,11 +10,11 @@ from google.genai import errors, types
 from streams.loopback import serve
 
 from toolwire import Call, RemoteError, decode, translate
-from toolwire._json import JSON, Object, get, text_of
-from toolwire.events import Chunk, End, Event, Fault, Finish, Left, Start, Whole
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, Object, get, text_of
+from toolwire.streaming.events import Chunk, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires._gemini_growth import Arguments, steps
+from toolwire.wires.families.contents.stream_parts import Arguments, steps
 
 NAME = "gemini"
 

@@ -15,10 +15,10 @@ from each import each
 from msgspec import Struct
 
 from toolwire import Call, Conversation, Text, decode
-from toolwire._json import JSON
-from toolwire.events import Delta, End, Event, Fault, Finish, Start, Whole
-from toolwire.identity import is_minted
-from toolwire.streams import fold, restream
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.json import JSON
+from toolwire.streaming.events import Delta, End, Event, Fault, Finish, Start, Whole
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 
 SOURCE = "openai-chat"

@@ -10,10 +10,10 @@ from cases import load_streams
 from streams.loopback import serve
 
 from toolwire import RemoteError, decode, fold, restream
-from toolwire._json import JSON, Object
-from toolwire.events import Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
-from toolwire.model import Usage
-from toolwire.parts import Call, Opaque, Result, Text
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.model import Usage
+from toolwire.conversation.parts import Call, Opaque, Result, Text
+from toolwire.streaming.events import Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
 from toolwire.wires import wire
 
 

@@ -11,10 +11,10 @@ from mistralai.client.models import UserMessage
 from streams.others import Found, others, told, wanted
 
 from toolwire import Reasoning, Text, decode
-from toolwire._json import JSON, Object
-from toolwire.events import Chunk
-from toolwire.identity import is_minted
-from toolwire.streams import fold, restream
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.json import JSON, Object
+from toolwire.streaming.events import Chunk
+from toolwire.streaming.restream import fold, restream
 
 WIRE = "mistral"
 STOPS = {"tool_calls": "tool", "stop": "stop", "length": "length", "model_length": "length"}

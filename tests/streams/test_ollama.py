@@ -11,11 +11,11 @@ from cases import Streamed, load_streams, recorded_streams
 from streams.loopback import serve
 
 from toolwire import RemoteError, decode, fold, restream
-from toolwire._json import JSON, Object
-from toolwire.events import Begin, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
-from toolwire.identity import is_minted
-from toolwire.model import Usage
-from toolwire.parts import Call, Reasoning, Text
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.model import Usage
+from toolwire.conversation.parts import Call, Reasoning, Text
+from toolwire.streaming.events import Begin, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
 from toolwire.wires import wire
 
 TIME = "2026-08-07T06:08:11Z"

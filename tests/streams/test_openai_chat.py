@@ -11,9 +11,9 @@ from streams.loopback import serve
 from streams.others import Found, others, told, wanted
 
 from toolwire import Call, Reasoning, RemoteError, Text, decode
-from toolwire._json import JSON, Object
-from toolwire.events import Chunk
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, Object
+from toolwire.streaming.events import Chunk
+from toolwire.streaming.restream import fold, restream
 
 WIRE = "openai-chat"
 STOPS = {"tool_calls": "tool", "stop": "stop", "length": "length", "content_filter": "filter"}

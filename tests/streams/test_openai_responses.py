@@ -13,12 +13,12 @@ from pydantic import TypeAdapter
 from streams.loopback import serve
 
 from toolwire import RemoteError, decode, translate
-from toolwire._json import JSON, Object, get
-from toolwire.events import Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
-from toolwire.parts import Call, Opaque, Reasoning, Result, Text
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.parts import Call, Opaque, Reasoning, Result, Text
+from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires._stream import CUT, Reader
+from toolwire.wires.engine.stream import CUT, Reader
 
 Events: TypeAlias = "list[JSON]"
 WIRES = ("openai-responses", "azure-foundry")

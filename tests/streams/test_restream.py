@@ -17,10 +17,10 @@ from streams.loopback import serve
 
 import toolwire
 from toolwire import Call, LocalError, RemoteError, Text, decode, fold, restream, translate
-from toolwire._json import JSON
-from toolwire.events import Chunk
-from toolwire.hosted import Hosted
+from toolwire.conversation.json import JSON
+from toolwire.streaming.events import Chunk
 from toolwire.wires import wire
+from toolwire.wires.engine.server_tools import Hosted
 
 STREAMING = streaming()
 OTHERS = [name for name in STREAMING if name != "anthropic"]

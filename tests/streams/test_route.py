@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from streams.loopback import serve
 
 from toolwire import decode, fold
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 CHUNKS: tuple[JSON, ...] = (
     {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "One "}]}}], "responseId": "r1"},

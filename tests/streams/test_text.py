@@ -15,13 +15,13 @@ from openai import OpenAI
 from streams.loopback import serve
 
 from toolwire import Call, Conversation, Media, Opaque, Part, Reasoning, Text, decode, translate
-from toolwire._json import JSON, Object
-from toolwire.events import Chunk, Delta, End, Event, Fault, Finish, Start, Whole
-from toolwire.fold import Gather
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import JSON, Object
+from toolwire.streaming.accumulate import Gather
+from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Start, Whole
+from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires._dialects import CALLS, Block, Dialect
-from toolwire.wires._scan import MARKS, Scan, find_calls
+from toolwire.wires.text.dialects import CALLS, Block, Dialect
+from toolwire.wires.text.scanner import MARKS, Scan, find_calls
 
 CASES = load_streams("text")
 TAGGED = '<tool_call>{"id": "c1", "name": "f", "arguments": {"a": 1}}</tool_call>'

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from toolwire import decode, fold, restream, translate
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 
 
 def chunk(delta: JSON, reason: str | None = None, one: str = "x") -> JSON:

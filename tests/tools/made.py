@@ -12,7 +12,7 @@ import pytest
 from msgspec import Struct
 from pydantic import BaseModel, Field, field_validator
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.tools import Context, InvalidInput, Runnable, ToolWarning, tool
 from toolwire.tools.making import Options
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from pydantic import BaseModel
 from tools.made import Colour, Pair, Person, Place, Point, Size, described, with_type
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.tools import InvalidInput, tool
 
 

@@ -9,9 +9,9 @@ from judges import JUDGES
 from msgspec import Struct
 
 from toolwire import Call, decode, encode, wires
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.errors import LocalError
-from toolwire.profiles import profile
+from toolwire.profiles.table import profile
 from toolwire.tools import Runnable, Tools, offer, tool
 
 OFFERING = (

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.tools import Context, RetryableToolError, Runnable, Tools, collect, tool
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tools.py"

@@ -14,7 +14,7 @@ from msgspec import Struct
 from pydantic import BaseModel
 from tools.made import CONTEXT, errors, made, with_type
 
-from toolwire._json import JSON, Object, text_of
+from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.tools import Context, Runnable, ToolMistake, ToolWarning, tool
 from toolwire.tools.making import Behaviour
 from toolwire.tools.schema import inlined, nodes, of_type

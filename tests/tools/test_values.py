@@ -11,7 +11,7 @@ from msgspec import Meta
 from pydantic import Field
 from tools.made import CONTEXT, Colour, Pair, Person, Place, Point, Size, described, errors, made, schema_of, with_type
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.tools import Context, ToolWarning
 
 TYPES: list[tuple[object, Object, JSON, object]] = [

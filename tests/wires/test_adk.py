@@ -14,8 +14,8 @@ from judges import adk as judge
 from msgspec.structs import replace
 
 from toolwire import Call, Message, Result, Text, catalogue, decode, detect, encode, translate
-from toolwire._json import JSON
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Kind
 
 NAME = "adk"
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"

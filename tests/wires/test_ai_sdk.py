@@ -27,8 +27,8 @@ from toolwire import (
     encode,
     translate,
 )
-from toolwire._json import JSON, Json, Object, get
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.model import Kind
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
 Judge: TypeAlias = Callable[[list[JSON]], "list[Verdict]"]

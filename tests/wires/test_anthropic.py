@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from toolwire import Call, Opaque, Reasoning, Result, Usage, catalogue, decode, encode, translate
-from toolwire._json import JSON
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Kind
 
 NAME = "anthropic"
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"

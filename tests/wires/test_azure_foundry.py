@@ -8,7 +8,7 @@ from each import each
 from wires.test_openai_responses import entries, hold, holds
 
 from toolwire import Call, Result, decode, detect, encode, translate
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.wires.azure_foundry import OWN, PAIRED
 
 NAME = "azure-foundry"

@@ -10,11 +10,11 @@ from pathlib import Path
 import judges
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Json, Object, get
 from toolwire.codec import decode, encode
+from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.model import Kind, Usage
+from toolwire.conversation.parts import Media, Message, Opaque, Reasoning, Text
 from toolwire.errors import pointer
-from toolwire.model import Kind, Usage
-from toolwire.parts import Media, Message, Opaque, Reasoning, Text
 from toolwire.translate import catalogue, detect, translate
 
 HERE = Path(__file__).parents[1]

@@ -11,8 +11,8 @@ from judges import cohere as judge
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Media, Message, Reasoning, Result, Text, catalogue, decode, detect, encode, translate
-from toolwire._json import JSON, Json, Object, get
-from toolwire.model import Choice, Kind, Usage
+from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.model import Choice, Kind, Usage
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
 

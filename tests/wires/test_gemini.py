@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from toolwire import Call, Choice, Format, Reasoning, Result, Text, Usage, catalogue, decode, encode, translate
-from toolwire._json import JSON
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Kind
 
 NAME = "gemini"
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"

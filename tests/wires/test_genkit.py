@@ -15,8 +15,8 @@ from openai.types.chat import ChatCompletionMessageParam
 from pydantic import TypeAdapter
 
 from toolwire import Call, Choice, Format, Media, Reasoning, Result, Text, Usage, catalogue, decode, detect, encode, translate
-from toolwire._json import JSON
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Kind
 
 NAME = "genkit"
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolwire import Conversation, Message, Reasoning, Text, Tool, decode, encode, translate
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 
 USER: JSON = {"role": "user", "content": "hi"}
 

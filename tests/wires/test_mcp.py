@@ -12,9 +12,9 @@ from judges import mcp as judge
 from msgspec.structs import replace
 
 from toolwire import Call, Message, Opaque, Result, Text, Tool, catalogue, decode, detect, encode, translate
-from toolwire._json import JSON, Json, Object, get
-from toolwire.identity import is_minted
-from toolwire.model import Kind
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.model import Kind
 from toolwire.wires import mcp
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"

@@ -10,11 +10,11 @@ from pathlib import Path
 import judges
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Object, get
 from toolwire.codec import decode, encode
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.model import Choice, Kind, Usage
+from toolwire.conversation.parts import Media, Opaque, Reasoning
 from toolwire.errors import LocalError, pointer
-from toolwire.model import Choice, Kind, Usage
-from toolwire.parts import Media, Opaque, Reasoning
 from toolwire.translate import catalogue, detect, translate
 
 HERE = Path(__file__).parents[1]

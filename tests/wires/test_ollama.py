@@ -11,9 +11,9 @@ from judges import ollama as judge
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Media, Message, Reasoning, Text, catalogue, decode, detect, encode, translate
-from toolwire._json import JSON, Json
-from toolwire.identity import is_minted
-from toolwire.model import Format, Kind, Usage
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.json import JSON, Json
+from toolwire.conversation.model import Format, Kind, Usage
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
 

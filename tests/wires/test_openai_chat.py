@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from toolwire import Call, Loss, Media, Result, Text, catalogue, decode, encode, translate
-from toolwire._json import JSON
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Kind
 
 NAME = "openai-chat"
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"

@@ -12,8 +12,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Media, Message, Opaque, Result, Text, catalogue, decode, detect, encode, translate
-from toolwire._json import JSON, Json
-from toolwire.model import Kind
+from toolwire.conversation.json import JSON, Json
+from toolwire.conversation.model import Kind
 from toolwire.wires import wire
 
 NAME = "openai-responses"

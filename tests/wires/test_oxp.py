@@ -13,10 +13,10 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from msgspec.structs import replace
 
 from toolwire import Call, Message, Result, Text, Tool, catalogue, decode, detect, encode, translate
-from toolwire._json import JSON, Json, Object, get
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.model import Kind
 from toolwire.errors import RemoteError, pointer
-from toolwire.identity import is_minted
-from toolwire.model import Kind
 from toolwire.wires import oxp
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

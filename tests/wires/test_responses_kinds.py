@@ -9,7 +9,7 @@ from judges import complaints
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Result, decode, encode, translate
-from toolwire._json import JSON, Json, Object
+from toolwire.conversation.json import JSON, Json, Object
 
 NAME = "openai-responses"
 OVER = [name for name in MODELS if name != NAME]

@@ -7,8 +7,8 @@ from cases import MODELS
 from msgspec.structs import replace
 
 from toolwire import Choice, Tool, check, cut, decode, encode, repair, translate
-from toolwire._json import JSON, Object
-from toolwire.wires._responses_names import alone, inside, parted
+from toolwire.conversation.json import JSON, Object
+from toolwire.wires.families.items.namespaces import alone, inside, parted
 
 NAME = "openai-responses"
 OVER = [name for name in MODELS if name != NAME]

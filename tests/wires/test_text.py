@@ -7,12 +7,12 @@ from cases import Case, load
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Message, Result, Text, Tool, decode, detect, encode, translate
-from toolwire._json import JSON, Json, Object, get
-from toolwire.identity import is_minted
-from toolwire.model import Kind
-from toolwire.wires._dialects import CALLS, write_block
-from toolwire.wires._scan import find_calls
-from toolwire.wires._text_tags import find_results, find_tools, write_tools
+from toolwire.conversation.ids import is_minted
+from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.model import Kind
+from toolwire.wires.text.dialects import CALLS, write_block
+from toolwire.wires.text.scanner import find_calls
+from toolwire.wires.text.tags import find_results, find_tools, write_tools
 
 WEATHER: Object = {"type": "object", "properties": {"city": {"type": "string"}}}
 

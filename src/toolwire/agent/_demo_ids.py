@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 
-from toolwire.identity import mint
+from toolwire.conversation.ids import mint
 
 _SMALL = "0123456789abcdefghijklmnopqrstuvwxyz"
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

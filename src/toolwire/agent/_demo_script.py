@@ -11,7 +11,7 @@ from json import JSONDecodeError, JSONDecoder
 
 from msgspec import Struct
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 
 class Directive(Struct, frozen=True):

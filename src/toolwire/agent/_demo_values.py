@@ -12,7 +12,7 @@ from json import JSONDecoder
 
 from msgspec import Struct
 
-from toolwire._json import JSON, Object, parse
+from toolwire.conversation.json import JSON, Object, parse
 
 
 def _no_constant(name: str) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from toolwire._json import JSON
 from toolwire.agent._demo_values import Clause, arguments
-from toolwire.model import Tool
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Tool
 
 _THEN = re.compile(r"[,;.]?\s*\b(?:and\s+)?(?:then|after that|afterwards|finally)\b[,:]?", re.IGNORECASE)
 _BREAK = re.compile(r"(?:[;?!\n]+|\.(?=\s|$)|,\s*and\b|,|\band\b|\bas well as\b|\balso\b)", re.IGNORECASE)

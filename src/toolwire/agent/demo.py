@@ -11,16 +11,16 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Json, Object, parse, text_of
 from toolwire.agent._demo_ids import call_id, token
 from toolwire.agent._demo_script import DIRECTIVES, Directive, Told, directives
 from toolwire.agent._demo_words import Asked, asked, steps
 from toolwire.codec import decode, encode
-from toolwire.identity import free, settle
-from toolwire.model import Choice, Conversation, Tool
-from toolwire.parts import Call, Message, Part, Reasoning, Result, Text, output_text
-from toolwire.wires._text_parts import RESULT, is_plain, spans_of
-from toolwire.wires._text_tags import find_tools
+from toolwire.conversation.ids import free, settle
+from toolwire.conversation.json import JSON, Json, Object, parse, text_of
+from toolwire.conversation.model import Choice, Conversation, Tool
+from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, output_text
+from toolwire.wires.text.parts import RESULT, is_plain, spans_of
+from toolwire.wires.text.tags import find_tools
 
 __all__ = ["DIRECTIVES", "Directive", "Said", "answer", "said"]
 

@@ -13,9 +13,9 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.errors import LocalError
-from toolwire.profiles import PROFILES
+from toolwire.profiles.table import PROFILES
 
 Auth = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "sigv4", "none"]
 

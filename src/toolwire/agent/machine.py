@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire._json import Json
 from toolwire.agent.thread import Thread, calls_of
-from toolwire.identity import digest
-from toolwire.model import Usage
-from toolwire.parts import Call, Message, Part, Result, Text
+from toolwire.conversation.ids import digest
+from toolwire.conversation.json import Json
+from toolwire.conversation.model import Usage
+from toolwire.conversation.parts import Call, Message, Part, Result, Text
 
 
 class Phase(StrEnum):

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.identity import IdRule, fit_names
-from toolwire.model import Tool
+from toolwire.conversation.ids import IdRule, fit_names
+from toolwire.conversation.model import Tool
 from toolwire.tools.export import names
 from toolwire.tools.registry import Given, Tools
 from toolwire.tools.runnable import Runnable

@@ -11,13 +11,13 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
-from toolwire._json import JSON, text_of
 from toolwire.agent.thread import PLAIN, SPOKEN, calls_of, readable
 from toolwire.codec import decode, resolve
+from toolwire.conversation.ids import digest
+from toolwire.conversation.json import JSON, text_of
+from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.errors import WireError
-from toolwire.events import End
-from toolwire.identity import digest
-from toolwire.parts import Call, Message, Part, Result, Text
+from toolwire.streaming.events import End
 from toolwire.tools.asking import Answer
 
 MARK = "[toolwire]"

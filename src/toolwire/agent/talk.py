@@ -10,11 +10,11 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from toolwire import events
 from toolwire.agent.machine import Phase
 from toolwire.codec import Encoded
-from toolwire.model import Change, Loss, Usage
-from toolwire.parts import Call, Message, Result
+from toolwire.conversation.model import Change, Loss, Usage
+from toolwire.conversation.parts import Call, Message, Result
+from toolwire.streaming import events
 from toolwire.tools.runnable import Runnable
 
 

@@ -10,13 +10,13 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from toolwire import events
 from toolwire.agent.machine import Phase
 from toolwire.agent.talk import Again, Asking, Done, Over, Seen
-from toolwire.events import Chunk, Event
-from toolwire.fold import emptied
-from toolwire.parts import Call, Part
-from toolwire.pipe import Telling
+from toolwire.conversation.parts import Call, Part
+from toolwire.streaming import events
+from toolwire.streaming.accumulate import emptied
+from toolwire.streaming.events import Chunk, Event
+from toolwire.streaming.stream_translator import Telling
 
 Out = TypeVar("Out")
 

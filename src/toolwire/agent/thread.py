@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Body, Object, load
 from toolwire.codec import Encoded, decode, encode
+from toolwire.conversation.ids import digest, is_minted
+from toolwire.conversation.json import JSON, Body, Object, load
+from toolwire.conversation.model import Conversation, Setting, Tool, Usage
+from toolwire.conversation.pairing import pairs
+from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.errors import LocalError
-from toolwire.identity import digest, is_minted
-from toolwire.model import Conversation, Setting, Tool, Usage
-from toolwire.pairing import pairs
-from toolwire.parts import Call, Message, Part, Result, Text
 from toolwire.translate import addressed, detect
 
 PLAIN = "openai-chat"

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire._json import parse
 from toolwire.agent.talk import Allow, Deny, Edit
 from toolwire.cli._misuse import printable
+from toolwire.conversation.json import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolwire.agent.talk import Verdict
-    from toolwire.parts import Call
+    from toolwire.conversation.parts import Call
     from toolwire.tools.runnable import Runnable
 
 YES, NO, EDIT, ALL = ("y", "yes"), ("n", "no"), ("e", "edit"), ("a", "all")

@@ -14,11 +14,11 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from toolwire._json import load
 from toolwire.cli._misuse import Misuse, said
 from toolwire.codec import decode, resolve
+from toolwire.conversation.json import load
+from toolwire.conversation.model import Kind
 from toolwire.errors import LocalError, RemoteError, WireError
-from toolwire.model import Kind
 from toolwire.translate import detect
 from toolwire.wires import names, wire
 

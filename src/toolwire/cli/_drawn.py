@@ -11,11 +11,11 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
-from toolwire._json import JSON
 from toolwire.cli import _piped
 from toolwire.cli._misuse import printable
 from toolwire.cli._paper import Paper
-from toolwire.model import Change, Loss
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Change, Loss
 
 LONGEST = 200_000
 """A body beyond this many characters is shown without colours: finding them takes longer than anyone would wait."""

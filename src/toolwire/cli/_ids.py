@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolwire._json import JSON, dump, load
 from toolwire.cli._misuse import Misuse, read_input, write_output
+from toolwire.conversation.ids import IdMap
+from toolwire.conversation.json import JSON, dump, load
 from toolwire.errors import RemoteError
-from toolwire.identity import IdMap
 
 MAPS = ("ids", "names", "forms")
 """The objects of an id map; a file has at least one of them."""

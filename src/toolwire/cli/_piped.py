@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from toolwire._json import JSON, dump
 from toolwire.cli._misuse import printable
-from toolwire.model import Change, Loss
+from toolwire.conversation.json import JSON, dump
+from toolwire.conversation.model import Change, Loss
 
 
 class Piped:

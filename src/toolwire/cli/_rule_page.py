@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from difflib import unified_diff
 from importlib import import_module
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, repair
-from toolwire.lint._rule import Example, Finding, Rule
+from toolwire.lint.rule import Example, Finding, Rule
 
 WIDEST = 110
 """JSON is broken into lines where it is longer than this."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from json import JSONDecoder
 
-from toolwire._json import At
+from toolwire.conversation.json import At
 
 _past = re.compile(r"[ \t\r\n,:]*").match
 _value = JSONDecoder().raw_decode

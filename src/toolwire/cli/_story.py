@@ -5,7 +5,7 @@ Both are made here and stand for no recorded traffic.
 
 from __future__ import annotations
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 
 ITEM_ID = "fc_68b1c0de5f3c81a2b4d6e8f00112233445566778899aabbcc"
 """An item id used as a call id: longer than chat servers take."""

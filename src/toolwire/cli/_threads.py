@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from toolwire.model import Conversation
-from toolwire.parts import Call, Part, Result, label
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Call, Part, Result, label
 
 
 class Marks(Struct, frozen=True):

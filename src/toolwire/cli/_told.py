@@ -13,11 +13,11 @@ from urllib.parse import quote
 import click
 from msgspec import Struct
 
-from toolwire._json import JSON, Object, text_of
 from toolwire.cli._misuse import printable
+from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.conversation.model import Kind
 from toolwire.lint import every
-from toolwire.lint._rule import Finding
-from toolwire.model import Kind
+from toolwire.lint.rule import Finding
 
 STDIN = "stdin"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from toolwire import events
-from toolwire._json import JSON, text_of
 from toolwire.agent.machine import Phase
 from toolwire.agent.talk import Again, Asking, Done, Over, Running
 from toolwire.cli._misuse import printable
-from toolwire.parts import Call, Reasoning, Text
+from toolwire.conversation.json import JSON, text_of
+from toolwire.conversation.parts import Call, Reasoning, Text
+from toolwire.streaming import events
 
 if TYPE_CHECKING:
     from toolwire.agent.talk import Seen

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol
 
-from toolwire._json import JSON
-from toolwire.model import Change, Loss
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Change, Loss
 
 
 class View(Protocol):

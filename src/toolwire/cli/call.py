@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct, to_builtins
 
-from toolwire._json import JSON, Object, dump, parse
 from toolwire.cli._misuse import Misuse, need_stdout, printable, read_input
 from toolwire.cli._sources import gather, loaded
 from toolwire.cli._toolbox import open_ledger, part, recorded, token, variable
 from toolwire.cli._view import view
+from toolwire.conversation.json import JSON, Object, dump, parse
 
 if TYPE_CHECKING:
     from toolwire.tools.asking import Answer

@@ -8,8 +8,8 @@ from textwrap import fill
 
 import click
 
-from toolwire._json import JSON, dump
 from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, printable, read_input
+from toolwire.conversation.json import JSON, dump
 from toolwire.lint.explain import Explanation, explain
 
 WIDEST = 100

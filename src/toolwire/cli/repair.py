@@ -10,14 +10,14 @@ import click
 from msgspec import DecodeError
 from msgspec.json import format as indented
 
-from toolwire._json import load
 from toolwire.cli._bodies import Held, held, kind_of, wire_of
 from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, printable
 from toolwire.cli._swap import swap
 from toolwire.cli._told import STDIN
 from toolwire.cli._view import view
+from toolwire.conversation.json import load
+from toolwire.conversation.model import Kind
 from toolwire.lint import Repaired, repair
-from toolwire.model import Kind
 
 
 @click.command("repair")

@@ -7,13 +7,13 @@ from importlib import import_module
 
 import click
 
-from toolwire._json import JSON, dump
 from toolwire.cli._chosen import complete_rule, names_of
 from toolwire.cli._misuse import need_stdout
 from toolwire.cli._rule_page import page, row, whole
 from toolwire.cli._view import View, view
+from toolwire.conversation.json import JSON, dump
 from toolwire.lint import every
-from toolwire.lint._rule import Rule
+from toolwire.lint.rule import Rule
 
 COLUMNS = {"code": "code", "name": "name", "severity": "severity", "fix": "fix", "title": "what is wrong"}
 

@@ -9,12 +9,12 @@ from typing import BinaryIO
 
 import click
 
-from toolwire._json import dump
 from toolwire.cli._ids import read_ids, save_ids
 from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input
 from toolwire.cli._view import view
-from toolwire.hosted import POLICIES, Hosted
-from toolwire.streams import fold, restream
+from toolwire.conversation.json import dump
+from toolwire.streaming.restream import fold, restream
+from toolwire.wires.engine.server_tools import POLICIES, Hosted
 
 PIECE = 65536
 """So many bytes are read at most before they are passed on; fewer if fewer are there."""

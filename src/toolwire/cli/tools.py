@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire._json import JSON
 from toolwire.cli._sources import gather, loaded
 from toolwire.cli._view import view
+from toolwire.conversation.json import JSON
 
 if TYPE_CHECKING:
     from toolwire.tools.registry import Tools

@@ -13,15 +13,15 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from toolwire._json import JSON, Object, get, text_of
 from toolwire.cli._paper import Paper
 from toolwire.cli._story import BROKEN, HEALTHY
 from toolwire.cli._threads import PLAIN, ROUND, Marks, letter, threads
 from toolwire.codec import Encoded, decode
+from toolwire.conversation.json import JSON, Object, get, text_of
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Call, Pair, Read
 from toolwire.errors import pointer
-from toolwire.model import Conversation
-from toolwire.parts import Call, Pair, Read
-from toolwire.profiles import profile
+from toolwire.profiles.table import profile
 from toolwire.translate import translate
 from toolwire.wires import wire
 

@@ -10,10 +10,10 @@ from toolwire.cli._ids import read_ids, save_ids
 from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, read_input, said
 from toolwire.cli._view import view
 from toolwire.codec import decode
+from toolwire.conversation.model import Kind
 from toolwire.errors import RemoteError, WireError
-from toolwire.hosted import POLICIES, Hosted
-from toolwire.model import Kind
 from toolwire.translate import detect, translate
+from toolwire.wires.engine.server_tools import POLICIES, Hosted
 
 
 @click.command("translate")

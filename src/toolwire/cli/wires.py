@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from toolwire._json import JSON
 from toolwire.cli._misuse import complete_wire, known_wires
 from toolwire.cli._view import view
-from toolwire.profiles import PROFILES
+from toolwire.conversation.json import JSON
+from toolwire.profiles.table import PROFILES
 from toolwire.translate import catalogue, wires
 from toolwire.wires import wire
-from toolwire.wires._wire import Entry, Id
+from toolwire.wires.engine.specs import Entry, Id
 
 
 @click.command("wires")

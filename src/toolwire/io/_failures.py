@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 
-from toolwire._json import JSON, checked
+from toolwire.conversation.json import JSON, checked
 from toolwire.errors import WireError
 from toolwire.tools.errors import RetryableToolError, ToolError
 from toolwire.tools.ledger import Failure

@@ -10,7 +10,7 @@ import json
 from msgspec import Raw, Struct
 from msgspec.json import Decoder, Encoder
 
-from toolwire._json import parse
+from toolwire.conversation.json import parse
 from toolwire.tools.ledger import Failure, Outcome
 
 

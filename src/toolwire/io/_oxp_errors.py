@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.protocols.oxp import Challenge
 from toolwire.tools import errors
 from toolwire.tools.asking import Missing

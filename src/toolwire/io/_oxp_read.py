@@ -12,8 +12,8 @@ from email.utils import parsedate_to_datetime
 
 from msgspec import Struct
 
-from toolwire._json import JSON, Object, parse
-from toolwire.identity import IdRule, fit
+from toolwire.conversation.ids import IdRule, fit
+from toolwire.conversation.json import JSON, Object, parse
 from toolwire.io._oxp_errors import (
     BadRequest,
     BrokenAnswer,

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, TypeGuard
 
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Object, dump, parse
+from toolwire.conversation.json import JSON, Object, dump, parse
 from toolwire.io._failures import Busy, raised
 from toolwire.io._outcomes import pack, unpack
 from toolwire.tools.canonical import canonical

@@ -14,7 +14,6 @@ from time import perf_counter
 
 from msgspec.structs import replace
 
-from toolwire import events
 from toolwire.agent.machine import (  # fmt: skip
     Answered,
     Ask,
@@ -54,15 +53,16 @@ from toolwire.agent.talk import (
 from toolwire.agent.telling import Told
 from toolwire.agent.thread import SPOKEN, Thread, readable
 from toolwire.codec import Encoded, resolve
+from toolwire.conversation.model import Setting, Text
+from toolwire.conversation.parts import Call, Message, Part, Result
 from toolwire.errors import WireError
-from toolwire.fold import Gather
 from toolwire.io._ids import uuid7
 from toolwire.io.calls import Calls
 from toolwire.io.memory import MemoryLedger
 from toolwire.io.threads import Store
 from toolwire.lint import repair
-from toolwire.model import Setting, Text
-from toolwire.parts import Call, Message, Part, Result
+from toolwire.streaming import events
+from toolwire.streaming.accumulate import Gather
 from toolwire.tools.asking import Ask as Asked
 from toolwire.tools.asking import MissingRequirements
 from toolwire.tools.canonical import key_of

@@ -15,7 +15,7 @@ from contextvars import copy_context
 from time import perf_counter
 from types import CoroutineType
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.io._failures import Busy, only, raised, timed_out, unfit
 from toolwire.io._steps import resumed
 from toolwire.io._threads import Threads

@@ -22,9 +22,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, REQUEST_TIMEOUT, Implementation, Tool
 
-from toolwire._json import JSON, Object, checked
+from toolwire.conversation.ids import fit_names
+from toolwire.conversation.json import JSON, Object, checked
 from toolwire.errors import LocalError, RemoteError
-from toolwire.identity import fit_names
 from toolwire.io._oxp_http import Auth
 from toolwire.io._oxp_read import LEGAL
 from toolwire.protocols import mcp

@@ -23,22 +23,22 @@ import aiohttp
 from msgspec import Struct
 from yarl import URL
 
-from toolwire._json import Object, dump
 from toolwire.agent.endpoints import Address, address
 from toolwire.agent.results import named
 from toolwire.agent.talk import Again, ModelError, Reply
 from toolwire.codec import Encoded, decode, resolve
+from toolwire.conversation.json import Object, dump
+from toolwire.conversation.model import Usage
+from toolwire.conversation.parts import Call, Message, Part
 from toolwire.errors import WireError
-from toolwire.events import Delta, End, Event, Fault, Finish, Start, Whole
-from toolwire.fold import Gather, unfold
-from toolwire.intake import Events, streaming
 from toolwire.io.scrub import Scrubber
 from toolwire.io.upstream import allowed
 from toolwire.lint import check
 from toolwire.lint.explain import explain
-from toolwire.model import Usage
-from toolwire.parts import Call, Message, Part
 from toolwire.protocols.refusals import said
+from toolwire.streaming.accumulate import Gather, unfold
+from toolwire.streaming.events import Delta, End, Event, Fault, Finish, Start, Whole
+from toolwire.streaming.stream_input import Events, streaming
 
 BUSY = frozenset({408, 429})
 """What a server says, beside 500 and above, when it may work later. 408 is its word for a connection that was too slow."""

@@ -18,7 +18,7 @@ from typing import Literal, Self, TypeAlias
 import aiohttp
 from msgspec import Struct
 
-from toolwire._json import JSON, Object, checked, dump
+from toolwire.conversation.json import JSON, Object, checked, dump
 from toolwire.io._ids import uuid7
 from toolwire.io._oxp_errors import (
     BadRequest,

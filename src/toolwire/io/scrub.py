@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.tools.ledger import Failure
 
 if TYPE_CHECKING:

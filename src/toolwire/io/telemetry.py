@@ -14,7 +14,7 @@ from opentelemetry import context as contexts
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvider
 
-from toolwire._json import text_of
+from toolwire.conversation.json import text_of
 from toolwire.io.scrub import Scrubber, ScrubFilter
 from toolwire.tools.asking import Answer, Ask
 

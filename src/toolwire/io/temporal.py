@@ -22,7 +22,7 @@ from temporalio.common import ActivityIDConflictPolicy, ActivityIDReusePolicy, R
 from temporalio.exceptions import ActivityAlreadyStartedError, ApplicationError, TimeoutError, TimeoutType
 from temporalio.service import RPCError, RPCStatusCode
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.io._failures import Busy
 from toolwire.io._sendings import Strange, answered, call, mark_of
 from toolwire.io._temporal_worker import LARGEST, QUEUE, STOPPED, worker

@@ -15,8 +15,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol, TypeVar
 
-from toolwire._json import dump
 from toolwire.agent.thread import Thread
+from toolwire.conversation.json import dump
 from toolwire.errors import LocalError, WireError
 from toolwire.io._ids import uuid7
 

@@ -15,16 +15,16 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Body, dump
 from toolwire.codec import decode, resolve
+from toolwire.conversation.ids import IdMap
+from toolwire.conversation.json import JSON, Body, dump
+from toolwire.conversation.model import Change, Conversation, Kind
 from toolwire.errors import LocalError
-from toolwire.identity import IdMap
-from toolwire.lint._rule import Finding, Rule
-from toolwire.lint._stream_view import StreamView, look
-from toolwire.lint._trail import Trail
-from toolwire.lint._view import View
-from toolwire.model import Change, Conversation, Kind
-from toolwire.profiles import Profile
+from toolwire.lint.facts import View
+from toolwire.lint.rename_tracker import Trail
+from toolwire.lint.rule import Finding, Rule
+from toolwire.lint.stream_facts import StreamView, look
+from toolwire.profiles.table import Profile
 
 Input: TypeAlias = "Body | Iterable[object]"
 """A body, or a recorded stream."""

@@ -11,15 +11,15 @@ import re
 from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire._json import Body, get, text_of
 from toolwire.codec import decode, resolve
+from toolwire.conversation.ids import IdRule
+from toolwire.conversation.json import Body, get, text_of
 from toolwire.errors import LocalError, pointer
-from toolwire.identity import IdRule
 from toolwire.lint import every, found
-from toolwire.lint._errors import Sign, Told, plain, signs, speakers, told
-from toolwire.lint._rule import Finding, Fix
-from toolwire.lint._view import View
-from toolwire.profiles import PROFILES, Profile
+from toolwire.lint.facts import View
+from toolwire.lint.provider_errors import Sign, Told, plain, signs, speakers, told
+from toolwire.lint.rule import Finding, Fix
+from toolwire.profiles.table import PROFILES, Profile
 from toolwire.translate import detect
 
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.tools.asking import Answer, Missing
 from toolwire.tools.ledger import Failure, Outcome
 from toolwire.tools.runnable import Authorization, Runnable

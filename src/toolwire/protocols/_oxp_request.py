@@ -12,7 +12,7 @@ from json import JSONDecodeError, loads
 
 from msgspec import Struct
 
-from toolwire._json import DEEPEST, JSON, Object, dump, kind_of, parse
+from toolwire.conversation.json import DEEPEST, JSON, Object, dump, kind_of, parse
 from toolwire.protocols._oxp_reply import Refused, refused
 
 LONGEST_ID = 256

@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Object
-from toolwire.events import Chunk
-from toolwire.identity import digest
-from toolwire.parts import Message, Opaque, Part, Reasoning, Text
+from toolwire.conversation.ids import digest
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.parts import Message, Opaque, Part, Reasoning, Text
 from toolwire.protocols.parcels import PREFIX
+from toolwire.streaming.events import Chunk
 
 Does: TypeAlias = Literal["answer", "stream", "count", "models", "model", "show"]
 FIELD = "reasoning_details"

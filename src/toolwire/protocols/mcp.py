@@ -12,8 +12,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from toolwire._json import JSON, Object, parse, text_of
-from toolwire.identity import IdRule, fit
+from toolwire.conversation.ids import IdRule, fit
+from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.tools.asking import Answer, Ask, Missing
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
 from toolwire.tools.ledger import Failure

@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire._json import JSON, dump, parse
 from toolwire.codec import decode, encode
+from toolwire.conversation.ids import digest
+from toolwire.conversation.json import JSON, dump, parse
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Call, Message, Reasoning, Result, Text
 from toolwire.errors import WireError
-from toolwire.identity import digest
-from toolwire.model import Conversation
-from toolwire.parts import Call, Message, Reasoning, Result, Text
 
 PREFIX = "tw1."
 LARGEST = 16 * 1024 * 1024

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from toolwire._json import JSON, Object, dump, parse
 from toolwire.codec import decode, encode
+from toolwire.conversation.ids import IdMap, is_minted
+from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.conversation.model import Conversation, Loss
+from toolwire.conversation.parts import Call, Media, Message, Result, Text
 from toolwire.errors import WireError
-from toolwire.identity import IdMap, is_minted
-from toolwire.model import Conversation, Loss
-from toolwire.parts import Call, Media, Message, Result, Text
 
 PLACE = "\ue000toolwire\ue000"
 """Stands where the units go."""

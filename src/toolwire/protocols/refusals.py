@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire._json import JSON, dump, load
+from toolwire.conversation.json import JSON, dump, load
 from toolwire.errors import WireError
 
 TOLD = 2000

@@ -15,13 +15,13 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Object, dump, load, parse, put
 from toolwire.codec import decode, encode, resolve
+from toolwire.conversation.json import JSON, Object, dump, load, parse, put
+from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage
+from toolwire.conversation.parts import Message
 from toolwire.errors import LocalError, RemoteError
 from toolwire.lint import repair
-from toolwire.model import Conversation, Loss, Setting, Tool, Usage
-from toolwire.parts import Message
-from toolwire.profiles import Profile
+from toolwire.profiles.table import Profile
 from toolwire.protocols.fronts import Front, foreign, may_be_foreign, may_hold, taken
 from toolwire.protocols.parcels import packed, restored, seen, wanted
 from toolwire.protocols.recall import Made, Recall

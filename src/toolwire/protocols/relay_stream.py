@@ -10,19 +10,19 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from toolwire._json import dump
 from toolwire.codec import decode
+from toolwire.conversation.json import dump
+from toolwire.conversation.model import Loss
+from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.errors import LocalError, RemoteError
-from toolwire.events import Begin, Chunk, Delta, End, Event, Fault, Start, Whole
-from toolwire.fold import Gather, unfold
-from toolwire.intake import Item
-from toolwire.model import Loss
-from toolwire.parts import Call, Message, Reasoning
-from toolwire.pipe import Pipe
 from toolwire.protocols.fronts import Front
 from toolwire.protocols.parcels import LARGEST
 from toolwire.protocols.sent import Sent, called, customised, unsealed
-from toolwire.streams import fold
+from toolwire.streaming.accumulate import Gather, unfold
+from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Start, Whole
+from toolwire.streaming.restream import fold
+from toolwire.streaming.stream_input import Item
+from toolwire.streaming.stream_translator import Pipe
 
 
 def _seals(event: Event) -> bool:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire._json import Json, Object, dump, parse
-from toolwire.identity import NO_MAP, IdMap, digest
-from toolwire.model import Change, Loss, Setting
-from toolwire.parts import Call, Part
+from toolwire.conversation.ids import NO_MAP, IdMap, digest
+from toolwire.conversation.json import Json, Object, dump, parse
+from toolwire.conversation.model import Change, Loss, Setting
+from toolwire.conversation.parts import Call, Part
 from toolwire.protocols.recall import Woven
 
 _CARRIED = "that only its own provider can read"

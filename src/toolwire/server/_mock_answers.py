@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Object, dump
 from toolwire.agent._demo_ids import token
 from toolwire.codec import encode
-from toolwire.events import Begin, Chunk, Delta, End, Finish, Note, Start, Whole
-from toolwire.fold import unfold
-from toolwire.identity import NO_MAP
-from toolwire.intake import streaming
-from toolwire.lint._thinking import switch, thinker
-from toolwire.lint._view import View
-from toolwire.model import Conversation, Setting, Usage
-from toolwire.parts import Call, Message, Reasoning, Text
-from toolwire.profiles import Profile
-from toolwire.wires._page import Page
+from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.model import Conversation, Setting, Usage
+from toolwire.conversation.parts import Call, Message, Reasoning, Text
+from toolwire.lint.facts import View
+from toolwire.lint.reasoning import switch, thinker
+from toolwire.profiles.table import Profile
+from toolwire.streaming.accumulate import unfold
+from toolwire.streaming.events import Begin, Chunk, Delta, End, Finish, Note, Start, Whole
+from toolwire.streaming.stream_input import streaming
+from toolwire.wires.engine.encode_context import Page
 
 CREATED = 1_760_000_000
 """When every answer was made: a mock has no clock."""

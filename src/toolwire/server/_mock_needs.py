@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 
 from msgspec import Struct
 
-from toolwire._json import JSON, Object, get
-from toolwire.profiles import Profile
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.profiles.table import Profile
 from toolwire.server._mock_shapes import Refusal
 
 # --- keys --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 Does: TypeAlias = Literal["answer", "stream", "models", "model", "count", "stored"]
 

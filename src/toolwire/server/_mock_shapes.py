@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 
 class Refusal(Struct, frozen=True):

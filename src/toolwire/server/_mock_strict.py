@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from toolwire._json import At, Object, get, text_of
+from toolwire.conversation.json import At, Object, get, text_of
+from toolwire.conversation.model import Conversation, Tool
+from toolwire.conversation.parts import Call, Read, Result
 from toolwire.lint import found
-from toolwire.lint._rule import Finding
-from toolwire.lint._view import View
-from toolwire.model import Conversation, Tool
-from toolwire.parts import Call, Read, Result
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Finding
 from toolwire.server._mock_shapes import Refusal
 from toolwire.server._mock_words import CODE, CODES, NOTICED, QUIET, STATUS, SYMPTOMS, words
 

@@ -32,7 +32,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec.structs import replace
 from starlette.requests import Request
 
-from toolwire._json import JSON, Object, checked
+from toolwire.conversation.json import JSON, Object, checked
 from toolwire.errors import RemoteError
 from toolwire.io.calls import Calls
 from toolwire.io.telemetry import joined

@@ -18,14 +18,12 @@ from urllib.parse import parse_qs
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Object, dump, load
 from toolwire.agent.demo import Said, said
 from toolwire.codec import decode, resolve
+from toolwire.conversation.json import JSON, Object, dump, load
 from toolwire.errors import LocalError, RemoteError
-from toolwire.events import Chunk
-from toolwire.intake import streaming
-from toolwire.lint._view import View
-from toolwire.profiles import Profile
+from toolwire.lint.facts import View
+from toolwire.profiles.table import Profile
 from toolwire.server._mock_answers import CREATED, Answer, thinking, thoughtful
 from toolwire.server._mock_needs import disordered, lacking, unknown_caller, unreadable
 from toolwire.server._mock_paths import HOUSES, ROUTES, Route, found, listed, model
@@ -33,6 +31,8 @@ from toolwire.server._mock_shapes import Refusal, asked_for, wrapped
 from toolwire.server._mock_strict import judged, told_briefly
 from toolwire.server.asgi import MIB, App, Intake, Limits, Receive, Request, Scope, Send, lifespan, request_of
 from toolwire.server.asgi import answer as send_whole
+from toolwire.streaming.events import Chunk
+from toolwire.streaming.stream_input import streaming
 
 KEPT = 200
 """So many answers, and requests, are remembered."""

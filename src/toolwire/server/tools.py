@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Literal, TypeAlias
 
-from toolwire._json import Object, dump
+from toolwire.conversation.json import Object, dump
 from toolwire.io.calls import Calls
 from toolwire.io.metrics import TYPE as METRICS_TYPE
 from toolwire.io.telemetry import joined

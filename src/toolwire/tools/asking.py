@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 from toolwire.tools.ledger import Outcome
 from toolwire.tools.runnable import Authorization, Runnable
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from orjson import OPT_SORT_KEYS, dumps
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.tools.ledger import CallKey
 from toolwire.tools.runnable import ToolId
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from msgspec import to_builtins
 
-from toolwire._json import JSON, At, Dumps, Object, checked, kind_of, text_of
+from toolwire.conversation.json import JSON, At, Dumps, Object, checked, kind_of, text_of
 from toolwire.errors import RemoteError, pointer
 
 MOST = 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 from toolwire.errors import LocalError
 
 

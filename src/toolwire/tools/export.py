@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire._json import JSON, Object, get
 from toolwire.codec import decode, encode
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.model import Conversation, Loss
 from toolwire.errors import LocalError
-from toolwire.model import Conversation, Loss
 from toolwire.tools.runnable import Runnable, Version
 
 _LIST = "tools"

@@ -14,7 +14,7 @@ from typing import Annotated, Generic, ParamSpec, Protocol, TypeVar, Unpack, get
 
 from msgspec import UNSET
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.tools.convert import plain, settle
 from toolwire.tools.docs import read as read_doc
 from toolwire.tools.errors import ToolMistake

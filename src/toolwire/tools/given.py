@@ -11,7 +11,7 @@ from typing import Unpack
 
 from jsonschema_rs import ValidationError, Validator, validator_for
 
-from toolwire._json import JSON, Object, kind_of
+from toolwire.conversation.json import JSON, Object, kind_of
 from toolwire.tools.convert import Problem, by_parameter, plain
 from toolwire.tools.errors import InvalidInput, ToolMistake
 from toolwire.tools.making import Behaviour, named, said, undescribed, words

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct, field
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.tools.runnable import Context, OnCrash, Runnable, Transaction
 
 State: TypeAlias = Literal["running", "done", "failed", "lost", "gone"]

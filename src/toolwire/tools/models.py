@@ -11,7 +11,7 @@ from typing import Annotated, Protocol, get_args, get_origin
 
 from msgspec import Meta
 
-from toolwire._json import JSON, At, dump
+from toolwire.conversation.json import JSON, At, dump
 from toolwire.tools.convert import Problem, unquoted
 from toolwire.tools.schema import NoSchema
 

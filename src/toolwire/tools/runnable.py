@@ -11,8 +11,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from toolwire._json import JSON, Object
-from toolwire.model import Tool
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.model import Tool
 
 OnCrash: TypeAlias = Literal["report", "retry", "transactional", "probe", "resume"]
 ON_CRASH: tuple[OnCrash, ...] = ("report", "retry", "transactional", "probe")

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from msgspec import UNSET, UnsetType, ValidationError, convert, defstruct
 from msgspec.json import schema_components
 
-from toolwire._json import JSON, Object, get
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.tools.errors import ToolMistake
 
 NOTHING: Object = {"type": "object", "properties": {}, "additionalProperties": False}

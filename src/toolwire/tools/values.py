@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from msgspec import UNSET, Struct, convert, defstruct
 from msgspec.structs import asdict
 
-from toolwire._json import JSON, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.tools.convert import Problem, by_parameter, plain, settle, unquoted
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.making import ToolWarning

@@ -1,6 +1,7 @@
-"""The wires: one module each, found by listing this folder, imported when first asked for.
+"""The wires: one package each, found by listing this folder, imported when first used.
 
-A wire's name is its module's with hyphens. Nothing is registered anywhere: a module whose name begins with a letter is a wire.
+The name of a wire is the name of its package with hyphens. There is no registry: every package here is a wire, except
+those in `SHARED`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from importlib import import_module
 from pathlib import Path
 
 from toolwire.errors import LocalError
-from toolwire.wires._wire import Wire
+from toolwire.wires.engine.specs import Wire
+
+SHARED = ("engine", "families")
+"""Packages that hold what wires share."""
 
 
 @cache
 def names() -> tuple[str, ...]:
     """The names of all wires, sorted."""
-    return tuple(sorted(p.stem.replace("_", "-") for p in Path(__file__).parent.glob("[a-z]*.py")))
+    folders = (init.parent.name for init in Path(__file__).parent.glob("[a-z]*/__init__.py"))
+    return tuple(sorted(name.replace("_", "-") for name in folders if name not in SHARED))
 
 
 def wire(name: str) -> Wire:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._block_examples import HI, asking, called, contents, responded, saying
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._rule import Fix, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At
+from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Rule
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._arguments import meant, reported
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At
+from toolwire.lint.argument_fixes import meant, reported
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, put
-from toolwire.lint._arguments import Fault, faults
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call
+from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.parts import Call
+from toolwire.lint.argument_fixes import Fault, faults
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 
 def _robbed(view: View, fault: Fault) -> list[Call]:

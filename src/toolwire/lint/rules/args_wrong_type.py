@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._arguments import meant, reported
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._items import answered, asked, listed
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At
+from toolwire.lint.argument_fixes import meant, reported
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.examples.items import answered, asked, listed
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At, get, put
-from toolwire.lint._edits import MARK, swapped, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._patch import removed
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Message, Part, Result, Text
+from toolwire.conversation.json import JSON, At, get, put
+from toolwire.conversation.parts import Message, Part, Result, Text
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.json_remove import removed
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import MARK, swapped, written
 
 BLANK = f"{MARK} a message without words"
 FAILED = f"{MARK} the tool failed and said nothing"

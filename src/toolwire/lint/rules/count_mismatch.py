@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._block_examples import HI, asking, called, contents, converse, given, model, responded, saying, used, user
-from toolwire.lint._edits import demoted, without, written
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._traces import surplus
-from toolwire.lint._view import Unclear, View
-from toolwire.parts import Result
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Result
+from toolwire.lint.examples.blocks import HI, asking, called, contents, converse, given, model, responded, saying, used, user
+from toolwire.lint.facts import Unclear, View
+from toolwire.lint.orphans import surplus
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import demoted, without, written
 
 
 def _many(view: View) -> list[Unclear]:

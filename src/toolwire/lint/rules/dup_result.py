@@ -14,14 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from toolwire._json import At
-from toolwire.lint._edits import MARK, without, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._ids import surplus, turn_of
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._shapes import short
-from toolwire.lint._view import Turn, View
-from toolwire.parts import Call, Result
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call, Result
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import Turn, View
+from toolwire.lint.id_edits import surplus, turn_of
+from toolwire.lint.id_formats import short
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import MARK, without, written
 
 _ABORTED = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._rule import Fix, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Rule
 
 
 def _size(call: Call) -> int:

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from toolwire._json import JSON, At, Object
-from toolwire.lint._items import answered, asked, bare, items, listed, relisted, thought
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At, Object
+from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 
 class _Twin(Struct, frozen=True):

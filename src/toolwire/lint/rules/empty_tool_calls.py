@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._patch import removed
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import At
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.json_remove import removed
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 _FIELD = "tool_calls"
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._block_examples import HI, asking, called, contents, responded, saying
-from toolwire.lint._edits import note, taking_turns, written
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import Block, View
+from toolwire.conversation.json import At
+from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.facts import Block, View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import note, taking_turns, written
 
 
 def _first(view: View) -> Block | None:

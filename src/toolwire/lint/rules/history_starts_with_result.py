@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._block_examples import HI, answer, asking, contents, responded, saying, user, words
-from toolwire.lint._edits import demoted, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._traces import leading
-from toolwire.lint._view import View
+from toolwire.conversation.json import At
+from toolwire.lint.examples.blocks import HI, answer, asking, contents, responded, saying, user, words
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.orphans import leading
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import demoted, written
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

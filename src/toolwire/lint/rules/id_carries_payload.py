@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At, put
-from toolwire.lint._edits import written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._ids import anew, retied, under, used
-from toolwire.lint._plain import found, reduced
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._shapes import SEALS, loaded, short, unloaded
-from toolwire.lint._view import View
-from toolwire.parts import Call
+from toolwire.conversation.json import At, put
+from toolwire.conversation.parts import Call
+from toolwire.lint.composite_ids import found, reduced
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import anew, retied, under, used
+from toolwire.lint.id_formats import SEALS, loaded, short, unloaded
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import written
 
 
 def _sealed(view: View) -> list[tuple[Call, str, str]]:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._plain import found, reduced
-from toolwire.lint._rule import Example, Rule
-from toolwire.lint._shapes import half, halves
-from toolwire.parts import Call
+from toolwire.conversation.parts import Call
+from toolwire.lint.composite_ids import found, reduced
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.id_formats import half, halves
+from toolwire.lint.rule import Example, Rule
 
 
 def _with_item(was: Call, now: Call) -> Call:

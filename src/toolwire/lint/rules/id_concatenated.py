@@ -8,10 +8,10 @@ The fix reduces the id to the one that was repeated, on both sides. Only ids cha
 
 from __future__ import annotations
 
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._plain import found, reduced
-from toolwire.lint._rule import Example, Rule
-from toolwire.lint._shapes import unit
+from toolwire.lint.composite_ids import found, reduced
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.id_formats import unit
+from toolwire.lint.rule import Example, Rule
 
 _LONG = "call_abcdefghijklmnopqrstuvwx" * 3
 RULE = Rule(

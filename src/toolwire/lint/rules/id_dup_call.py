@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._edits import without, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._repeats import copies, once, twins
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._shapes import short
-from toolwire.lint._view import View
-from toolwire.parts import Call, Opaque
+from toolwire.conversation.json import JSON, At
+from toolwire.conversation.parts import Call, Opaque
+from toolwire.lint.duplicate_ids import copies, once, twins
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.id_formats import short
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import without, written
 
 
 def _again(view: View) -> list[Call]:

@@ -10,9 +10,9 @@ certain which result is whose. A constant in its place would make two empty ids 
 
 from __future__ import annotations
 
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._lacks import found, given
-from toolwire.lint._rule import Example, Rule
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.missing_ids import found, given
+from toolwire.lint.rule import Example, Rule
 
 RULE = Rule(
     "TW002", "id-empty", "an id is an empty text", "neutral",

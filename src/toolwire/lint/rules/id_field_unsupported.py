@@ -17,14 +17,14 @@ from collections.abc import Iterable
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At, get, put
 from toolwire.codec import decode
-from toolwire.lint._edits import laid, written
-from toolwire.lint._ids import Side, one_of, place
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._shapes import like, short
-from toolwire.lint._view import View
-from toolwire.model import Conversation
+from toolwire.conversation.json import JSON, At, get, put
+from toolwire.conversation.model import Conversation
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import Side, one_of, place
+from toolwire.lint.id_formats import like, short
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import laid, written
 
 
 def _with_ids(conversation: Conversation) -> list[tuple[Side, At]]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._ids import refused
-from toolwire.lint._rule import Example, Fix, Rule
-from toolwire.lint._shapes import like, provider, short
-from toolwire.lint._view import View
+from toolwire.conversation.json import At
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import refused
+from toolwire.lint.id_formats import like, provider, short
+from toolwire.lint.rule import Example, Fix, Rule
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.identity import mint
-from toolwire.lint._edits import written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._ids import anew, moved, refused, retied, under, used
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._shapes import explained, short
-from toolwire.lint._traded import strays, traded
-from toolwire.lint._view import View
-from toolwire.parts import Call, Result
+from toolwire.conversation.ids import mint
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call, Result
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import anew, moved, refused, retied, under, used
+from toolwire.lint.id_formats import explained, short
+from toolwire.lint.id_is_output import strays, traded
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import written
 
 
 def _lost(view: View) -> list[tuple[Result, list[Call], int]]:

@@ -11,10 +11,10 @@ of that name, or the order where the wire promises it. Else nothing is done. Onl
 
 from __future__ import annotations
 
-from toolwire._json import JSON
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._lacks import found, given
-from toolwire.lint._rule import Example, Rule
+from toolwire.conversation.json import JSON
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.missing_ids import found, given
+from toolwire.lint.rule import Example, Rule
 
 _BARE: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
 _ANSWER: JSON = {"role": "tool", "content": "1"}

@@ -9,9 +9,9 @@ does. Only ids change.
 
 from __future__ import annotations
 
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._lacks import found, given
-from toolwire.lint._rule import Example, Rule
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.missing_ids import found, given
+from toolwire.lint.rule import Example, Rule
 
 RULE = Rule(
     "TW003", "id-not-string", "an id is not a text", "neutral",

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._edits import written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._ids import again, anew, moved, retied, under, used
-from toolwire.lint._repeats import revenants
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._shapes import like, short
-from toolwire.lint._view import View
-from toolwire.parts import Call
+from toolwire.conversation.json import JSON, At
+from toolwire.conversation.parts import Call
+from toolwire.lint.duplicate_ids import revenants
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import again, anew, moved, retied, under, used
+from toolwire.lint.id_formats import like, short
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import written
 
 
 def _later(view: View) -> list[tuple[Call, int]]:

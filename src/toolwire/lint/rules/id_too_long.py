@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._fitting import fitted, unexplained
-from toolwire.lint._ids import rule_of
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._shapes import like, short
-from toolwire.lint._view import View
-from toolwire.parts import Call
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import rule_of
+from toolwire.lint.id_fitting import fitted, unexplained
+from toolwire.lint.id_formats import like, short
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
 
 
 def _long(view: View) -> list[Call]:

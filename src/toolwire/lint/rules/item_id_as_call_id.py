@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object, put
-from toolwire.lint._items import answered, asked, bare, items, listed
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call, Result
+from toolwire.conversation.json import JSON, At, Object, put
+from toolwire.conversation.parts import Call, Result
+from toolwire.lint.examples.items import answered, asked, bare, items, listed
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 _LONG = re.compile(r"_[0-9a-f]{16,}")
 """What follows the prefix in the ids that servers give to items."""

@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object
-from toolwire.lint._items import answered, asked, bare, items, listed, readable, relisted, thought
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At, Object
+from toolwire.lint.examples.items import answered, asked, bare, items, listed, readable, relisted, thought
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 _ID = re.compile(r"(?!-)[A-Za-z0-9_-]*")
 """What may follow the prefix: an id that goes on with a dash (`msg-…`) was refused (CopilotKit#6117)."""

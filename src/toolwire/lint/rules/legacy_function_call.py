@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object, get, put
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._patch import removed
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call, Result
+from toolwire.conversation.json import JSON, At, Object, get, put
+from toolwire.conversation.parts import Call, Result
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.json_remove import removed
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 _OLD = "function-legacy"
 

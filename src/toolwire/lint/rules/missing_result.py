@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._block_examples import HI, asking, called, contents, converse, item, items, model, use, used, user
-from toolwire.lint._doubt import doubtful
-from toolwire.lint._edits import answered_for, interrupted, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import Block, View
-from toolwire.parts import Call
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call
+from toolwire.lint.ambiguous_calls import doubtful
+from toolwire.lint.examples.blocks import HI, asking, called, contents, converse, item, items, model, use, used, user
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import Block, View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import answered_for, interrupted, written
 
 
 def _left(view: View) -> list[tuple[Block, Call]]:

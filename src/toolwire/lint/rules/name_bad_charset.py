@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._names import fitted, refused, taken, too_long
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.tool_names import fitted, refused, taken, too_long
 
 
 def _odd(view: View) -> dict[str, At]:

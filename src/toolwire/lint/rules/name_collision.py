@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, put, text_of
-from toolwire.identity import digest, fit, free
-from toolwire.lint._examples import USER, blocks, chat
-from toolwire.lint._names import offered, place, taken
-from toolwire.lint._patch import removed
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.model import Tool
+from toolwire.conversation.ids import digest, fit, free
+from toolwire.conversation.json import JSON, At, put, text_of
+from toolwire.conversation.model import Tool
+from toolwire.lint.examples.chat import USER, blocks, chat
+from toolwire.lint.facts import View
+from toolwire.lint.json_remove import removed
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.tool_names import offered, place, taken
 
 
 def _twins(view: View) -> list[tuple[Tool, bool]]:

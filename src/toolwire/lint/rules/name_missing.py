@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._names import christened, empty, nameless, remedy
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.tool_names import christened, empty, nameless, remedy
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

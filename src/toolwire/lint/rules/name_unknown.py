@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._names import chosen
-from toolwire.lint._patch import removed
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At, Object
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.json_remove import removed
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.tool_names import chosen
 
 
 def _unknown(view: View) -> list[str]:

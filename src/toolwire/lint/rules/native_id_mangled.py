@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._edits import written
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._ids import moved, own, retied, under, used
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._shapes import mangled, short
-from toolwire.lint._view import View
-from toolwire.parts import Call
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import moved, own, retied, under, used
+from toolwire.lint.id_formats import mangled, short
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import written
 
 
 def _changed(view: View) -> list[Call]:

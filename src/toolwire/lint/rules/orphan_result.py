@@ -15,9 +15,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire._json import At
-from toolwire.lint._alike import reattached
-from toolwire.lint._block_examples import (
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Result
+from toolwire.lint.examples.blocks import (
     HI,
     answer,
     contents,
@@ -32,12 +32,12 @@ from toolwire.lint._block_examples import (
     user,
     words,
 )
-from toolwire.lint._edits import demoted, swapped, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._traces import leading, surplus, traced
-from toolwire.lint._view import View
-from toolwire.parts import Result
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.id_variants import reattached
+from toolwire.lint.orphans import leading, surplus, traced
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import demoted, swapped, written
 
 
 def _plain(view: View) -> list[Result]:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 
 from msgspec import UnsetType
 
-from toolwire._json import JSON, At, get, kind_of, put, text_of
-from toolwire.lint._examples import USER, blocks
-from toolwire.lint._items import answered, asked, listed
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Result
-from toolwire.wires._wire import Row
+from toolwire.conversation.json import JSON, At, get, kind_of, put, text_of
+from toolwire.conversation.parts import Result
+from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.examples.items import answered, asked, listed
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.wires.engine.specs import Row
 
 
 def _text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:

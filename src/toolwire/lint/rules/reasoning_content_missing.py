@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object, put
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._thinking import newest, switch, thinker
-from toolwire.lint._view import View
-from toolwire.parts import Call, Message
+from toolwire.conversation.json import JSON, At, Object, put
+from toolwire.conversation.parts import Call, Message
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.reasoning import newest, switch, thinker
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 _FIELD = "reasoning_content"
 _OTHERS = ("reasoning", "reasoning_text", "thinking")

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At, Object
-from toolwire.lint._examples import USER
-from toolwire.lint._items import answered, asked, items, listed, readable, relisted, spoken, thought
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import At, Object
+from toolwire.lint.examples.chat import USER
+from toolwire.lint.examples.items import answered, asked, items, listed, readable, relisted, spoken, thought
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 
 def _left(view: View) -> list[tuple[int, Object]]:

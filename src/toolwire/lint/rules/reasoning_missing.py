@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object, get
-from toolwire.lint._items import answered, asked, bare, items, listed, relisted, thought
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 _LITTLE = ("none", "minimal")
 """Efforts at which a model may call without a thought."""

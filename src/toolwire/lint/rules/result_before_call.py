@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._block_examples import answer, item, items, model, output, use, user, words
-from toolwire.lint._edits import answered_for, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Result
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Result
+from toolwire.lint.examples.blocks import answer, item, items, model, output, use, user, words
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import answered_for, written
 
 
 def _early(view: View) -> list[Result]:

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire._json import At
-from toolwire.lint._block_examples import HI, asking, called, contents, responded, saying
-from toolwire.lint._edits import swapped, written
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call, Result
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call, Result
+from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import swapped, written
 
 
 def _wrong(view: View) -> list[tuple[Call, Result]]:

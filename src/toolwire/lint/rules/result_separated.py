@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._block_examples import answer, converse, given, item, items, model, output, use, used, user
-from toolwire.lint._edits import every_call, laid, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At
+from toolwire.lint.examples.blocks import answer, converse, given, item, items, model, output, use, used, user
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import every_call, laid, written
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._block_examples import HI, answer, asking, called, contents, model, responded, saying, use, user, words
-from toolwire.lint._edits import every_call, laid, written
-from toolwire.lint._examples import USER, blocks
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import At
+from toolwire.lint.examples.blocks import HI, answer, asking, called, contents, model, responded, saying, use, user, words
+from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import every_call, laid, written
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

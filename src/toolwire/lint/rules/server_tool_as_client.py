@@ -13,13 +13,13 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At, put
-from toolwire.lint._block_examples import answer, model, use
-from toolwire.lint._edits import MARK, rewritten, written
-from toolwire.lint._examples import USER, asks, blocks, call, chat, told
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call, Message, Text, label
+from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.parts import Call, Message, Text, label
+from toolwire.lint.examples.blocks import answer, model, use
+from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import MARK, rewritten, written
 
 _TYPES = {"tool_use": "server_tool_use"}
 """The type that a block has as a client's, and the one that it should have."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import At
-from toolwire.lint._block_examples import answer, model, use, words
-from toolwire.lint._edits import taking_turns, without, written
-from toolwire.lint._examples import USER, blocks
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call, Result
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call, Result
+from toolwire.lint.examples.blocks import answer, model, use, words
+from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.transforms import taking_turns, without, written
 
 
 def _torn(view: View) -> list[tuple[Call | None, Result | None]]:

@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, put
-from toolwire.lint._edits import without, written
-from toolwire.lint._examples import USER, blocks
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._thinking import switch
-from toolwire.lint._view import View
-from toolwire.parts import Call, Part, Reasoning
+from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.parts import Call, Part, Reasoning
+from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.facts import View
+from toolwire.lint.reasoning import switch
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import without, written
 
 _SEALED = "gAAAA"
 """How a token of the Fernet kind begins, in which some providers seal what was thought."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, put
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._thinking import newest, thinker
-from toolwire.lint._view import View
-from toolwire.parts import Call
-from toolwire.wires._wire import Row
+from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.parts import Call
+from toolwire.lint.facts import View
+from toolwire.lint.reasoning import newest, thinker
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.wires.engine.specs import Row
 
 PLACEHOLDER = "skip_thought_signature_validator"
 

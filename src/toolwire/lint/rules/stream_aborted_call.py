@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Json
-from toolwire.lint._rule import Example, Fix, Rule
-from toolwire.lint._stream_examples import OVER, chunk, piece, streamed
-from toolwire.lint._stream_view import StreamView
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At, Json
+from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Example, Fix, Rule
+from toolwire.lint.stream_facts import StreamView
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:

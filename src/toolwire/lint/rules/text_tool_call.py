@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._rule import Fix, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call, Text
+from toolwire.conversation.json import JSON, At
+from toolwire.conversation.parts import Call, Text
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Rule
 
 _SIGNS = ("tool_call", "[TOOL_CALLS]", "<function=", "invoke name=", "<|python_tag|>", "[Tool call:")
 """One of these is in every printed call; looking for them costs next to nothing."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, put
-from toolwire.lint._examples import USER, blocks
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._thinking import newest, place, switch
-from toolwire.lint._view import View
-from toolwire.parts import Call, Message, Reasoning
+from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.parts import Call, Message, Reasoning
+from toolwire.lint.examples.chat import USER, blocks
+from toolwire.lint.facts import View
+from toolwire.lint.reasoning import newest, place, switch
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 
 def _turn(view: View) -> Message | None:

@@ -14,13 +14,13 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire._json import JSON, At, Object
-from toolwire.lint._edits import MARK, written
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._names import FAMILIES
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.model import Tool
+from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.model import Tool
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.tool_names import FAMILIES
+from toolwire.lint.transforms import MARK, written
 
 STUB = f"{MARK} no longer there: it is offered only because the history holds calls of it. Do not call it."
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object
-from toolwire.lint._edits import note, rewritten, written
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Call, Message
+from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.parts import Call, Message
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import note, rewritten, written
 
 
 def _last(view: View) -> Message | None:

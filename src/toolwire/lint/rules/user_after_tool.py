@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At
-from toolwire.lint._edits import MARK, taking_turns, written
-from toolwire.lint._rule import Example, Fix, Fixed, Rule
-from toolwire.lint._view import View
-from toolwire.parts import Message, Result, Text
+from toolwire.conversation.json import JSON, At
+from toolwire.conversation.parts import Message, Result, Text
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.transforms import MARK, taking_turns, written
 
 
 def _places(view: View) -> list[int]:

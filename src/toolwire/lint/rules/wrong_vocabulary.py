@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire._json import JSON, At, Object, text_of
-from toolwire.lint._examples import USER, asks, call, chat, told
-from toolwire.lint._items import answered, asked, items, listed, relisted
-from toolwire.lint._rule import Fix, Fixed, Rule
-from toolwire.lint._view import View
+from toolwire.conversation.json import JSON, At, Object, text_of
+from toolwire.lint.examples.chat import USER, asks, call, chat, told
+from toolwire.lint.examples.items import answered, asked, items, listed, relisted
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed, Rule
 
 _ITEMS = ("function_call", "function_call_output")
 

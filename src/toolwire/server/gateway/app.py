@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from math import ceil
 from typing import Protocol
 
-from toolwire._json import Object, dump
+from toolwire.conversation.json import Object, dump
 from toolwire.errors import RemoteError
 from toolwire.io.upstream import Upstream
 from toolwire.protocols.fronts import Routed, Routes

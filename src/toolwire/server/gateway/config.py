@@ -25,10 +25,10 @@ from msgspec import Struct, ValidationError, convert, field
 from msgspec.structs import FieldInfo, fields
 
 from toolwire.agent.endpoints import BY_NAME, ROWS, Address, address
+from toolwire.conversation.model import Setting
 from toolwire.errors import LocalError
 from toolwire.io.upstream import WAITS, Waits
-from toolwire.model import Setting
-from toolwire.profiles import PROFILES
+from toolwire.profiles.table import PROFILES
 
 DEMO = "demo"
 _FOLDERS = "/*"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire._json import Object
+from toolwire.conversation.json import Object
 
 
 class Count(Struct, frozen=True):

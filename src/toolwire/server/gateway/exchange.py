@@ -11,15 +11,13 @@ from contextlib import aclosing, asynccontextmanager
 from time import perf_counter
 from urllib.parse import quote
 
-from toolwire._json import dump, load
+from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.json import dump, load
 from toolwire.errors import WireError
-from toolwire.events import Fault
-from toolwire.identity import NO_MAP
 from toolwire.io._steps import resumed
 from toolwire.io.scrub import Scrubber
 from toolwire.io.upstream import LARGEST, LOST, Reply, Upstream, whole
 from toolwire.lint.explain import explain
-from toolwire.pipe import Pipe
 from toolwire.protocols.fronts import Front, Routed
 from toolwire.protocols.refusals import said
 from toolwire.protocols.relay import Relay, RelayPipe, Sent
@@ -29,6 +27,8 @@ from toolwire.server.gateway.counting import COUNTS
 from toolwire.server.gateway.own import Own, Work
 from toolwire.server.gateway.watch import Exchange
 from toolwire.server.gateway.words import Failed, Refused, done, header, pairs
+from toolwire.streaming.events import Fault
+from toolwire.streaming.stream_translator import Pipe
 
 BUSY = frozenset({408, 409, 425, 429})
 """What a server says, beside 500 and above, when another try, or another model, may help."""

@@ -24,7 +24,7 @@ from pathlib import Path
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields
 
-from toolwire._json import JSON, dump, parse
+from toolwire.conversation.json import JSON, dump, parse
 from toolwire.server.auth import Auth
 
 PREFIX = "tw-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from toolwire._json import JSON
+from toolwire.conversation.json import JSON
 
 _DAY = "2026-01-01T00:00:00Z"
 _SECOND = 1767225600

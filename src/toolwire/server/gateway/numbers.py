@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import convert
 
-from toolwire._json import dump, parse
+from toolwire.conversation.json import dump, parse
 from toolwire.io.metrics import BOUNDS, OTHER
 
 LABELS = 200

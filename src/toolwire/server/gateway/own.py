@@ -19,30 +19,30 @@ from time import monotonic, time
 
 from msgspec.structs import replace
 
-from toolwire import events
-from toolwire._json import JSON, Object, dump
 from toolwire.agent.offering import Offering
 from toolwire.agent.results import arguments_of, cut, failed, outcome_of
 from toolwire.agent.thread import calls_of, total
 from toolwire.codec import decode
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.model import Choice, Conversation, Format, Tool, Usage
+from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import RemoteError, WireError
-from toolwire.events import Event
-from toolwire.fold import unfold
-from toolwire.hosted import Hosted
 from toolwire.io.calls import Calls
 from toolwire.io.model import Heard
 from toolwire.io.upstream import LOST, Reply, whole
-from toolwire.model import Choice, Conversation, Format, Tool, Usage
-from toolwire.parts import Call, Message, Result
 from toolwire.protocols.relay import Relay, Sent
 from toolwire.server.gateway.config import ToolsRow
 from toolwire.server.gateway.telling import Told
 from toolwire.server.gateway.watch import Exchange
 from toolwire.server.gateway.words import Failed
+from toolwire.streaming import events
+from toolwire.streaming.accumulate import unfold
+from toolwire.streaming.events import Event
 from toolwire.tools.asking import Answer, Ask, MissingRequirements
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.registry import Given
 from toolwire.tools.runnable import Runnable
+from toolwire.wires.engine.server_tools import Hosted
 
 PATIENCE = 60.0
 """Seconds that requests have to end before their tools are closed."""

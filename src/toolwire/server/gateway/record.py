@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from time import time
 
-from toolwire._json import JSON, Object, dump
+from toolwire.conversation.json import JSON, Object, dump
 from toolwire.io.scrub import Scrubber
 from toolwire.server.gateway.watch import Exchange, Tape, json_of
 

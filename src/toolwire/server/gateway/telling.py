@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from toolwire._json import JSON
 from toolwire.codec import decode
-from toolwire.events import Chunk, Event
-from toolwire.hosted import Hosted
-from toolwire.parts import Message
+from toolwire.conversation.json import JSON
+from toolwire.conversation.parts import Message
 from toolwire.protocols.fronts import taken
 from toolwire.protocols.parcels import packed, seen, wanted
 from toolwire.protocols.relay import Relay, RelayPipe, Sent
+from toolwire.streaming.events import Chunk, Event
+from toolwire.wires.engine.server_tools import Hosted
 
 
 class Told(RelayPipe):

@@ -19,10 +19,10 @@ from msgspec import Struct, field
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 
-from toolwire._json import JSON, Object, dump, parse
+from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.conversation.model import Usage
 from toolwire.io.scrub import Scrubber
 from toolwire.io.telemetry import Telemetry
-from toolwire.model import Usage
 from toolwire.server.gateway.numbers import Counts, timed
 
 KEPT = 200

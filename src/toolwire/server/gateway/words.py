@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from toolwire.model import Loss
+from toolwire.conversation.model import Loss
 from toolwire.protocols.relay import Sent
 
 LONGEST = 900

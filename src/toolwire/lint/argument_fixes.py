@@ -1,0 +1,229 @@
+"""What is wrong with the arguments of calls: looked at once for all rules about them.
+
+Where a call has its arguments, and whether as text or as an object, is found out from the row that wrote it: a trial call is
+written and looked at. Text is parsed only for targets that are known to check it. Knows no rule and no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from json import JSONDecodeError, JSONDecoder
+from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toolwire.conversation.ids import NO_MAP
+from toolwire.conversation.json import JSON, At, Json, Object, get, parse, put, snake, text_of
+from toolwire.conversation.parts import Call
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.specs import Row
+
+Kind: TypeAlias = Literal["invalid", "empty", "double", "type", "merged"]
+
+_TRIAL: Object = {"toolwire": 1}
+_FUNCTIONS = ("function", "function-legacy")
+"""Calls of any tool. Others take free text, or fields of their own."""
+RAW = "_raw"
+"""Where arguments are kept that are no object."""
+
+
+class Fault(Struct, frozen=True, eq=False):
+    """Arguments that a target refuses."""
+
+    kind: Kind
+    call: Call
+    at: At
+    given: JSON
+    text: bool
+    """Whether the wire sends arguments as text."""
+    value: JSON | UnsetType = UNSET
+    """What they mean; nothing if nobody can tell."""
+    pieces: tuple[Object, ...] = ()
+    """The objects that stand one after the other."""
+
+    @property
+    def who(self) -> str:
+        """The call in words; an id that was made up here means nothing to anybody."""
+        return f"the call of {self.call.name}" if self.call.origin == "minted" else f"the call {self.call.id} of {self.call.name}"
+
+    def written(self, value: JSON) -> JSON:
+        """A value in the form in which the wire sends arguments."""
+        return text_of(value) if self.text else value
+
+
+class Form(Struct, frozen=True):
+    """Where a row has the arguments, and how."""
+
+    at: At
+    text: bool
+
+
+@lru_cache(256)
+def _form(row: Row) -> Form | None:
+    """Where a row has the arguments of a call: found by writing one."""
+    if row.write is None:
+        return None
+    trial = Call("toolwire", "toolwire", Json(UNSET, _TRIAL), "wire", row.family or "function", row=row)
+    try:
+        found = list(_places(row.write(trial, Page("", "request", ids=None, names={}, home=NO_MAP)), ()))
+    except (KeyError, TypeError, ValueError, AssertionError):  # a row that can write only what it has read
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+def _places(value: JSON, at: At) -> Iterator[Form]:
+    if value == _TRIAL:
+        yield Form(at, text=False)
+    elif value == text_of(_TRIAL):
+        yield Form(at, text=True)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _places(inner, (*at, key))
+
+
+_LOOKED: WeakKeyDictionary[View, list[Fault]] = WeakKeyDictionary()
+
+
+def faults(view: View, kind: Kind) -> list[Fault]:
+    """The calls whose arguments have this fault."""
+    if not view.profile.arguments or not view.calls or view.conversation.kind != "request":
+        return []
+    found = _LOOKED.get(view)
+    if found is None:
+        found = _LOOKED[view] = list(_looked(view))
+    return [fault for fault in found if fault.kind == kind] if found else found
+
+
+def _looked(view: View) -> Iterator[Fault]:
+    wants = view.profile.arguments
+    for call in view.calls:
+        row = call.row
+        if not isinstance(row, Row) or row.family not in _FUNCTIONS or not isinstance(call.raw, dict):
+            continue
+        form = _form(row)
+        if form is None:
+            continue
+        quick: JSON = call.raw
+        for step in form.at:
+            quick = quick.get(step) if quick.__class__ is dict else None  # type: ignore[arg-type]
+        if quick.__class__ is (str if form.text and wants == "text" else None if form.text else dict):
+            continue
+        where, given = _given(call.raw, form.at)
+        if given.__class__ is dict and not form.text:
+            continue
+        parent = get(call.raw, where[:-1])
+        if isinstance(given, UnsetType) and not (form.text and isinstance(parent, dict)):
+            continue
+        fault = _fault(call, (*call.at, *where), None if isinstance(given, UnsetType) else given, form, wants)
+        if fault is not None:
+            yield fault
+
+
+def _given(raw: Object, at: At) -> tuple[At, JSON | UnsetType]:
+    """What stands at a place, in either spelling of its fields."""
+    where: tuple[str | int, ...] = ()
+    value: JSON | UnsetType = raw
+    for step in at:
+        held = value if isinstance(value, dict) else {}
+        name = str(step) if str(step) in held or snake(str(step)) not in held else snake(str(step))
+        where = (*where, name)
+        value = held.get(name, UNSET)
+    return where, value
+
+
+def _fault(call: Call, at: At, given: JSON, form: Form, wants: str) -> Fault | None:
+    if isinstance(given, str):
+        return _of_text(call, at, given, form, wants)
+    if form.text:
+        if given is None:
+            return Fault("type", call, at, given, True, {})
+        if wants == "object" and isinstance(given, dict):  # a template wants the object, and has it
+            return None
+        return Fault("type", call, at, given, True, given)
+    return Fault("type", call, at, given, False) if given is not None else None
+
+
+def _of_text(call: Call, at: At, given: str, form: Form, wants: str) -> Fault | None:
+    if not given or given.isspace():
+        return Fault("empty", call, at, given, form.text, {})
+    try:
+        value = parse(given)
+    except ValueError:
+        pieces = _pieces(given)
+        return Fault("merged" if pieces else "invalid", call, at, given, form.text, pieces=pieces)
+    if isinstance(value, dict):
+        return None if form.text else Fault("type", call, at, given, False, value)
+    inside = _inside(value)
+    if inside is not None:
+        return Fault("double", call, at, given, form.text, inside)
+    if wants != "object":
+        return None
+    return Fault("type", call, at, given, form.text, {} if value is None else UNSET)
+
+
+def _inside(value: JSON) -> Object | None:
+    """The object in a text in a text."""
+    for _ in range(2):
+        if not isinstance(value, str) or value.strip()[:1] not in ("{", '"'):
+            return None
+        try:
+            value = parse(value)
+        except ValueError:
+            return None
+        if isinstance(value, dict):
+            return value
+    return None
+
+
+def _pieces(text: str) -> tuple[Object, ...]:
+    """The objects of a text that is nothing but objects one after the other, if there are several."""
+    rest = text.strip()
+    if rest[:1] != "{" or rest[-1:] != "}":
+        return ()
+    read = JSONDecoder()
+    out: list[Object] = []
+    at = 0
+    while at < len(rest):
+        try:
+            value, at = read.raw_decode(rest, at)
+        except (JSONDecodeError, RecursionError):
+            return ()
+        if not isinstance(value, dict):
+            return ()
+        out.append(value)
+        while at < len(rest) and rest[at] in " \t\r\n":
+            at += 1
+    return tuple(out) if len(out) > 1 else ()
+
+
+def reported(view: View, kind: Kind, why: str) -> Iterator[tuple[At, str, Fix | None]]:
+    """A finding for each; safe where it is clear what is meant."""
+    for fault in faults(view, kind):
+        shown = fault.given if isinstance(fault.given, str) else text_of(fault.given)
+        said = f"the arguments of {fault.who} {why}: {shown[:60]!r}"
+        yield fault.at, said, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
+
+
+def mended(view: View, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | None:
+    """The body with other arguments in some calls."""
+    body = view.body
+    changes: list[tuple[At, str]] = []
+    for fault, value, what in found:
+        body = put(body, fault.at, fault.written(value))
+        changes.append((fault.at, f"{fault.who}: {what}"))
+    return Fixed(body, tuple(changes)) if changes else None
+
+
+def meant(view: View, kind: Kind, what: str, *, unsafe: bool) -> Fixed | None:
+    """The body with the arguments as they are meant; as they are, in a field of their own, where nobody can tell."""
+    found: list[tuple[Fault, JSON, str]] = []
+    for fault in faults(view, kind):
+        if not isinstance(fault.value, UnsetType):
+            found.append((fault, fault.value, what))
+        elif unsafe:
+            found.append((fault, {RAW: fault.given}, f"what was given is kept under `{RAW}`"))
+    return mended(view, found)

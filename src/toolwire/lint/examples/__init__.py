@@ -1,0 +1,1 @@
+"""Builders for the example bodies of rules."""

@@ -1,0 +1,262 @@
+"""What the rules about ids share: how an id stood in the JSON, new ids, and pairs put under them.
+
+A result always goes where its call goes, also one too many. Knows no rule and no wire.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import NO_MAP, IdRule, digest, fit, free
+from toolwire.conversation.json import JSON, At, get, snake
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Call, Message, Part, Result
+from toolwire.lint.facts import Turn, View
+from toolwire.lint.id_formats import native, short
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.specs import Id, Row
+
+Lack: TypeAlias = Literal["", "missing", "empty", "odd"]
+Side: TypeAlias = "Call | Result"
+
+
+def one_of(part: Side) -> str:
+    """The id of a call, or that of a result's call."""
+    return part.id if isinstance(part, Call) else part.call_id
+
+
+def rule_of(view: View) -> IdRule:
+    """The ids that the target takes."""
+    return view.profile.takes or view.profile.ids
+
+
+def refused(view: View) -> list[Call]:
+    """The calls whose ids the target does not take. One that we gave because there was none is not the history's."""
+    strange = view.strange_ids
+    return [call for call in view.calls if call.id in strange and call.origin == "wire"] if strange else []
+
+
+# --- how an id stood in the JSON -------------------------------------------------------------------------------------
+
+
+def place(part: Side) -> tuple[At, JSON | UnsetType, Id] | None:
+    """Where in its block the id of a part stands, and what stands there; None if such a block has no id at all."""
+    row, raw = part.row, part.raw
+    if not isinstance(row, Row) or not isinstance(raw, dict):
+        return None
+    known = next((one for one in row.ids if one.role == "correlation"), None)
+    if known is None:
+        return None
+    inside = next((key for key in (row.name, snake(row.name)) if isinstance(raw.get(key), dict)), None)
+    for name in dict.fromkeys((known.name, snake(known.name))):
+        for at in ((name,), *(((inside, name),) if inside is not None else ())):
+            value = get(raw, at)
+            if not isinstance(value, UnsetType):
+                return at, value, known
+    return (known.name,), UNSET, known
+
+
+def lack(part: Side, view: View) -> Lack:
+    """What is wrong with an id as JSON: there is none, it is empty, or it is no text."""
+    found = place(part)
+    if found is None:
+        return ""
+    at, value, known = found
+    if isinstance(part, Result) and known.nullable and value in (UNSET, None):
+        return ""  # documented as optional: the name tells
+    if isinstance(value, UnsetType) or value is None:
+        return "missing"
+    if isinstance(value, str):
+        return "empty" if not value.strip() or value == "null" else ""
+    return "odd" if not _number_here(part, at, view) else ""
+
+
+def _number_here(part: Side, at: At, view: View) -> bool:
+    """Whether the wire itself would write a number there."""
+    row = part.row
+    if not isinstance(row, Row) or row.write is None:
+        return False
+    page = Page(view.conversation.wire, view.conversation.kind, ids=None, names={}, home=NO_MAP)
+    value = get(row.write(part, page), at)
+    return value.__class__ is int
+
+
+def lacking(view: View, kind: Lack) -> list[Side]:
+    """Calls and results whose id is wrong in one way, in order; none where the target needs no ids.
+
+    Who wants arguments as objects reads everything by its type: a number is no id there, also where none is needed.
+    """
+    typed = kind == "odd" and view.profile.arguments == "object" and view.profile.has_ids
+    if not (view.profile.needs_ids or typed) or not view.untold_ids:
+        return []
+    return [part for part in view.untold_ids if lack(part, view) == kind]
+
+
+# --- which result is whose -------------------------------------------------------------------------------------------
+
+
+def turn_of(view: View) -> dict[int, Turn]:
+    """The turn that a call belongs to and that a result stands in, by their identity."""
+    by_place = {n: turn for turn in view.turns for n in (*turn.asks, *turn.follows)}
+    sides: list[Side] = [*view.calls, *view.results]
+    found = {id(part): by_place.get(view.at(part)) for part in sides}
+    return {key: turn for key, turn in found.items() if turn is not None}
+
+
+def surplus(view: View) -> dict[int, Call]:
+    """The call of each result that came when it already had one, by the identity of the result."""
+    if not view.stray:
+        return {}
+    stray = {id(result) for result in view.stray}
+    latest: dict[str, Call] = {}
+    found: dict[int, Call] = {}
+    for message in view.messages:
+        for part in message.parts:
+            if isinstance(part, Call):
+                latest[part.id] = part
+            elif isinstance(part, Result) and id(part) in stray and part.origin != "minted":
+                call = latest.get(part.call_id)
+                if call is not None and id(call) in view.answer:
+                    found[id(part)] = call
+    return found
+
+
+def torn(view: View, reduce: Callable[[str], str | None]) -> dict[int, Call]:
+    """The open call of each stray result whose id is the same once both are reduced, by the identity of the result."""
+    if not view.open or not view.stray:
+        return {}
+    turns = turn_of(view)
+    wanted: dict[tuple[int, str], list[Call]] = {}
+    for call in view.open:
+        wanted.setdefault((id(turns.get(id(call))), reduce(call.id) or call.id), []).append(call)
+    came: dict[tuple[int, str], list[Result]] = {}
+    for result in view.stray:
+        came.setdefault((id(turns.get(id(result))), reduce(result.call_id) or result.call_id), []).append(result)
+    return {
+        id(results[0]): wanted[key][0]
+        for key, results in came.items()
+        if len(results) == 1 and len(wanted.get(key, ())) == 1
+    }  # fmt: skip
+
+
+class Odd(Struct, frozen=True, eq=False):
+    """An id that holds more than an id: where it stands, and what it should be."""
+
+    part: Call | Result
+    plain: str
+    call: Call | None = None
+    """The open call of a result that bears it."""
+
+
+def more_than_ids(view: View, reduce: Callable[[str], str | None]) -> list[Odd]:
+    """Ids that reduce to less and do harm as they are: the target refuses them, or call and result do not meet."""
+    if not view.strange_ids and not (view.open and view.stray):
+        return []
+    found = [Odd(call, plain) for call in refused(view) if (plain := reduce(call.id)) is not None]
+    ties = torn(view, reduce) if view.profile.owned or view.profile.complete else {}
+    known = {id(odd.part) for odd in found}
+    for result in view.stray if ties else ():
+        call = ties.get(id(result))
+        if call is None:
+            continue
+        plain = reduce(call.id)
+        if plain is not None and id(call) not in known:
+            found.append(Odd(call, plain))
+        elif plain is None and (plain := reduce(result.call_id)) is not None:
+            found.append(Odd(result, plain, call))
+    return found
+
+
+# --- new ids ---------------------------------------------------------------------------------------------------------
+
+
+def used(view: View) -> set[str]:
+    """Every id that the history itself has."""
+    sides: list[Side] = [*view.calls, *view.hosted, *view.results]
+    return {one_of(part) for part in sides if part.origin != "minted"}
+
+
+def anew(view: View, call: Call, wish: str, taken: set[str]) -> str:
+    """An id that the target takes and nobody has, added to those that are taken.
+
+    The wished one if it may be, else one made of it; a model that names its calls itself gets one of its own kind.
+    """
+    rule = view.profile.ids
+    made = own(view, call, taken)
+    made = made or free(lambda salt: fit(f"{wish}_{digest(wish, salt)[:8]}" if salt else wish, rule), taken)
+    taken.add(made)
+    return made
+
+
+def own(view: View, call: Call, taken: set[str]) -> str:
+    """The id that the target's model would have given to a call at this place; empty if it does not name calls itself."""
+    pattern = view.profile.native
+    if not pattern or not re.fullmatch(pattern, native(call.name, 0)):
+        return ""
+    n = next(n for n, other in enumerate(view.calls) if other is call)
+    while native(call.name, n) in taken:
+        n += 1
+    return native(call.name, n)
+
+
+def again(one: str, n: int) -> str:
+    """What the n-th call of one id should be called: the same beginning, and a hash."""
+    return f"{one}_{digest(one, n)[:8]}"
+
+
+def moved(view: View, call: Call, new: str) -> str:
+    """What a fix says that gives another id to a call."""
+    before = f" under {short(call.id)}" if call.origin == "wire" and call.id != new else ""
+    after = ", and so does its result" if id(call) in view.answer else ""
+    return f"the call of {call.name or 'a tool'}{before} goes under {short(new)}{after}"
+
+
+# --- pairs under other ids -------------------------------------------------------------------------------------------
+
+
+def under(call: Call, one: str) -> Call:
+    """A call under another id."""
+    return replace(call, id=one, origin="wire")
+
+
+def retied(view: View, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None) -> Conversation:
+    """The conversation with calls replaced, by their identity, and every result of theirs under their new ids.
+
+    `ties` gives stray results to calls, by the identity of the result. The ids are written even if they read the same.
+    """
+    given = {**surplus(view), **(ties or {})}
+    new: dict[int, Part] = {}
+    for call in view.calls:
+        if id(call) in calls:
+            new[id(call)] = calls[id(call)]
+            result = view.answer.get(id(call))
+            if result is not None:
+                given[id(result)] = call
+    for result in view.results:
+        owner = given.get(id(result))
+        if owner is not None and (id(owner) in calls or (ties and id(result) in ties)):
+            new[id(result)] = replace(result, call_id=calls.get(id(owner), owner).id, origin="wire")
+    return _put(view.conversation, new)
+
+
+def _put(conversation: Conversation, new: Mapping[int, Part]) -> Conversation:
+    messages: list[Message] = []
+    for message in conversation.messages:
+        if any(id(part) in new for part in message.parts):
+            parts = tuple(_edited(part, new[id(part)]) if id(part) in new else part for part in message.parts)
+            message = replace(message, parts=parts)
+        messages.append(message)
+    return replace(conversation, messages=tuple(messages))
+
+
+def _edited(old: Part, new: Part) -> Part:
+    """The new part in the place of the old one. Only a difference is written, so the old one is taken to have had no id: a number
+    must become text, and an id that we made up must be told.
+    """
+    before = replace(old, id="") if isinstance(old, Call) else replace(old, call_id="") if isinstance(old, Result) else old
+    return replace(new, raw=old.raw, at=old.at, row=old.row, was=before, seal=new.seal or old.seal)

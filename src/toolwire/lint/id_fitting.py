@@ -1,0 +1,34 @@
+"""What three rules do alike: fit ids that a target does not take, and leave those that another rule explains.
+
+Knows no rule.
+"""
+
+from __future__ import annotations
+
+from toolwire.conversation.ids import fit
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import moved, refused, retied, under, used
+from toolwire.lint.id_formats import explained
+from toolwire.lint.id_is_output import traded
+from toolwire.lint.rule import Fixed
+from toolwire.lint.transforms import written
+
+
+def unexplained(view: View) -> list[Call]:
+    """The calls whose ids the target refuses, without those that are more than an id or something else altogether."""
+    return [call for call in refused(view) if not explained(call.id) and not traded(view, call)]
+
+
+def fitted(view: View, calls: list[Call]) -> Fixed | None:
+    """The body with calls and their results under ids that the target takes: a beginning of the old one, and a hash of it all."""
+    taken = used(view)
+    new: dict[int, Call] = {}
+    changes: list[tuple[At, str]] = []
+    for call in calls:
+        one = fit(call.id, view.profile.ids, taken)
+        taken.add(one)
+        new[id(call)] = under(call, one)
+        changes.append((call.at, moved(view, call, one)))
+    return Fixed(written(retied(view, new)), tuple(changes)) if new else None

@@ -1,0 +1,105 @@
+"""What three rules do alike: give an id to calls and results that came without one that is text.
+
+An id is given only where it is certain which result is whose: given to a call alone it would part the two for good.
+Knows no rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from toolwire.conversation.ids import fit
+from toolwire.conversation.json import At
+from toolwire.conversation.parts import Call, Result
+from toolwire.lint.facts import View
+from toolwire.lint.id_edits import Lack, anew, lack, lacking, moved, retied, rule_of, surplus, turn_of, under, used
+from toolwire.lint.id_formats import short
+from toolwire.lint.rule import Fix, Fixed
+from toolwire.lint.transforms import written
+
+_PLAIN = re.compile(r"[\w.:|-]+")
+
+
+def found(view: View, kind: Lack, what: str) -> Iterable[tuple[At, str, Fix | None]]:
+    """The calls and results that lack an id in one way; `what` says how, after the part."""
+    parts = lacking(view, kind)
+    if not parts:
+        return
+    stuck = _stuck(view)
+    for part in parts:
+        where = f"message {view.at(part)}"
+        if isinstance(part, Call):
+            said = f"the call of {part.name or 'a tool'} in {where} {what}"
+        else:
+            said = f"the result{f' of {part.name}' if part.name else ''} in {where} {what}"
+        if id(part) in stuck:
+            yield part.at, f"{said}, and nothing tells which result is whose: say it by hand", None
+        else:
+            yield part.at, said, "safe"
+
+
+def given(view: View, kind: Lack) -> Fixed | None:
+    """The body with ids given to those that lack them in one way, and to the other halves of their pairs."""
+    stuck = _stuck(view)
+    adopted = _adopted(view)
+    taken, more = used(view), surplus(view)
+    calls: dict[int, Call] = {}
+    ties: dict[int, Call] = {}
+    changes: list[tuple[At, str]] = []
+    for part in lacking(view, kind):
+        if id(part) in stuck:
+            continue
+        if isinstance(part, Call):
+            calls[id(part)] = new = under(part, _new(view, part, adopted, taken))
+            changes.append((part.at, moved(view, part, new.id)))
+        elif (call := view.owner.get(id(part)) or more.get(id(part))) is not None and id(call) not in calls:
+            if lack(call, view):  # it has none either: the rule that says so gives one to both
+                calls[id(call)] = under(call, _new(view, call, adopted, taken))
+            ties[id(part)] = call
+            changes.append((part.at, f"the result goes under {short(calls.get(id(call), call).id)}, as its call does"))
+    return Fixed(written(retied(view, calls, ties)), tuple(changes)) if changes else None
+
+
+def _new(view: View, call: Call, adopted: dict[int, str], taken: set[str]) -> str:
+    if id(call) in adopted:
+        return adopted[id(call)]
+    if call.origin == "wire":  # a number: its digits
+        return fit(call.id, view.profile.ids, taken - {call.id})
+    # Where an item's id stood in, it is told apart from that of the call.
+    return anew(view, call, call.id if call.origin == "minted" else f"call_{call.id}", taken)
+
+
+def _adopted(view: View) -> dict[int, str]:
+    """Open calls without an id that are alone in their turn, as is a stray result that has one: it is theirs."""
+    if not view.open or not view.stray:
+        return {}
+    turns, more = turn_of(view), surplus(view)
+    found: dict[int, str] = {}
+    for call in view.open:
+        turn = turns.get(id(call))
+        if turn is None:  # somebody else than the assistant makes it
+            continue
+        opens = [other for other in turn.calls if id(other) not in view.answer]
+        here = [result for result in view.stray if turns.get(id(result)) is turn and id(result) not in more]
+        if call.origin == "minted" and len(opens) == len(here) == 1 and _fits(view, call, here[0]):
+            found[id(call)] = here[0].call_id
+    return found
+
+
+def _fits(view: View, call: Call, result: Result) -> bool:
+    one = result.call_id
+    if result.origin != "wire" or one in {other.id for other in view.calls} or result.name not in (None, "", call.name):
+        return False
+    return rule_of(view).fits(one) and _PLAIN.fullmatch(one) is not None and lack(result, view) == ""
+
+
+def _stuck(view: View) -> set[int]:
+    """Those of which nobody can say whose they are: results that found no call, and the open calls that they may answer."""
+    if not view.stray:
+        return set()
+    turns, more, adopted = turn_of(view), surplus(view), _adopted(view)
+    alone = [result for result in view.stray if id(result) not in more]
+    unclear = {id(turns.get(id(result))) for result in alone}
+    calls = {id(call) for call in view.open if id(turns.get(id(call))) in unclear and id(call) not in adopted}
+    return calls | {id(result) for result in alone}

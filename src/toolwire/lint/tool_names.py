@@ -1,0 +1,212 @@
+"""Names of tools in a history: where they stand, which a target refuses, and how one is changed everywhere at once.
+
+A name is changed for the offer, the choice, the calls and their results alike, so that all of them still mean one tool. Only
+tools that a client runs are looked at; a provider's own have the names it gave them. Knows no rule and no wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import JOINT, IdRule, fit_names, odd
+from toolwire.conversation.json import JSON, At, get, put
+from toolwire.conversation.model import Choice, Tool
+from toolwire.conversation.parts import Call, Part, Result
+from toolwire.lint.facts import View
+from toolwire.lint.rule import Fix, Fixed
+from toolwire.lint.transforms import swapped, without, written
+
+FAMILIES = frozenset({"function", "custom", "function-legacy"})
+"""Calls whose name somebody chose; all others are named by their type."""
+KINDS = frozenset({"function", "custom"})
+
+
+def taken(view: View) -> IdRule:
+    """The names that the target takes."""
+    return view.profile.names if view.profile.takes_names is None else view.profile.takes_names
+
+
+def asked(view: View) -> list[Call]:
+    """The calls that bear a name somebody chose."""
+    return [call for call in view.calls if call.family in FAMILIES]
+
+
+def offered(view: View) -> list[Tool]:
+    """The tools on offer that a client runs."""
+    return [tool for tool in view.conversation.tools if tool.kind in KINDS]
+
+
+def chosen(view: View) -> tuple[str, ...]:
+    """The tools that the model must or may use."""
+    choice = view.conversation.settings.get("choice")
+    return choice.names if isinstance(choice, Choice) else ()
+
+
+def places(view: View) -> dict[str, At]:
+    """Every name as it is written, and where it stands first: where the tool is offered, else where it is called."""
+    found: dict[str, At] = {}
+    for tool in offered(view):
+        *outer, inner = texts(tool)
+        found.setdefault(inner, tool.at)
+        for text in outer:
+            found.setdefault(text, tool.at[:-2])
+    for call in asked(view):
+        for text in texts(call):
+            found.setdefault(text, call.at)
+    return found
+
+
+def texts(named: Tool | Call | Result) -> tuple[str, ...]:
+    """The name of a tool as it stands in the body: in one field, or in several, of which a server looks at each by itself."""
+    name = named.name or ""
+    if JOINT not in name:
+        return (name,)
+    inner = named.raw.get("name") if isinstance(named.raw, dict) else None
+    if not isinstance(inner, str) or not inner or not name.endswith(f"{JOINT}{inner}"):
+        return (name,)
+    outer = name[: -len(JOINT) - len(inner)]
+    return (outer, inner) if outer else (inner,)
+
+
+def _renamed(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None:
+    """What a tool is known by when some texts are changed; None if none of them is its."""
+    held = texts(named)
+    if new.keys().isdisjoint(held):
+        return None
+    now = JOINT.join(new.get(text, text) for text in held)
+    marked = len(held) == 1 and named.name != held[0]
+    return f"{JOINT}{now}" if marked and JOINT in now else now
+
+
+def refused(view: View) -> dict[str, At]:
+    """The names that the target does not take; one that is missing or blank is another matter."""
+    rule = taken(view)
+    if not (rule.chars or rule.longest):
+        return {}
+    found = places(view)
+    return {name: found[name] for name in odd(list(found), rule) if name.strip()}
+
+
+def too_long(name: str, rule: IdRule) -> bool:
+    """Whether a name is refused for nothing but its length."""
+    return bool(rule.longest) and len(name) > rule.longest and rule.fits(name[: rule.longest]) and not odd([name], _endless(rule))
+
+
+def _endless(rule: IdRule) -> IdRule:
+    return IdRule(rule.chars, first=rule.first)
+
+
+def fitted(view: View, names: Iterable[str]) -> Fixed | None:
+    """The body with some names fitted to the target, each to one that no other tool has."""
+    wrong = sorted(names)
+    if not wrong:
+        return None
+    found = places(view)
+    every = {*found, *chosen(view), *(text for result in view.results if result.name for text in texts(result))}
+    new = fit_names(every, taken(view), {})
+    new = {name: new[name] for name in wrong}
+    told = tuple(
+        (found[name], f"the tool {name} goes under the name {new[name]}, wherever it is offered or called") for name in new
+    )
+    return Fixed(called(view, new), told)
+
+
+def called(view: View, new: Mapping[str, str]) -> JSON:
+    """The body with tools under other names: offered, chosen, called and answered. `new` has them as they are written."""
+    parts: dict[int, Part] = {id(call): replace(call, name=name) for call in asked(view) if (name := _renamed(call, new))}
+    for result in view.results:
+        ours = result.name is not None and result.executor == "client" and result.family in FAMILIES
+        if ours and (name := _renamed(result, new)):
+            parts[id(result)] = replace(result, name=name)
+    body = written(swapped(view.conversation, parts))
+    for tool in offered(view):
+        *outer, inner = texts(tool)
+        if inner in new:
+            body = put(body, tool.at + place(tool), new[inner])
+        for text in outer:
+            if text in new:
+                body = put(body, (*tool.at[:-2], "name"), new[text])
+    at = view.conversation.places.get("choice")
+    if at is not None and chosen(view):
+        value = get(body, at)
+        body = put(body, at, _said(value, new))  # type: ignore[arg-type]
+    return body
+
+
+def place(tool: Tool) -> At:
+    """Where in an offer its name stands: at the top, or one level below."""
+    raw = tool.raw if isinstance(tool.raw, dict) else {}
+    if raw.get("name") == texts(tool)[-1]:
+        return ("name",)
+    inside = (key for key, value in raw.items() if isinstance(value, dict) and value.get("name") == tool.name)
+    return (next(inside, "function"), "name")
+
+
+def _said(value: JSON, new: Mapping[str, str]) -> JSON:
+    """A choice with other names in it; the words of the wire itself are no names of tools."""
+    if isinstance(value, dict):
+        return {key: item if key in ("type", "mode") else _said(item, new) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_said(item, new) for item in value]
+    return new.get(value, value) if isinstance(value, str) else value
+
+
+def nameless(view: View) -> list[Call]:
+    """Calls whose name is missing or blank, for a target that takes only names of some shape."""
+    rule = taken(view)
+    if not (rule.chars or rule.longest):
+        return []
+    return [call for call in view.calls if not call.name.strip() and call.family in FAMILIES and not _filler(call)]
+
+
+def _filler(call: Call) -> bool:
+    """Whether it is no call at all: some SDKs fill in the old field with nothing in it."""
+    return call.family == "function-legacy" and not call.name and not call.arguments
+
+
+def empty(call: Call) -> bool:
+    """Whether a nameless call has the field after all, with a blank text in it."""
+    raw = call.raw
+    if not isinstance(raw, dict):
+        return False
+    inner = [raw, *(value for value in raw.values() if isinstance(value, dict))]
+    return any(isinstance(held.get("name"), str) for held in inner)
+
+
+def known(view: View, call: Call) -> str:
+    """The name that a nameless call must have had: its result bears it, or its id does and the tool is on offer."""
+    result = view.answer.get(id(call))
+    if result is not None and result.name and result.name.strip():
+        return result.name
+    names = {tool.name for tool in offered(view)}
+    said = call.id.removeprefix("functions.").rpartition(":")
+    return said[0] if said[2].isdigit() and said[0] in names else ""
+
+
+def remedy(view: View, call: Call) -> Fix:
+    """Whether the name is known, or the call has to go with its result."""
+    return "safe" if known(view, call) else "unsafe"
+
+
+def christened(view: View, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
+    """The body with nameless calls under the names that are known; where nothing is, the pair goes if that is allowed."""
+    parts: dict[int, Part] = {}
+    gone: set[int] = set()
+    told: list[tuple[At, str]] = []
+    for call in calls:
+        name = known(view, call)
+        result = view.answer.get(id(call))
+        if name:
+            parts[id(call)] = replace(call, name=name)
+            told.append((call.at, f"the call {call.id} bears the name {name}, as its result or its id says"))
+        elif unsafe:
+            pair = [call, *([result] if result is not None else [])]
+            pair += [one for one in view.stray if one.call_id == call.id]
+            gone.update(id(part) for part in pair)
+            what = "and its result are" if len(pair) > 1 else "is"
+            told.append((call.at, f"the call {call.id} {what} taken out: nothing says which tool it was of"))
+    if not told:
+        return None
+    return Fixed(written(without(swapped(view.conversation, parts), gone)), tuple(told))

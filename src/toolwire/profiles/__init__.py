@@ -1,0 +1,1 @@
+"""What each provider accepts and refuses, as dated facts with sources."""

@@ -1,0 +1,1 @@
+"""Streams: framing, neutral events, folding a stream to a body, and translating it while it runs."""

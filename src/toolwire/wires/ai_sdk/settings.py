@@ -1,0 +1,102 @@
+"""AI SDK: tools and settings beside the messages, under the names that `streamText` takes, and those of a response.
+
+A chat client posts few of them or none; whoever builds a prompt as data posts them all.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.model import Choice, Conversation, Setting, Tool
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.settings import Field
+from toolwire.wires.engine.specs import Row, flag_or_none, keys, name_of, obj, string, text_or_none
+
+OFFER = Row("tool", Tool, keys=keys("description", "inputSchema", "parameters", "strict", "type"))
+_PLAIN = ("function", "dynamic")
+"""Types of a tool that is no provider's own; most say none."""
+
+
+def read_tools(tools: JSON) -> tuple[Tool, ...]:
+    """The tools on offer: an object of tools by name. Anything else is not read and stays where it is."""
+    if not isinstance(tools, dict):
+        return ()
+    return tuple(_offer(name, tool) for name, tool in tools.items() if isinstance(tool, dict))
+
+
+def _offer(name: str, tool: Object) -> Tool:
+    at = ("tools", name)
+    if tool.get("type", "function") not in _PLAIN:
+        return Tool(name, kind=name_of(tool.get("id")) or str(tool.get("type")), raw=tool, at=at)
+    schema = tool.get("inputSchema", tool.get("parameters"))
+    return Tool(name, text_or_none(tool.get("description")), schema, flag_or_none(tool.get("strict")), raw=tool, at=at, row=OFFER)
+
+
+def write_tools(conversation: Conversation, page: Page) -> Object:
+    """The tools as an object by name; the wire's own go as they came."""
+    out: Object = {}
+    for tool in conversation.tools:
+        name = page.name(tool.name)
+        if conversation.wire == page.wire and isinstance(tool.raw, dict):
+            out[name] = tool.raw
+        elif name in out:
+            page.lose(tool, "tools stand under their names here; a second one of this name has no place")
+        elif tool.kind not in ("function", "custom"):
+            page.lose(tool, f"a tool of another provider: {tool.kind}")
+        else:
+            out[name] = _offered(tool, page)
+    return out
+
+
+def _offered(tool: Tool, page: Page) -> Object:
+    given: Object = {} if tool.description is None else {"description": tool.description}
+    given["inputSchema"] = tool.schema if tool.schema is not None else {"type": "object", "properties": {}}
+    if tool.kind == "custom":
+        page.lose(tool, "a custom tool is offered as a function with one field, `input`")
+        given["inputSchema"] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    if tool.strict is not None:
+        given["strict"] = tool.strict
+    return given
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    if isinstance(value, str):
+        return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
+    return Choice("required", (string(obj(value)["toolName"]),)) if obj(value).get("type") == "tool" else UNSET
+
+
+def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    if value.mode == "required" and len(value.names) == 1:
+        return {"type": "tool", "toolName": page.name(value.names[0])}
+    return value.mode
+
+
+REQUEST = (
+    Field("model", ("model",)),
+    Field("max_tokens", ("maxOutputTokens",)),
+    Field("temperature", ("temperature",)),
+    Field("top_p", ("topP",)),
+    Field("top_k", ("topK",)),
+    Field("seed", ("seed",)),
+    Field("presence_penalty", ("presencePenalty",)),
+    Field("frequency_penalty", ("frequencyPenalty",)),
+    Field("stop", ("stopSequences",), lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET),
+    Field("choice", ("toolChoice",), _read_choice, _write_choice, keys("type", "toolName")),
+    # Only the newest major version takes it, so it is read and never written.
+    Field("effort", ("reasoning",), lambda v: v if v in ("minimal", "low", "medium", "high") else UNSET, None),
+)
+MEANS = {
+    "stop": "stop", "length": "length", "content-filter": "filter", "tool-calls": "tool", "error": "error", "other": "other",
+}  # fmt: skip
+SAYS = {
+    "stop": "stop", "tool": "tool-calls", "length": "length", "filter": "content-filter", "sequence": "stop",
+    "refusal": "content-filter", "context": "length", "error": "error", "other": "other",
+}  # fmt: skip
+PLAIN = ("stop", "tool")
+"""Reasons that the parts of a message say themselves."""
+MESSAGE = (Field("id", ("id",)),)
+"""What a single UI message says of itself."""
+RESPONSE = (Field("id", ("id",)), Field("model", ("modelId",)))
+"""What stands beside the messages of a response."""

@@ -1,0 +1,215 @@
+"""The page a wire writes on: which ids and names to use, and a place to say what could not be carried.
+
+Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from toolwire.conversation.ids import MINTED, IdMap, is_minted, mint
+from toolwire.conversation.json import JSON, At, Json, Object, parse
+from toolwire.conversation.model import Kind, Loss, Tool
+from toolwire.conversation.parts import Call, Opaque, Output, Part, Read, Result
+
+
+class Page:
+    """One encoding under way."""
+
+    __slots__ = (
+        "_came", "_went", "called", "forms", "home", "ids", "kind", "losses", "names",
+        "needed", "ordinal", "place", "plain", "results", "reveal", "seed", "sent", "wire",
+    )  # fmt: skip
+
+    def __init__(self, wire: str, kind: Kind, *, ids: dict[int, str] | None, names: Mapping[str, str], home: IdMap) -> None:
+        self.wire = wire
+        self.kind = kind
+        self.ids = ids
+        self.names = names
+        self.home = home
+        self.plain = ids is None and not home.forms
+        """Whether ids and results go as they are: nothing to map, nothing to restore."""
+        self.reveal: bool | None = None
+        """Whether minted ids are sent even where they are optional; not known before somebody asks."""
+        self.needed: Callable[[], bool] = bool
+        """Says whether a reader who sees no minted ids would pair otherwise."""
+        self.results: Sequence[Result] = ()
+        """Every result that is being written, in order: a call may have several."""
+        self._came: dict[int, int] | None = None
+        self._went: dict[int, int] | None = None
+        self.losses: list[Loss] = []
+        self.sent: dict[str, str] = {}
+        self.forms: dict[str, str] = {}
+        self.called: dict[str, str] = {}
+        self.ordinal = 0
+        self.place: At = ()
+        """Where the setting that is being written stood in the source."""
+        self.seed = ""
+
+    def lose(self, at: At | Read, reason: str) -> None:
+        """Report something that stays behind."""
+        self.losses.append(Loss(at.at if isinstance(at, Read) else at, reason))
+
+    # --- ids and names ---
+
+    def name(self, name: str) -> str:
+        """A tool's name as this wire takes it."""
+        return self.names.get(name, name) if self.names else name
+
+    def call_id(self, call: Call) -> str:
+        """The id to send for a call, remembered for the way home."""
+        return call.id if self.ids is None else self._sent(self.ids.get(id(call), call.id), call.id)
+
+    def result_id(self, result: Result) -> str:
+        """The id to send for a result: that of its call."""
+        if self.ids is None:
+            return result.call_id
+        return self._sent(self.ids.get(id(result), result.call_id), result.call_id)
+
+    def hides(self, sent: str) -> bool:
+        """Whether an id stays away from a wire on which it is optional: only we ever gave it, and pairing needs it not."""
+        if not is_minted(sent):
+            return False
+        if self.reveal is None:
+            self.reveal = self.needed()
+        return not self.reveal
+
+    def _sent(self, sent: str, before: str) -> str:
+        if sent != before:
+            self.sent[sent] = before
+        return sent
+
+    def wire_id(self, call: Call) -> str | None:
+        """The id for a wire on which it is optional: None if nobody but us ever gave one.
+
+        What a reader of the body will mint in its place is remembered for the way home.
+        """
+        sent = call.id if self.ids is None else self.call_id(call)
+        self.ordinal += 1
+        self.called[call.id] = call.name
+        if sent[:3] != MINTED or not self.hides(sent):
+            return sent
+        self._sent(mint(self.seed, self.ordinal - 1, self.name(call.name)), sent)
+        return None
+
+    # --- arguments ---
+
+    def object_of(self, call: Call) -> JSON:
+        """The arguments as the object a wire wants; what is not one goes under `_raw`, reported."""
+        if call.family == "custom":
+            self.lose(call, "a custom call is sent as a function call with one field, `input`")
+            self.note(call, "custom")
+            return {"input": call.args.text}
+        value = call.args.value
+        if isinstance(value, dict):
+            return value if not self.home.forms else self._restored(call, value)
+        if value is None and not call.args.broken:
+            return {}
+        self.lose(call, "the arguments are not a JSON object; they are sent under `_raw`")
+        self.note(call, "raw")
+        return {"_raw": call.args.text}
+
+    def _restored(self, call: Call, value: Object) -> JSON:
+        """What an earlier encoding put under `_raw`, if it is an object after all."""
+        raw = value.get("_raw") if "raw" in self.words(call) else None
+        inside = Json(raw).value if isinstance(raw, str) else None
+        return inside if isinstance(inside, dict) else value
+
+    def text_of(self, call: Call) -> str:
+        """The arguments as JSON text, as they were before an earlier encoding put them under `_raw`."""
+        if self.home.forms and "raw" in self.words(call):
+            value = call.args.value
+            if isinstance(value, dict) and isinstance(value.get("_raw"), str):
+                return str(value["_raw"])
+        return call.args.text or "{}"
+
+    def schema_of(self, tool: Tool) -> JSON:
+        """The schema of a tool for a wire that knows functions only: a custom one takes its text in one field."""
+        if tool.kind != "custom":
+            return tool.schema
+        self.lose(tool, "a custom tool is offered as a function with one field, `input`")
+        return {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+
+    # --- results ---
+
+    def failed(self, result: Result) -> bool:
+        """Whether the result is an error, also when an earlier wire had no flag for it."""
+        return result.error or (bool(self.home.forms) and "error" in self.words(result))
+
+    def output(self, result: Result) -> Output:
+        """The output, parsed again if an earlier wire had to send JSON as text."""
+        if self.home.forms and isinstance(result.output, str) and "json" in self.words(result):
+            try:
+                return parse(result.output)
+            except ValueError:
+                return result.output
+        return result.output
+
+    def remember(self, result: Result, *, flag: bool, structure: bool) -> None:
+        """Keep for the way home what this wire cannot say of a result: that it is an error, or JSON and not text."""
+        if isinstance(result.output, str) and (flag or not result.error):
+            return
+        if result.error and not flag:
+            self.note(result, "error")
+        if not structure and not isinstance(result.output, str | tuple):
+            self.note(result, "json")
+
+    # --- what is kept for the way home ---
+
+    def note(self, part: Call | Result, word: str) -> None:
+        """Keep a word about a call or a result that this wire cannot say."""
+        key = self.call_id(part) if isinstance(part, Call) else f"={self.result_id(part)}{self._nth(part, sent=True)}"
+        kept = self.forms.get(key, "").split()
+        if word not in kept:
+            self.forms[key] = " ".join((*kept, word))
+
+    def words(self, part: Call | Result) -> list[str]:
+        """What an earlier encoding kept about a call or a result."""
+        if not self.home.forms:
+            return []
+        one, form = (part.id, "{}") if isinstance(part, Call) else (part.call_id, f"={{}}{self._nth(part, sent=False)}")
+        found = self.home.forms.get(form.format(one))
+        if found is None and is_minted(one):  # it was not sent, and made anew by whoever read the body
+            found = self.home.forms.get(form.format(self.home.ids.get(one, one)))
+        return found.split() if found else []
+
+    def _nth(self, result: Result, *, sent: bool) -> str:
+        """Which of the results of its call this is, if there was one before: counted by the ids that are sent, or that came."""
+        known = self._went if sent else self._came
+        if known is None:
+            known = {}
+            seen: dict[str, int] = {}
+            for one in self.results:
+                key = self.ids.get(id(one), one.call_id) if sent and self.ids is not None else one.call_id
+                seen[key] = seen.get(key, -1) + 1
+                if seen[key]:
+                    known[id(one)] = seen[key]
+            if sent:
+                self._went = known
+            else:
+                self._came = known
+        nth = known.get(id(result), 0)
+        return f"#{nth}" if nth else ""
+
+    # --- what is left ---
+
+    def leftovers(self, read: Read) -> None:
+        """Report what something of another wire has that this one cannot carry, whatever it becomes here."""
+        raw, row = read.raw, read.row
+        if isinstance(read, Part) and read.seal is not None:
+            self.lose(read, "a signature that only its own provider can read")
+        if not isinstance(raw, dict) or row is None or isinstance(read, Opaque):
+            return
+        if not row.keys.issuperset(raw):
+            self._extra(read.at, raw, row.keys)
+            if isinstance(read, Call | Result) and "type" in raw and "type" not in row.keys and read.family != "function":
+                self.note(read, read.family)  # here it is a call like any other; its own wire gets its kind back
+        for name, known in row.inner:
+            inside = raw.get(name)
+            if isinstance(inside, dict) and not known.issuperset(inside):
+                self._extra((*read.at, name), inside, known)
+
+    def _extra(self, at: At, raw: Object, keys: frozenset[str]) -> None:
+        for key, value in raw.items():
+            if key not in keys and value is not None and value != []:
+                self.lose((*at, key), "no such field on this wire")

@@ -1,0 +1,259 @@
+"""Settings as rows: a neutral name, a place in the body, a reader and a writer.
+
+Whatever no row reads stays in the body for its own wire and is a loss for every other. Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toolwire.conversation.json import JSON, At, Object, get, put
+from toolwire.conversation.model import Choice, Conversation, Setting, Tool
+from toolwire.conversation.parts import Message
+from toolwire.wires.engine.encode_context import Page
+
+
+def _same(value: JSON) -> Setting | UnsetType:
+    return value
+
+
+def _plain(value: Setting, page: Page) -> JSON | UnsetType:
+    return list(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
+
+
+Reads: TypeAlias = "Callable[[JSON], Setting | UnsetType]"
+Writes: TypeAlias = "Callable[[Setting, Page], JSON | UnsetType]"
+
+
+class Field(Struct, frozen=True, eq=False):
+    """One setting of a wire. A reader returns UNSET for "this says nothing"; a writer, for "this cannot be said here"."""
+
+    name: str
+    path: tuple[str, ...]
+    read: Reads = _same
+    write: Writes | None = _plain
+    knows: frozenset[str] = frozenset()
+    """Which leaves of an object it understands, as dotted paths; none named means all."""
+
+
+_BOXES = (list, dict)
+BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
+"""What a reader raises if a value is not what it should be."""
+
+
+class Settings(Struct, frozen=True):
+    """What was read from a body: the settings, where each stood, and the paths of what nobody understood."""
+
+    values: dict[str, Setting]
+    places: dict[str, At]
+    unknown: tuple[At, ...]
+
+
+class _Index(Struct, frozen=True):
+    """The rows of a wire, by the top-level field they start from and by the setting they write."""
+
+    readers: dict[str, tuple[Field, ...]]
+    single: dict[str, Field]
+    """Fields that are one setting, as most are."""
+    writers: dict[str, Field]
+
+
+_INDEXES: dict[int, tuple[tuple[Field, ...], _Index]] = {}
+"""By the identity of the rows, which are kept: there are only as many as there are wires, and finding them must cost nothing."""
+
+
+def _index(fields: tuple[Field, ...]) -> _Index:
+    known = _INDEXES.get(id(fields))
+    if known is None:
+        readers: dict[str, tuple[Field, ...]] = {}
+        for one in fields:
+            readers[one.path[0]] = (*readers.get(one.path[0], ()), one)
+        if len(_INDEXES) > 500:  # somebody makes rows by the way
+            _INDEXES.clear()
+        single = {key: rows[0] for key, rows in readers.items() if len(rows) == 1 and len(rows[0].path) == 1}
+        made = _Index(readers, single, {one.name: one for one in fields if one.write is not None})
+        known = _INDEXES[id(fields)] = fields, made
+    return known[1]
+
+
+def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) -> Settings:
+    """The settings of a body; `known` are top-level fields that somebody else reads."""
+    values: dict[str, Setting] = {}
+    places: dict[str, At] = {}
+    extra: list[At] = []
+    index = _index(fields)
+    single, readers = index.single, index.readers
+    for key, item in body.items():
+        if key in known or item is None or (not item and item.__class__ in _BOXES):
+            continue
+        one = single.get(key)
+        if one is not None:
+            try:
+                meant = one.read(item)
+            except BROKEN:
+                meant = UNSET
+            if meant is UNSET:
+                extra.append((key,))
+                continue
+            values[one.name] = meant
+            places[one.name] = one.path
+            if one.knows:
+                extra += _strange(one, item)
+        elif (rows := readers.get(key)) is None or not _read(rows, key, item, values, places, extra):
+            extra.append((key,))
+    return Settings(values, places, tuple(extra))
+
+
+def _read(
+    rows: tuple[Field, ...], key: str, item: JSON, values: dict[str, Setting], places: dict[str, At], extra: list[At]
+) -> bool:
+    """Read what the rows find in one top-level field; False if none of it was understood."""
+    seen: set[At] = set()
+    for one in rows:
+        value = item if len(one.path) == 1 else get(item, one.path[1:])
+        if value is None or isinstance(value, UnsetType):
+            continue
+        try:
+            meant = one.read(value)
+        except BROKEN:
+            continue
+        if not isinstance(meant, UnsetType):
+            seen.add(one.path)
+            values[one.name] = meant
+            places[one.name] = one.path
+            if one.knows:
+                extra += _strange(one, value)
+    if (key,) not in seen and seen and isinstance(item, dict):
+        _beyond(item, (key,), seen, {path[:n] for path in seen for n in range(1, len(path))}, extra)
+    return bool(seen)
+
+
+def _strange(one: Field, value: JSON) -> list[At]:
+    """The leaves of a setting that its row does not understand."""
+    if isinstance(value, dict) and one.knows.issuperset(value) and not any(item.__class__ is dict for item in value.values()):
+        return []
+    return [one.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in one.knows]
+
+
+def _beyond(value: Object, at: At, seen: set[At], inside: set[At], extra: list[At]) -> None:
+    for key, item in value.items():
+        path = (*at, key)
+        if path in seen or item is None or (not item and item.__class__ in _BOXES):
+            continue
+        if path in inside and isinstance(item, dict):
+            _beyond(item, path, seen, inside, extra)
+        else:
+            extra.append(path)
+
+
+def _leaves(value: JSON, at: At = ()) -> Iterator[At]:
+    """The paths of everything in a value that says something: a count of nought says nothing."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*at, key))
+    elif value not in (None, 0, []):
+        yield at
+
+
+def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Page) -> Object:
+    """A new body with the settings in it: on the wire they came from, all of the old body with what was changed."""
+    own = conversation.wire == page.wire and conversation.kind == page.kind and isinstance(conversation.source, dict)
+    body: Object = dict(conversation.source) if own else {}  # type: ignore[arg-type]
+    before = conversation.was[2] if own and conversation.was else None
+    writers = _index(fields).writers
+    places = conversation.places
+    idle = () if own or page.kind != "request" else _idle(conversation)
+    for name, value in conversation.settings.items():
+        if before.__class__ is dict and name in before and before[name] == value:
+            continue
+        place = page.place = places.get(name) or (name,)
+        if name in idle:
+            page.lose(place, "there is no tool that it could be about")
+            continue
+        one = writers.get(name)
+        told = len(page.losses)
+        written = UNSET if one is None or one.write is None else one.write(value, page)
+        if one is None or written is UNSET:
+            if len(page.losses) == told:  # the writer may have said better why
+                page.lose(place, f"this wire has no such setting: {name}")
+        elif len(one.path) == 1:
+            body[one.path[0]] = written
+        else:
+            body = put(body, one.path, written)  # type: ignore[assignment]
+    if not own:
+        for path in conversation.unknown:
+            page.lose(path, "no such field on this wire")
+    return body
+
+
+_PORTABLE = ("function", "custom")
+"""Kinds of tools that go to another wire; a provider's own stay behind."""
+
+
+def _idle(conversation: Conversation) -> tuple[str, ...]:
+    """Settings about tools that are none, or all stay behind: servers refuse a choice among none, even a free one.
+
+    One that demands a call is told to the server all the same, which says what is wrong with it, unless there were tools and
+    we left them behind, because they have no names.
+    """
+    if not conversation.tools:
+        asked = conversation.settings.get("choice")
+        before = conversation.was[1] if len(conversation.was) > 1 else ()
+        nameless = isinstance(before, tuple) and any(isinstance(tool, Tool) and not tool.name for tool in before)
+        return () if isinstance(asked, Choice) and asked.mode == "required" and not nameless else ("choice", "parallel")
+    offered = {tool.name for tool in conversation.tools if tool.kind in _PORTABLE}
+    if not offered:
+        return ("choice", "parallel")
+    choice = conversation.settings.get("choice")
+    return ("choice",) if isinstance(choice, Choice) and choice.names and offered.isdisjoint(choice.names) else ()
+
+
+_USER = 64
+"""Characters that a user's name may have, where that is limited: https://github.com/maximhq/bifrost/pull/1000."""
+
+
+def write_user(value: Setting, page: Page) -> JSON | UnsetType:
+    """Who asks, where only a short name is taken: other wires allow a longer one, and it would be refused."""
+    if isinstance(value, str) and len(value) <= _USER:
+        return value
+    page.lose(page.place, f"the user's name is no text of at most {_USER} characters")
+    return UNSET
+
+
+def thinking(field: str, least: int) -> tuple[Reads, Writes]:
+    """How a budget for thoughts is read and written where it is switched on and off; a smaller one than `least` is refused."""
+
+    def read(value: JSON) -> Setting | UnsetType:
+        given = value if isinstance(value, dict) else {}
+        budget = given.get(field)
+        if given.get("type") == "enabled" and isinstance(budget, int):
+            return budget
+        return 0 if given.get("type") == "disabled" else UNSET
+
+    def write(value: Setting, page: Page) -> JSON | UnsetType:
+        if value == 0:
+            return {"type": "disabled"}
+        return {"type": "enabled", field: value} if isinstance(value, int) and value >= least else UNSET
+
+    return read, write
+
+
+def put_tools(body: Object, tools: list[JSON]) -> None:
+    """Put the tools on offer into a body: an empty list is refused by most servers."""
+    if tools:
+        body["tools"] = tools
+    else:
+        body.pop("tools", None)
+
+
+def write_stop(message: Message, says: Mapping[str, str], means: Mapping[str, str], page: Page) -> str | None:
+    """Why the model stopped, in this wire's words; a reason it has no word for is reported."""
+    if message.stop is None:
+        return None
+    word = says.get(message.stop)
+    if word is None or means.get(word) != message.stop:
+        page.lose(message.at, f"this wire has no word for the stop reason `{message.stop}`")
+    return word or says["stop"]

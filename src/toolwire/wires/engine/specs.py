@@ -1,0 +1,293 @@
+"""What a wire is made of: rows, and the helpers with which rows read.
+
+A row says everything about one block type: how it is read, how it is written, which fields it knows, which ids it has.
+Reading is optimistic: a row takes what it needs and may fail; only then is the block looked at again to say where and why.
+Knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NoReturn, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toolwire.conversation.json import JSON, At, Json, Object, get, kind_of, patch, put
+from toolwire.conversation.model import Conversation, Kind, Tool
+from toolwire.conversation.parts import Message, Opaque, Origin, Part
+from toolwire.errors import RemoteError
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.stream import Stream
+
+Form: TypeAlias = Literal["request", "response", "stream"]
+BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
+"""What an optimistic reader may raise on a block that is not what it is said to be."""
+
+
+class Id(Struct, frozen=True):
+    """An id field of a block: what it names, and whether it is always there."""
+
+    name: str
+    role: Literal["correlation", "item", "parent-call", "position"] = "correlation"
+    required: bool = True
+    nullable: bool = False
+
+
+class Row(Struct, frozen=True, eq=False):
+    """One block type in every direction.
+
+    `read` takes a block, its place and the row and gives the part; `write` gives the block, or None after it has told the
+    page what is lost. `keys` are the fields it understands: any other is kept for its own wire and is a loss for the rest.
+    """
+
+    name: str
+    part: type[Part] | type[Message] | type[Tool]
+    read: Callable[[Object, At, Row], Part] | None = None
+    write: Callable[..., JSON] | None = None
+    keys: frozenset[str] = frozenset()
+    inner: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Objects inside the block, and the fields understood in them."""
+    tell: Mapping[str, str] = {}
+    """How the block is told from others: the catalogue's discriminator."""
+    direction: Literal["", "call", "output", "call+output"] = ""
+    family: str = ""
+    executor: Literal["", "client", "provider"] = ""
+    ids: tuple[Id, ...] = ()
+    forms: tuple[Form, ...] = ("request", "response")
+    answer: Row | None = None
+    """The row of the result that stands in the same block as its call: such a block is read as two parts."""
+    deltas: Mapping[str, tuple[str, str]] = {}
+    """How the block grows in a stream: a delta's type, the field of the delta, and the field of the block. The first one is
+    the text that others see growing; for a call it is JSON text."""
+
+    def clean(self, block: JSON | UnsetType) -> bool:
+        """Whether there is nothing in a block that the row does not understand."""
+        if block.__class__ is not dict:
+            return True
+        if not self.keys.issuperset(block):
+            return False
+        for name, known in self.inner:
+            inside = block.get(name)
+            if inside.__class__ is dict and not known.issuperset(inside):
+                return False
+        return True
+
+    @property
+    def origin(self) -> str:
+        """The class of its id: natural, nullable, borrowed (only an item id) or absent."""
+        for one in self.ids:
+            if one.role == "correlation":
+                return "natural" if one.required and not one.nullable else "nullable"
+        return "borrowed" if any(one.role == "item" for one in self.ids) else "absent"
+
+
+def keys(*names: str) -> frozenset[str]:
+    """Field names, as a row knows them."""
+    return frozenset(names)
+
+
+def table(*rows: Row) -> dict[str, Row]:
+    """Rows by their names."""
+    return {row.name: row for row in rows}
+
+
+UNKNOWN = Row("", Opaque, write=lambda part, page: part.value)
+"""Its block is wholly unknown: there is nothing in it to tell apart."""
+
+
+def unknown(name: JSON, block: JSON, at: At) -> Opaque:
+    """A block nobody knows, kept as it is."""
+    return Opaque(name if isinstance(name, str) else "untyped", block, raw=block, at=at, row=UNKNOWN)
+
+
+def read_block(wire: str, rows: Mapping[str, Row], block: JSON, at: At) -> Part:
+    """The part of a block that names its type. One that does not fit its own type is kept as unknown."""
+    if not isinstance(block, dict):
+        blame(wire, at, "an object", block)
+    name = block.get("type")
+    try:
+        row = rows[name]  # type: ignore[index]
+        return row.read(block, at, row)  # type: ignore[misc]
+    except BROKEN:
+        return unknown(name, block, at)
+
+
+# --- small readers, for rows -------------------------------------------------------------------------------------
+
+
+def string(value: JSON) -> str:
+    """The value, which must be text."""
+    if isinstance(value, str):
+        return value
+    raise TypeError("a string")
+
+
+def obj(value: JSON) -> Object:
+    """The value, which must be an object."""
+    if isinstance(value, dict):
+        return value
+    raise TypeError("an object")
+
+
+def text_or_none(value: JSON) -> str | None:
+    """The value if it is text; anything else counts as absent."""
+    return value if isinstance(value, str) else None
+
+
+def flag_or_none(value: JSON) -> bool | None:
+    """The value if it is true or false."""
+    return value if isinstance(value, bool) else None
+
+
+def count_at(value: JSON, *path: str) -> int | None:
+    """The whole number at a path, if there is one."""
+    number = value.get(path[0]) if len(path) == 1 and value.__class__ is dict else get(value, path)
+    return number if isinstance(number, int) else None
+
+
+def name_of(value: JSON) -> str:
+    """A tool's name; what is not text is no name."""
+    return value if isinstance(value, str) else ""
+
+
+def call_id(value: JSON) -> tuple[str, Origin]:
+    """An id off a wire, and its origin. Null, blanks and the placeholder "null" are absent; a number is its digits."""
+    if isinstance(value, str):
+        return (value, "wire") if (value[:1] > " " and value != "null") or (value.strip() and value != "null") else ("", "minted")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value), "wire"
+    return "", "minted"
+
+
+result_id = call_id
+"""An id off a result is read as that of a call is."""
+
+
+def arguments(value: JSON) -> Json:
+    """Arguments of a wire that sends them as text: the text stays, anything else is a value, null is none."""
+    if isinstance(value, str):
+        return Json(value)
+    return Json("") if value is None else Json(UNSET, value)
+
+
+def blame(wire: str, at: At, wanted: str, got: JSON | UnsetType) -> NoReturn:
+    """Say what was wanted at a place, and what came."""
+    raise RemoteError(wire, at, f"expected {wanted}, got {kind_of(got)}")
+
+
+def object_at(wire: str, body: JSON, at: At) -> Object:
+    """The object at a place of a body."""
+    value = get(body, at)
+    return value if isinstance(value, dict) else blame(wire, at, "an object", value)
+
+
+def list_at(wire: str, body: JSON, at: At) -> list[JSON]:
+    """The list at a place of a body."""
+    value = get(body, at)
+    return value if isinstance(value, list) else blame(wire, at, "a list", value)
+
+
+# --- writing a wire's own ----------------------------------------------------------------------------------------
+
+
+def native(part: Part, page: Page, now: JSON) -> JSON | UnsetType:
+    """A block of this wire's own as it is now, with just the edit of a part applied; UNSET if the edit changed its type."""
+    row, was = part.row, part.was
+    if was is None:
+        return now
+    if not isinstance(row, Row) or row.write is None or row.part is not type(part) or type(was) is not type(part):
+        return UNSET
+    new = row.write(part, page)
+    return patch(now, row.write(was, page), new) if isinstance(now, dict) else new
+
+
+def edited(parts: Iterable[Part], before: Iterable[Part], raw: JSON, at: At, page: Page) -> JSON | UnsetType:
+    """A body or message with the edits of its parts applied where they stand; UNSET if parts came, went or moved."""
+    now = list(parts)
+    if [part.at for part in before] != [part.at for part in now]:
+        return UNSET
+    for part in now:
+        if part.was is not None:
+            where = part.at[len(at) :]
+            block = get(raw, where)
+            new = UNSET if isinstance(block, UnsetType) else native(part, page, block)
+            if isinstance(new, UnsetType):
+                return UNSET
+            raw = put(raw, where, new)
+    return raw
+
+
+def own(message: Message, page: Page, read: Callable[[JSON, At], Message]) -> JSON | UnsetType:
+    """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to be written anew."""
+    if message.wire != page.wire or isinstance(message.raw, UnsetType):
+        return UNSET
+    try:
+        before = read(message.raw, message.at)
+    except RemoteError:  # it stood in a body of another kind, where messages look different
+        return UNSET
+    if before.role != message.role:
+        return UNSET
+    return edited(message.parts, before.parts, message.raw, message.at, page)
+
+
+def types_in(content: JSON) -> set[str]:
+    """The types that the blocks of a list name, for telling one wire from another."""
+    if not isinstance(content, list):
+        return set()
+    return {kind for block in content if isinstance(block, dict) and isinstance(kind := block.get("type"), str)}
+
+
+def answers(conversation: Conversation, page: Page) -> list[Message]:
+    """The messages a response can hold: its own as they came, else what the assistant says. Anything else is reported."""
+    if conversation.wire == page.wire and conversation.kind == page.kind:
+        return list(conversation.messages)
+    for message in conversation.messages:
+        if message.role != "assistant":
+            page.lose(message, "an answer holds only what the assistant says")
+    for tool in conversation.tools:
+        page.lose(tool, "an answer offers no tools")
+    return [message for message in conversation.messages if message.role == "assistant"] or [Message("assistant", ())]
+
+
+class Wire(Struct, frozen=True, eq=False):
+    """A wire: how its bodies are read and written, whether a body looks like one, and its rows."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    read: Callable[[JSON, Kind], Conversation]
+    write: Callable[[Conversation, Page], JSON]
+    looks: Callable[[JSON], int]
+    """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3 nobody else has them."""
+    stream: Stream | None = None
+    """How it streams, if it does."""
+    hosts: bool = False
+    """Whether its answers can hold calls that somebody else's provider ran, with their results."""
+
+
+def rows_of(*groups: Mapping[str, Row] | Iterable[Row]) -> tuple[Row, ...]:
+    """All rows of some tables, in order."""
+    return tuple(row for group in groups for row in (group.values() if isinstance(group, Mapping) else group))
+
+
+class Entry(Struct, frozen=True):
+    """One type of call or result on one wire: how it is told, who runs it, and what its id is."""
+
+    wire: str
+    type: str
+    tell: dict[str, str]
+    direction: str
+    family: str
+    executor: str
+    ids: tuple[Id, ...]
+    origin: str
+    forms: tuple[Form, ...]
+
+
+def entries(wire: Wire) -> list[Entry]:
+    """The rows of a wire that hold a call or a result, as the catalogue shows them."""
+    return [
+        Entry(wire.name, row.name, dict(row.tell), row.direction, row.family, row.executor, row.ids, row.origin, row.forms)
+        for row in wire.rows
+        if row.direction
+    ]

@@ -1,0 +1,1 @@
+"""Content objects with parts, which two wires share."""

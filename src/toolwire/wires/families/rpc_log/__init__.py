@@ -1,0 +1,1 @@
+"""The RPC shape: requests and responses of a tool protocol, in a log."""

@@ -1,0 +1,475 @@
+"""Genkit: the messages, requests and responses of its models, in all of its languages.
+
+- ref-is-optional: a tool's request and response are tied by `ref`, which may be missing or empty. Then they pair by name,
+  and by order among calls of one tool. An invented id is never put on this wire.
+- ref-is-not-the-name: neither the tool's name nor its output ever stands in for the ref. Genkit for Go sent both as the
+  `tool_call_id` of an OpenAI request, which was refused.
+- any-order: responses of one turn come in the order in which the tools finished.
+- output-or-content: a response holds any JSON value as `output`, and media as parts under `content`; it has no error flag.
+- one-field-per-part: a part is told by the field it has; `metadata` stands beside it and may hold a signature.
+- candidates-are-old: early responses held a list of candidates; now there is one message.
+- tools-by-name: a request of the framework itself may name its tools without describing them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import settle
+from toolwire.conversation.json import JSON, At, Json, Object, get
+from toolwire.conversation.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    label,
+    output_text,
+)
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.settings import Field, read_fields, write_fields, write_stop
+from toolwire.wires.engine.specs import (
+    BROKEN,
+    Id,
+    Row,
+    Wire,
+    answers,
+    blame,
+    call_id,
+    count_at,
+    keys,
+    list_at,
+    name_of,
+    obj,
+    object_at,
+    own,
+    result_id,
+    rows_of,
+    string,
+    table,
+    text_or_none,
+    unknown,
+)  # fmt: skip
+from toolwire.wires.families.turns.history import Turns, bare
+from toolwire.wires.genkit.stream_reader import stream
+
+NAME = "genkit"
+
+# --- parts -------------------------------------------------------------------------------------------------------
+
+_SEALS = ("thoughtSignature", "signature")
+
+
+def _seal(block: Object) -> str | None:
+    """The signature on a part, which the plugins keep in its metadata."""
+    held = block.get("metadata")
+    return next((text for key in _SEALS if (text := text_or_none(get(held, (key,)) or None)) is not None), None)
+
+
+def _read_media(block: Object, at: At, row: Row) -> Part:
+    media = obj(block["media"])
+    url, mime = string(media["url"]), text_or_none(media.get("contentType"))
+    held = split_data_url(url)
+    if held is None:
+        return Media(
+            kind_by(mime or mime_of(Media("file", url=url))), mime, url=url, seal=_seal(block), raw=block, at=at, row=row
+        )
+    return Media(kind_by(mime or held[0]), mime or held[0], held[1], seal=_seal(block), raw=block, at=at, row=row)
+
+
+def _write_media(media: Media, page: Page) -> JSON:
+    url = data_url(media)
+    if url is None:
+        page.lose(media, "a text document is sent as text" if media.text is not None else "a provider's file id, named in text")
+        return {"text": label(media)}
+    if media.name is not None:
+        page.lose(media, "media have no name here")
+    mime = mime_of(media)
+    if mime is None and media.kind != "file":
+        page.lose(media, f"without a MIME type nothing says that this is {media.kind}")
+    return {"media": {"url": url, "contentType": mime} if mime else {"url": url}}
+
+
+def _read_resource(block: Object, at: At, row: Row) -> Part:
+    url = string(obj(block["resource"])["uri"])
+    return Media("file", url=url, seal=_seal(block), raw=block, at=at, row=row)
+
+
+def _read_request(block: Object, at: At, row: Row) -> Part:
+    asked = obj(block["toolRequest"])
+    one, origin = call_id(asked.get("ref"))
+    given = asked.get("input")
+    args = Json("") if given is None else Json(UNSET, given)
+    return Call(one, name_of(asked.get("name")), args, origin, seal=_seal(block), raw=block, at=at, row=row)
+
+
+def _input(call: Call, page: Page) -> JSON:
+    """The arguments, which may be any JSON value here."""
+    if call.family == "custom" or call.args.broken:
+        return page.object_of(call)
+    held = Json(page.text_of(call)) if page.home.forms else call.args
+    return held.value if held.text and not held.broken else {}
+
+
+def _write_request(call: Call, page: Page) -> JSON:
+    sent = page.wire_id(call)
+    asked: Object = {"name": page.name(call.name), "input": _input(call, page)}
+    return {"toolRequest": asked if sent is None else {"ref": sent, **asked}}
+
+
+def _read_response(block: Object, at: At, row: Row) -> Part:
+    answer = obj(block["toolResponse"])
+    one, origin = result_id(answer.get("ref"))
+    output: Output = answer.get("output")
+    content = answer.get("content")
+    if isinstance(content, list) and content:
+        inside = tuple(read_part(part, (*at, "toolResponse", "content", i)) for i, part in enumerate(content))
+        # The text keeps the value it stands for, which is not to become text on the way back.
+        output = inside if output in (None, "") else (Text(output_text(output), raw=answer["output"]), *inside)
+    return Result(one, "" if output is None else output, False, text_or_none(answer.get("name")), origin, seal=_seal(block),
+                  raw=block, at=at, row=row)  # fmt: skip
+
+
+def _write_response(result: Result, page: Page) -> JSON:
+    """The answer under its tool's name, with the ref only if its call has one."""
+    answer: Object = {"name": page.name(page.called.get(result.call_id) or result.name or "")}
+    sent = page.result_id(result)
+    if not page.hides(sent):
+        answer["ref"] = sent
+    elif result.call_id not in page.called:
+        page.lose(result, "it answers no call, and without a ref it may be taken for another's answer")
+    page.remember(result, flag=False, structure=True)
+    if result.error:
+        page.lose(result, "a tool's response has no error flag; its output is kept")
+    output = page.output(result)
+    if isinstance(output, tuple):
+        media = [part for part in output if isinstance(part, Media) and part.text is None]
+        for part in output:
+            if not isinstance(part, Text | Media):
+                page.lose(part, f"a tool's response cannot hold this but as text: {label(part)[:80]}")
+        said = [part for part in output if part not in media]
+        held = said[0].raw if len(said) == 1 and said[0].row is None else UNSET
+        output = "\n".join(map(label, said)) if isinstance(held, UnsetType) else held
+        if media:
+            answer["content"] = [_write_media(part, page) for part in media]
+        if media and not said:
+            return {"toolResponse": answer}
+    answer["output"] = output
+    return {"toolResponse": answer}
+
+
+def _opaque(name: str) -> Row:
+    """A part that has no neutral form."""
+    return Row(name, Opaque, lambda block, at, row: Opaque(name, block, seal=_seal(block), raw=block, at=at, row=row),
+               lambda part, _: part.value)  # fmt: skip
+
+
+_META = (("metadata", keys(*_SEALS)),)
+_REF = (Id("ref", required=False, nullable=True),)
+ROWS = table(
+    Row("text", Text, lambda b, at, row: Text(string(b["text"]), seal=_seal(b), raw=b, at=at, row=row),
+        lambda p, _: {"text": p.text}, keys("text", "metadata"), _META, deltas={"text": ("text", "text")}),
+    Row("media", Media, _read_media, _write_media, keys("media", "metadata"), (*_META, ("media", keys("url", "contentType")))),
+    Row("reasoning", Reasoning, lambda b, at, row: Reasoning(string(b["reasoning"]), seal=_seal(b), raw=b, at=at, row=row),
+        lambda p, _: {"reasoning": p.text}, keys("reasoning", "metadata"), _META,
+        deltas={"reasoning": ("reasoning", "reasoning")}),
+    Row("toolRequest", Call, _read_request, _write_request, keys("toolRequest", "metadata"),
+        (*_META, ("toolRequest", keys("ref", "name", "input"))), {"part_field": "toolRequest"},
+        "call", "function", "client", _REF),
+    Row("toolResponse", Result, _read_response, _write_response, keys("toolResponse", "metadata"),
+        (*_META, ("toolResponse", keys("ref", "name", "output", "content"))), {"part_field": "toolResponse"},
+        "output", "function", "client", _REF),
+    Row("resource", Media, _read_resource, lambda p, _: {"resource": {"uri": p.url}}, keys("resource", "metadata"),
+        (*_META, ("resource", keys("uri")))),
+    _opaque("data"),
+    _opaque("custom"),
+)  # fmt: skip
+
+
+def read_part(block: JSON, at: At) -> Part:
+    """A part is told by the field it has; Python writes out the others as null."""
+    if not isinstance(block, dict):
+        blame(NAME, at, "an object", block)
+    for key, value in block.items():
+        row = ROWS.get(key)
+        if row is not None and row.read is not None and value is not None:
+            try:
+                return row.read(block, at, row)
+            except BROKEN:
+                break
+    return unknown(next(iter(block), ""), block, at)
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+ROLES: dict[str, Role] = {"system": "system", "user": "user", "model": "assistant", "tool": "tool"}
+SAYS_ROLE: dict[Role, str] = {role: said for said, role in ROLES.items()}
+MESSAGE = Row("message", Message, keys=keys("role", "content"))
+
+
+def read_message(message: JSON, at: At) -> Message:
+    """One message; one of a role nobody knows is kept whole."""
+    if not isinstance(message, dict):
+        blame(NAME, at, "an object", message)
+    role = ROLES.get(str(message.get("role")))
+    if role is None:
+        return Message("user", (unknown(message.get("role"), message, at),), None, NAME, raw=message, at=at)
+    content = message.get("content")
+    if content is not None and not isinstance(content, list):
+        blame(NAME, (*at, "content"), "a list", content)
+    inside = tuple([read_part(part, (*at, "content", i)) for i, part in enumerate(content or ())])
+    return Message(role, inside, None, NAME, raw=message, at=at, row=MESSAGE)
+
+
+def _write_text(part: Text, page: Page) -> JSON:
+    if part.refusal:
+        page.lose(part, "a refusal is sent as plain text")
+    return {"text": part.text} if part.text else None
+
+
+def _write_reasoning(part: Reasoning, page: Page) -> JSON:
+    if part.text:
+        return {"reasoning": part.text}
+    page.lose(part, "reasoning that only its own provider can read")
+    return None
+
+
+def _no_part(part: Part, page: Page) -> JSON:
+    page.lose(part, f"no such part on this wire: {label(part)[:80]}")
+    return None
+
+
+FOREIGN: dict[type[Part], Callable[..., JSON]] = {
+    Text: _write_text, Media: _write_media, Call: _write_request, Result: _write_response, Reasoning: _write_reasoning,
+    Opaque: _no_part,
+}  # fmt: skip
+"""How a part of another wire is written; None if it cannot stand here."""
+HISTORY = Turns(
+    NAME, read_message, FOREIGN, lambda role, blocks: {"role": SAYS_ROLE[role], "content": blocks},
+    lambda raw, blocks: {**obj(raw), "content": blocks},
+)  # fmt: skip
+
+# --- tools and settings ------------------------------------------------------------------------------------------
+
+OFFER = Row("tool", Tool, keys=keys("name", "description", "inputSchema"))
+
+
+def _read_offer(tool: JSON, at: At) -> Tool:
+    if isinstance(tool, str):
+        return Tool(tool, raw=tool, at=at)
+    if not isinstance(tool, dict):
+        blame(NAME, at, "an object or a name", tool)
+    return Tool(name_of(tool.get("name")), text_or_none(tool.get("description")), tool.get("inputSchema"), raw=tool, at=at,
+                row=OFFER)  # fmt: skip
+
+
+def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+    out: list[JSON] = []
+    for tool in tools:
+        if tool.kind not in ("function", "custom"):
+            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            continue
+        schema = page.schema_of(tool)
+        if tool.strict is not None:
+            page.lose(tool, "no strict flag here")
+        given = (("description", tool.description), ("inputSchema", schema))
+        out.append({"name": page.name(tool.name), **{key: value for key, value in given if value is not None}})
+    return out
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    return Choice(value) if value in ("auto", "required", "none") else UNSET  # type: ignore[arg-type]
+
+
+def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    if value.names and value.mode != "none":
+        page.lose(page.place, "a choice names no tools here")
+    return value.mode
+
+
+def _read_output(value: JSON) -> Setting | UnsetType:
+    held = obj(value)
+    schema = held.get("schema", held.get("jsonSchema"))
+    return Format(schema) if schema is not None or held.get("format") == "json" else UNSET
+
+
+def _write_output(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Format)
+    if any(one is not None for one in (value.name, value.strict, value.description)):
+        page.lose(page.place, "a form of answer has neither a name nor a strict flag here")
+    plain: Object = {"format": "json", "contentType": "application/json"}
+    return plain if value.schema is None else {**plain, "schema": value.schema, "constrained": True}
+
+
+REQUEST = (
+    Field("model", ("model",)),
+    Field("max_tokens", ("config", "maxOutputTokens")),
+    Field("temperature", ("config", "temperature")),
+    Field("top_p", ("config", "topP")),
+    Field("top_k", ("config", "topK")),
+    Field("stop", ("config", "stopSequences"), lambda v: tuple(map(string, v)) if isinstance(v, list) else UNSET),
+    Field("candidates", ("candidates",)),
+    Field("choice", ("toolChoice",), _read_choice, _write_choice),
+    Field("format", ("output",), _read_output, _write_output),
+)  # fmt: skip
+_OUTPUT = keys("format", "contentType", "schema", "jsonSchema", "constrained")
+
+
+def _read_usage(value: JSON) -> Setting | UnsetType:
+    """Tokens of thoughts are counted apart from those of the answer, as the model's own API does."""
+    thoughts, made = count_at(value, "thoughtsTokens"), count_at(value, "outputTokens")
+    total = made if thoughts is None else (made or 0) + thoughts
+    return Usage(count_at(value, "inputTokens"), total, count_at(value, "cachedContentTokens"), None, thoughts)
+
+
+def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Usage)
+    read, made = value.input or 0, value.output or 0
+    out: Object = {"inputTokens": read, "outputTokens": made - (value.reasoning or 0), "totalTokens": read + made}
+    if value.reasoning is not None:
+        out["thoughtsTokens"] = value.reasoning
+    if value.cached is not None:
+        out["cachedContentTokens"] = value.cached
+    if value.cache_write:
+        page.lose(page.place, "tokens written to a cache are not counted here")
+    return out
+
+
+RESPONSE = (
+    Field("usage", ("usage",), _read_usage, _write_usage,
+          keys("inputTokens", "outputTokens", "totalTokens", "thoughtsTokens", "cachedContentTokens")),
+)  # fmt: skip
+MEANS = {"stop": "stop", "length": "length", "blocked": "filter", "interrupted": "pause"}
+SAYS = {"stop": "stop", "length": "length", "filter": "blocked", "refusal": "blocked", "pause": "interrupted", "tool": "stop",
+        "sequence": "stop"}  # fmt: skip
+
+# --- whole bodies ------------------------------------------------------------------------------------------------
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """A request, or its messages alone, or a response as a conversation."""
+    if kind == "response":
+        return _read_answer(body)
+    place: At = () if isinstance(body, list) else ("messages",)
+    if not isinstance(body, list | dict):
+        blame(NAME, (), "an object or a list of messages", body)
+    messages = tuple([read_message(one, (*place, i)) for i, one in enumerate(list_at(NAME, body, place))])
+    ordered = bare(messages)
+    messages = settle(messages, seed="", ordered=ordered)
+    if isinstance(body, list):
+        return Conversation(messages, (), {}, NAME, "request", body, ordered=ordered)
+    offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
+    settings = read_fields(REQUEST, body, keys("messages", "tools"))
+    form = body.get("output")
+    extra = (
+        [("output", key) for key in form if key not in _OUTPUT] if isinstance(form, dict) and "format" in settings.values else []
+    )
+    tools = tuple(_read_offer(tool, ("tools", i)) for i, tool in enumerate(offered))
+    return Conversation(messages, tools, settings.values, NAME, "request", body, unknown=(*settings.unknown, *extra),
+                        places=settings.places, ordered=ordered)  # fmt: skip
+
+
+def _read_answer(body: JSON) -> Conversation:
+    if not isinstance(body, dict):
+        blame(NAME, (), "an object", body)
+    frames: list[At] = [()]
+    if body.get("message") is None and body.get("candidates") is not None:
+        frames = [("candidates", i) for i in range(len(list_at(NAME, body, ("candidates",))))]
+    settings = read_fields(RESPONSE, body, keys("message", "finishReason", "candidates"))
+    messages: list[Message] = []
+    extra = list(settings.unknown)
+    for at in frames:
+        frame = object_at(NAME, body, at)
+        where: At = (*at, "message")
+        nothing = frame.get("message") is None and "finishReason" in frame  # blocked or failed
+        message = Message("assistant", (), None, NAME, at=where) if nothing else read_message(object_at(NAME, body, where), where)
+        reason = frame.get("finishReason")
+        stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
+        called = any(isinstance(part, Call) for part in message.parts)
+        messages.append(replace(message, role="assistant", stop="tool" if called and stop == "stop" else stop))
+        if at:
+            extra += [(*at, key) for key, value in frame.items() if key not in _FRAME and value is not None]
+    return Conversation(settle(tuple(messages), seed="", ordered=True), (), settings.values, NAME, "response", body,
+                        unknown=tuple(extra), places=settings.places, ordered=True)  # fmt: skip
+
+
+_FRAME = keys("index", "message", "finishReason")
+
+
+def write(conversation: Conversation, page: Page) -> JSON:
+    """A conversation as a request or a response."""
+    if page.kind == "response":
+        return _write_answer(conversation, page)
+    mine = conversation.wire == NAME and conversation.kind == page.kind
+    body = write_fields(REQUEST, conversation, page)
+    messages = HISTORY.write(conversation.messages, page)
+    if mine and isinstance(conversation.source, list) and not body and not conversation.tools:
+        return messages
+    body["messages"] = messages
+    if not conversation.same_tools if mine else conversation.tools:
+        body["tools"] = _write_tools(conversation.tools, page)
+    return body
+
+
+def _write_answer(conversation: Conversation, page: Page) -> JSON:
+    body = write_fields(RESPONSE, conversation, page)
+    frames: list[JSON] = []
+    for i, message in enumerate(answers(conversation, page)):
+        if i and "candidates" not in body:
+            page.lose(message, "an answer here is one message; the other candidates stay behind")
+            continue
+        kept = own(message, page, lambda raw, at: replace(read_message(raw, at), role="assistant"))
+        if isinstance(kept, UnsetType):
+            blocks = [HISTORY.block(part, message, page) for part in message.parts]
+            kept = {"role": "model", "content": [block for block in blocks if block is not None]}
+        old = get(conversation.source, message.at[:-1]) if message.wire == NAME and conversation.wire == NAME else UNSET
+        called = message.stop == "tool" and any(isinstance(part, Call) for part in message.parts)
+        if isinstance(old, dict):
+            frames.append({**old, "message": kept} if "message" in old or message.parts else old)
+            continue
+        stop = "stop" if called else write_stop(message, SAYS, MEANS, page)
+        frames.append({"message": kept} if stop is None else {"message": kept, "finishReason": stop})
+    if "candidates" in body:
+        return {**body, "candidates": frames}
+    return {**body, **(obj(frames[0]) if frames else {"finishReason": "unknown"})}
+
+
+# --- telling it from others --------------------------------------------------------------------------------------
+
+_MARKS = keys("toolRequest", "toolResponse", "media", "custom", "resource")
+_FIELDS = keys("config", "output", "docs", "toolChoice")
+
+
+def looks(body: JSON) -> int:
+    """How sure it is that this is one of its bodies: its parts name no type, and nobody else has a role `model` for such."""
+    if isinstance(body, dict) and isinstance(body.get("candidates"), list):
+        return max((looks([get(one, ("message",)) or None]) for one in body["candidates"]), default=0)  # type: ignore[union-attr]
+    if isinstance(body, dict) and isinstance(body.get("message"), dict):
+        return 3 if looks([body["message"]]) == 3 else 0
+    messages = body.get("messages") if isinstance(body, dict) else body
+    if not isinstance(messages, list) or not messages:
+        return 0
+    marks = 3 if isinstance(body, dict) and body.keys() & _FIELDS else 1
+    for message in messages:
+        content = get(message, ("content",))
+        if not isinstance(content, list) or get(message, ("role",)) == "assistant":
+            return 0
+        if not all(isinstance(part, dict) and "type" not in part and "$type" not in part for part in content):
+            return 0
+        if get(message, ("role",)) == "model" or any(isinstance(part, dict) and part.keys() & _MARKS for part in content):
+            marks = 3
+    return marks
+
+
+WIRE = Wire(NAME, "Genkit", rows_of(ROWS), read, write, looks, stream(read_part, read, ROLES, FOREIGN, write))

@@ -1,0 +1,154 @@
+"""Microsoft.Extensions.AI: the options of a request, the tools on offer, usage and stop reasons.
+
+`ChatOptions` leaves its tools out of its JSON, so a tool stands here under the names of its own properties, camelCased like
+everything else: `name`, `description`, `jsonSchema`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from msgspec import UNSET, UnsetType
+
+from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.settings import Field
+from toolwire.wires.engine.specs import Row, blame, count_at, flag_or_none, keys, name_of, obj, string, text_or_none
+
+NAME = "meai"
+OPTIONS = "options"
+
+# --- tools -------------------------------------------------------------------------------------------------------
+
+OFFER = Row("function", Tool, keys=keys("name", "description", "jsonSchema", "additionalProperties"),
+            inner=(("additionalProperties", keys("strict")),))  # fmt: skip
+
+
+def read_offer(tool: JSON, at: At) -> Tool:
+    """A tool on offer; one that a service runs itself has a `$type` and no schema."""
+    if not isinstance(tool, dict):
+        blame(NAME, at, "an object", tool)
+    if "$type" in tool and "jsonSchema" not in tool:
+        return Tool("", kind=str(tool["$type"]), raw=tool, at=at)
+    strict = get(tool, ("additionalProperties", "strict"))
+    return Tool(name_of(tool.get("name")), text_or_none(tool.get("description")), tool.get("jsonSchema"),
+                None if isinstance(strict, UnsetType) else flag_or_none(strict), raw=tool, at=at, row=OFFER)  # fmt: skip
+
+
+def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+    """The tools on offer."""
+    out: list[JSON] = []
+    for tool in tools:
+        if tool.kind not in ("function", "custom"):
+            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            continue
+        given: Object = {"name": page.name(tool.name)}
+        if tool.description is not None:
+            given["description"] = tool.description
+        schema = page.schema_of(tool)
+        if schema is not None:
+            given["jsonSchema"] = schema
+        if tool.strict is not None:
+            given["additionalProperties"] = {"strict": tool.strict}
+        out.append(given)
+    return out
+
+
+# --- settings ----------------------------------------------------------------------------------------------------
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    held = obj(value)
+    mode, name = held["$type"], text_or_none(held.get("requiredFunctionName"))
+    if mode not in ("auto", "none", "required"):
+        return UNSET
+    return Choice(mode, (name,) if name and mode == "required" else ())  # type: ignore[arg-type]
+
+
+def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    if value.mode == "required" and len(value.names) == 1:
+        return {"$type": "required", "requiredFunctionName": page.name(value.names[0])}
+    if value.names and value.mode != "none":
+        page.lose(page.place, "a choice names one required tool here, or none")
+    return {"$type": value.mode}
+
+
+def _read_format(value: JSON) -> Setting | UnsetType:
+    held = obj(value)
+    if held["$type"] != "json":
+        return UNSET
+    return Format(held.get("schema"), text_or_none(held.get("schemaName")), None, text_or_none(held.get("schemaDescription")))
+
+
+def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Format)
+    if value.strict is not None:
+        page.lose(page.place, "a form of answer has no strict flag here")
+    given = (("schema", value.schema), ("schemaName", value.name), ("schemaDescription", value.description))
+    return {"$type": "json", **({key: one for key, one in given if one is not None} if value.schema is not None else {})}
+
+
+_EFFORTS = {"None": "none", "Low": "low", "Medium": "medium", "High": "high", "ExtraHigh": "xhigh"}
+_EFFORT_SAYS = {neutral: said for said, neutral in _EFFORTS.items()}
+
+REQUEST = (
+    Field("model", (OPTIONS, "modelId")),
+    Field("max_tokens", (OPTIONS, "maxOutputTokens")),
+    Field("temperature", (OPTIONS, "temperature")),
+    Field("top_p", (OPTIONS, "topP")),
+    Field("top_k", (OPTIONS, "topK")),
+    Field("seed", (OPTIONS, "seed")),
+    Field("presence_penalty", (OPTIONS, "presencePenalty")),
+    Field("frequency_penalty", (OPTIONS, "frequencyPenalty")),
+    Field("stop", (OPTIONS, "stopSequences"), lambda v: tuple(map(string, v)) if isinstance(v, list) else UNSET),
+    Field("choice", (OPTIONS, "toolMode"), _read_choice, _write_choice, keys("$type", "requiredFunctionName")),
+    Field("parallel", (OPTIONS, "allowMultipleToolCalls")),
+    Field("format", (OPTIONS, "responseFormat"), _read_format, _write_format),
+    Field("effort", (OPTIONS, "reasoning", "effort"), lambda v: _EFFORTS.get(string(v), string(v).lower()),
+          lambda v, _: _EFFORT_SAYS.get(str(v), UNSET)),
+)  # fmt: skip
+
+# --- responses ---------------------------------------------------------------------------------------------------
+
+
+def _read_time(value: JSON) -> Setting | UnsetType:
+    """A moment as seconds since 1970; one without an offset is taken as UTC."""
+    moment = datetime.fromisoformat(string(value))
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def _write_time(value: Setting, page: Page) -> JSON | UnsetType:
+    try:
+        return datetime.fromtimestamp(value, UTC).isoformat() if isinstance(value, int | float) else UNSET
+    except (ValueError, OverflowError, OSError):
+        return UNSET
+
+
+def _read_usage(value: JSON) -> Setting | UnsetType:
+    names = ("inputTokenCount", "outputTokenCount", "cachedInputTokenCount", "", "reasoningTokenCount")
+    return Usage(*(count_at(value, name) if name else None for name in names))
+
+
+def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Usage)
+    read, made = value.input or 0, value.output or 0
+    out: Object = {"inputTokenCount": read, "outputTokenCount": made, "totalTokenCount": read + made}
+    more = (("cachedInputTokenCount", value.cached), ("reasoningTokenCount", value.reasoning))
+    out.update({key: number for key, number in more if number is not None})
+    if value.cache_write:
+        page.lose(page.place, "tokens written to a cache are not counted here")
+    return out
+
+
+RESPONSE = (
+    Field("id", ("responseId",)),
+    Field("model", ("modelId",)),
+    Field("created", ("createdAt",), _read_time, _write_time),
+    Field("usage", ("usage",), _read_usage, _write_usage, keys(
+        "inputTokenCount", "outputTokenCount", "totalTokenCount", "cachedInputTokenCount", "reasoningTokenCount",
+    )),
+)  # fmt: skip
+MEANS = {"stop": "stop", "length": "length", "tool_calls": "tool", "content_filter": "filter"}
+SAYS = {neutral: said for said, neutral in MEANS.items()}

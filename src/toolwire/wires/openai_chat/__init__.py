@@ -1,0 +1,442 @@
+"""OpenAI Chat Completions, and everything that speaks its shape.
+
+- calls-are-answered-at-once: every id of an assistant message is answered by `tool` messages before anyone else speaks.
+- tool-text-only: a tool message holds text and has no error flag; media follow in a user message.
+- legacy-function-call: `function_call` and role `function` have no id at all; they pair by name.
+- reasoning-is-foreign: OpenAI has no reasoning here; compatible servers send `reasoning_content` or `reasoning`.
+- executed-tools-have-no-id: a compatible server lists the tools it ran itself by `index`, call and result in one.
+- arguments-are-text: the model's own JSON text, kept to the letter, valid or not.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import settle
+from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.conversation.model import Choice, Conversation, Kind, Setting, Tool, Usage
+from toolwire.conversation.parts import Call, Media, Message, Part, Result, Text, label
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.settings import Field, put_tools, read_fields, write_fields, write_stop, write_user
+from toolwire.wires.engine.specs import (
+    Id,
+    Row,
+    Wire,
+    answers,
+    arguments,
+    blame,
+    call_id,
+    count_at,
+    keys,
+    list_at,
+    name_of,
+    obj,
+    object_at,
+    own,
+    result_id,
+    rows_of,
+    string,
+    table,
+    text_or_none,
+    types_in,
+)  # fmt: skip
+from toolwire.wires.families.chat.messages import Chat
+from toolwire.wires.families.chat.settings import FORMAT, STOP, offer
+from toolwire.wires.families.chat.stream_reader import Speech
+from toolwire.wires.families.chat.stream_writer import stream
+
+NAME = "openai-chat"
+
+
+# --- content -----------------------------------------------------------------------------------------------------
+
+
+def _read_image(block: Object, at: At, row: Row) -> Part:
+    url = string(obj(block["image_url"])["url"])
+    mime, data = split_data_url(url) or (None, None)
+    return Media("image", mime, data, None if data is not None else url, raw=block, at=at, row=row)
+
+
+def _read_audio(block: Object, at: At, row: Row) -> Part:
+    sound = obj(block["input_audio"])
+    return Media("audio", f"audio/{string(sound['format'])}", string(sound["data"]), raw=block, at=at, row=row)
+
+
+def _read_file(block: Object, at: At, row: Row) -> Part:
+    file = obj(block["file"])
+    data = text_or_none(file.get("file_data"))
+    mime, data = split_data_url(data or "") or (None, data)
+    return Media(kind_by(mime), mime, data, file=text_or_none(file.get("file_id")), name=text_or_none(file.get("filename")),
+                 raw=block, at=at, row=row)  # fmt: skip
+
+
+def _write_media(media: Media, page: Page) -> JSON:
+    """Images by URL or data, sounds by data, files by data; anything else can only be named."""
+    mime = mime_of(media) or ""
+    if media.kind == "image" and (url := data_url(media)):
+        if media.name is not None:
+            page.lose(media, "a picture has no name here")
+        return {"type": "image_url", "image_url": {"url": url}}
+    if media.kind == "audio" and media.data is not None and mime:
+        return {"type": "input_audio", "input_audio": {"data": media.data, "format": mime.partition("/")[2]}}
+    if media.text is not None:
+        page.lose(media, "a text document is sent as text")
+        return {"type": "text", "text": media.text}
+    if media.data is not None:
+        if media.kind != "file":
+            page.lose(media, f"this {media.kind} goes as a file: its type is not known")
+        return {"type": "file", "file": {"file_data": data_url(media), "filename": media.name or "file"}}
+    page.lose(media, f"this wire takes no {media.kind} by {'file id' if media.file else 'URL'}; it is named in text")
+    return {"type": "text", "text": label(media)}
+
+
+CONTENT = table(
+    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
+    Row("refusal", Text, lambda b, at, row: Text(string(b["refusal"]), True, raw=b, at=at, row=row),
+        lambda p, _: {"type": "refusal", "refusal": p.text}, keys("type", "refusal")),
+    Row("image_url", Media, _read_image, _write_media, keys("type", "image_url"), (("image_url", keys("url")),)),
+    Row("input_audio", Media, _read_audio, _write_media, keys("type", "input_audio"), (("input_audio", keys("data", "format")),)),
+    Row("file", Media, _read_file, _write_media, keys("type", "file"), (("file", keys("file_data", "file_id", "filename")),)),
+)  # fmt: skip
+
+# --- calls and results -------------------------------------------------------------------------------------------
+
+
+def _read_function(block: Object, at: At, row: Row) -> Part:
+    one, origin = call_id(block.get("id"))
+    function = block.get("function")
+    if not isinstance(function, dict):
+        function = {}
+    name = function.get("name")
+    return Call(
+        one, name if isinstance(name, str) else "", arguments(function.get("arguments")), origin, raw=block, at=at, row=row
+    )
+
+
+def _write_function(call: Call, page: Page) -> JSON:
+    if page.home.forms and "custom" in page.words(call):
+        return _write_custom(call, page)
+    function: Object = {"name": page.name(call.name), "arguments": page.text_of(call)}
+    return {"id": page.call_id(call), "type": "function", "function": function}
+
+
+def _read_custom(block: Object, at: At, row: Row) -> Part:
+    one, origin = call_id(block.get("id"))
+    custom = obj(block["custom"])
+    return Call(one, name_of(custom.get("name")), arguments(custom.get("input")), origin, "custom", raw=block, at=at, row=row)
+
+
+def _write_custom(call: Call, page: Page) -> JSON:
+    """Free text in, free text out; a wire without custom calls had it as the field `input`."""
+    carried = get(call.input, ("input",)) if call.family != "custom" else call.arguments
+    text = carried if isinstance(carried, str) else call.arguments
+    return {"id": page.call_id(call), "type": "custom", "custom": {"name": page.name(call.name), "input": text}}
+
+
+def _read_legacy(block: Object, at: At, row: Row) -> Part:
+    return Call("", name_of(block.get("name")), arguments(block.get("arguments")), "minted", "function-legacy",
+                raw=block, at=at, row=row)  # fmt: skip
+
+
+def _read_tool(message: Object, at: At, row: Row) -> Part:
+    one, origin = result_id(message.get("tool_call_id"))
+    content = message.get("content")
+    output = content if isinstance(content, str) else CHAT.output(content, at)
+    name = text_or_none(message["name"]) if "name" in message else None
+    return Result(one, output, False, name, origin, raw=message, at=at, row=row)
+
+
+def _read_function_result(message: Object, at: At, row: Row) -> Part:
+    return Result("", CHAT.output(message.get("content"), at), False, text_or_none(message.get("name")), "minted",
+                  "function-legacy", raw=message, at=at, row=row)  # fmt: skip
+
+
+def _content(result: Result) -> JSON:
+    output = result.output
+    if isinstance(output, str):
+        return output
+    if isinstance(output, tuple) and output and all(isinstance(part, Text) for part in output):
+        return [{"type": "text", "text": label(part)} for part in output]
+    return result.text
+
+
+def _write_tool(result: Result, page: Page) -> JSON:
+    if result.name and result.row is RESULTS["tool"]:  # a message of this wire that named its tool still does
+        name = page.name(result.name)
+        return {"role": "tool", "name": name, "tool_call_id": page.result_id(result), "content": _content(result)}
+    output = result.output
+    if page.plain and isinstance(output, str):
+        return {"role": "tool", "tool_call_id": result.call_id, "content": output}
+    return {"role": "tool", "tool_call_id": page.result_id(result), "content": _content(result)}
+
+
+CALLS = table(
+    Row("function", Call, _read_function, _write_function, keys("id", "type", "function"),
+        (("function", keys("name", "arguments")),), {"path": "tool_calls[]", "type": "function"},
+        "call", "function", "client", (Id("id"),)),
+    Row("custom", Call, _read_custom, _write_custom, keys("id", "type", "custom"),
+        (("custom", keys("name", "input")),), {"path": "tool_calls[]", "type": "custom"},
+        "call", "custom", "client", (Id("id"),)),
+)  # fmt: skip
+LEGACY = Row(
+    "function_call", Call, _read_legacy, lambda c, page: {"name": page.name(c.name), "arguments": page.text_of(c)},
+    keys("name", "arguments"), (), {"path": "function_call"}, "call", "function-legacy", "client",
+)  # fmt: skip
+RESULTS = table(
+    Row("tool", Result, _read_tool, _write_tool,
+        keys("role", "content", "tool_call_id", "name"), (), {"role": "tool"},
+        "output", "function", "client", (Id("tool_call_id"),), ("request",)),
+    Row("function", Result, _read_function_result,
+        lambda r, page: {"role": "function", "name": page.name(r.name or ""), "content": _content(r)},
+        keys("role", "content", "name"), (), {"role": "function"}, "output", "function-legacy", "client", (), ("request",)),
+)  # fmt: skip
+
+_RAN = keys("index", "type", "arguments", "output")
+EXECUTED = Row(
+    "executed_tools", Call,
+    lambda b, at, row: Call("", name_of(b.get("type")), arguments(b.get("arguments")), "minted", "server-tool", "provider",
+                            raw=b, at=at, row=row),
+    lambda c, _: {"type": c.name, "arguments": c.arguments},
+    _RAN, (), {"path": "executed_tools[]"}, "call+output", "server-tool", "provider", (Id("index", "position"),), ("response",),
+    Row("executed_tools", Result,
+        lambda b, at, row: Result("", b.get("output") or "", False, name_of(b.get("type")), "minted", "server-tool", "provider",
+                                  raw=b, at=at, row=row),
+        lambda r, _: {"output": r.output}, _RAN),
+)  # fmt: skip
+DELTA = Row(
+    "delta.tool_calls", Call, tell={"path": "choices[].delta.tool_calls[]"}, direction="call", family="function",
+    executor="client", ids=(Id("index", "position"), Id("id", required=False, nullable=True)), forms=("stream",),
+)  # fmt: skip
+"""A fragment of a call in a stream: only its index is always there."""
+CHAT = Chat(
+    NAME, CONTENT, CALLS, RESULTS,
+    Row("message", Message, keys=keys(
+        "role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning", "executed_tools",
+    )),
+    {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"},
+    ("reasoning_content", "reasoning"), LEGACY, EXECUTED,
+)  # fmt: skip
+
+# --- tools and settings ------------------------------------------------------------------------------------------
+
+_TOOL = keys("name", "description", "parameters", "strict")
+TOOLS = table(
+    Row("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),)),
+    Row("custom", Tool, keys=keys("type", "custom"), inner=(("custom", keys("name", "description")),)),
+    Row("functions", Tool, keys=_TOOL),
+)
+
+
+def _read_offer(tool: JSON, at: At) -> Tool:
+    """A tool on offer; one that is neither a function nor custom keeps only its type."""
+    if not isinstance(tool, dict):
+        blame(NAME, at, "an object", tool)
+    if at[0] == "functions":
+        return offer(tool, "function", tool, at, TOOLS["functions"])
+    for kind in ("function", "custom"):
+        inner = tool.get(kind)
+        if isinstance(inner, dict):
+            return offer(inner, kind, tool, at, TOOLS[kind])
+    return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
+
+
+def _write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON]:
+    """The tools; this wire's own go back as they came, with all that only it knows."""
+    out: list[JSON] = []
+    for tool in tools:
+        kept = own and tool.at[:1] == ("tools",) and page.name(tool.name) == tool.name
+        if kept and isinstance(tool.raw, dict) and _read_offer(tool.raw, tool.at) == tool:
+            out.append(tool.raw)
+            continue
+        if tool.kind not in ("function", "custom"):
+            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            continue
+        inner: Object = {"name": page.name(tool.name)}
+        given = (("description", tool.description), ("parameters", tool.schema), ("strict", tool.strict))
+        inner.update({key: value for key, value in given if value is not None})
+        out.append({"type": tool.kind, tool.kind: inner})
+    return out
+
+
+def _read_choice(value: JSON) -> Setting | UnsetType:
+    if isinstance(value, str):
+        return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
+    kind = string(obj(value)["type"])
+    held = obj(obj(value)[kind])
+    if kind != "allowed_tools":
+        return Choice("required", (string(held["name"]),))
+    tools = held["tools"]
+    if held["mode"] not in ("auto", "required") or not isinstance(tools, list):
+        return UNSET
+    names = tuple(string(obj(obj(tool)[string(obj(tool)["type"])])["name"]) for tool in tools)
+    return Choice("auto" if held["mode"] == "auto" else "required", names)
+
+
+def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
+    names = [page.name(name) for name in value.names]
+    if value.mode == "required" and len(names) == 1:
+        return {"type": "function", "function": {"name": names[0]}}
+    if names and value.mode != "none":
+        tools: list[JSON] = [{"type": "function", "function": {"name": name}} for name in names]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": value.mode, "tools": tools}}
+    return value.mode
+
+
+REQUEST = (
+    Field("model", ("model",)),
+    Field("max_tokens", ("max_tokens",)),
+    Field("max_tokens", ("max_completion_tokens",)),
+    Field("temperature", ("temperature",)),
+    Field("top_p", ("top_p",)),
+    Field("seed", ("seed",)),
+    Field("presence_penalty", ("presence_penalty",)),
+    Field("frequency_penalty", ("frequency_penalty",)),
+    Field("candidates", ("n",)),
+    STOP,
+    Field("stream", ("stream",)),
+    Field("user", ("user",), write=write_user),
+    Field("choice", ("tool_choice",), _read_choice, _write_choice),
+    Field("parallel", ("parallel_tool_calls",)),
+    FORMAT,
+    Field("effort", ("reasoning_effort",)),
+)
+
+
+def _read_usage(value: JSON) -> Setting | UnsetType:
+    return Usage(
+        count_at(value, "prompt_tokens"), count_at(value, "completion_tokens"),
+        count_at(value, "prompt_tokens_details", "cached_tokens"),
+        count_at(value, "prompt_tokens_details", "cache_write_tokens"),
+        count_at(value, "completion_tokens_details", "reasoning_tokens"),
+    )  # fmt: skip
+
+
+def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+    assert isinstance(value, Usage)
+    read, made = value.input or 0, value.output or 0
+    out: Object = {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
+    cache = (("cached_tokens", value.cached), ("cache_write_tokens", value.cache_write))
+    kept: Object = {key: number for key, number in cache if number is not None}
+    if kept:
+        out["prompt_tokens_details"] = kept
+    if value.reasoning is not None:
+        out["completion_tokens_details"] = {"reasoning_tokens": value.reasoning}
+    return out
+
+
+RESPONSE = (
+    Field("id", ("id",)),
+    Field("model", ("model",)),
+    Field("created", ("created",)),
+    Field("usage", ("usage",), _read_usage, _write_usage, keys(
+        "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details.cached_tokens",
+        "prompt_tokens_details.cache_write_tokens", "completion_tokens_details.reasoning_tokens",
+    )),
+)  # fmt: skip
+MEANS = {"stop": "stop", "length": "length", "tool_calls": "tool", "function_call": "tool", "content_filter": "filter"}
+SAYS = {"stop": "stop", "length": "length", "tool": "tool_calls", "filter": "content_filter"}
+
+# --- whole bodies ------------------------------------------------------------------------------------------------
+
+_CHOICE = keys("index", "message", "finish_reason")
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """A request or a response as a conversation."""
+    if not isinstance(body, dict):
+        blame(NAME, (), "an object", body)
+    return _read_response(body) if kind == "response" else _read_request(body)
+
+
+def _read_request(body: Object) -> Conversation:
+    messages = tuple([CHAT.read_message(m, ("messages", i)) for i, m in enumerate(list_at(NAME, body, ("messages",)))])
+    tools: list[Tool] = []
+    for key in ("tools", "functions"):
+        if body.get(key) is not None:
+            tools += [_read_offer(tool, (key, i)) for i, tool in enumerate(list_at(NAME, body, (key,)))]
+    settings = read_fields(REQUEST, body, keys("messages", "tools", "functions"))
+    return Conversation(settle(messages, seed="", ordered=False), tuple(tools), settings.values, NAME, "request", body,
+                        unknown=settings.unknown, places=settings.places)  # fmt: skip
+
+
+def _read_response(body: Object) -> Conversation:
+    settings = read_fields(RESPONSE, body, keys("choices", "object"))
+    messages: list[Message] = []
+    extra = list(settings.unknown)
+    for i, choice in enumerate(list_at(NAME, body, ("choices",))):
+        at: At = ("choices", i, "message")
+        message = CHAT.read_message(object_at(NAME, body, at), at)
+        reason = get(choice, ("finish_reason",))
+        messages.append(replace(message, stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None))
+        extra += [("choices", i, key) for key, value in obj(choice).items() if key not in _CHOICE and value is not None]
+    return Conversation(settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False), (), settings.values,
+                        NAME, "response", body, unknown=tuple(extra), places=settings.places)  # fmt: skip
+
+
+def write(conversation: Conversation, page: Page) -> JSON:
+    """A conversation as a request or a response."""
+    if page.kind == "response":
+        return _write_response(conversation, page)
+    body = write_fields(REQUEST, conversation, page)
+    body["messages"] = CHAT.write_messages(conversation.messages, page)
+    if conversation.wire != NAME or not conversation.same_tools:
+        put_tools(body, _write_tools(conversation.tools, page, own=conversation.wire == NAME))
+    return body
+
+
+def _write_response(conversation: Conversation, page: Page) -> JSON:
+    body = write_fields(RESPONSE, conversation, page)
+    if conversation.wire != NAME or conversation.kind != "response":
+        body = {"id": "", "object": "chat.completion", "created": 0, "model": "", **body}
+    choices: list[JSON] = []
+    for i, message in enumerate(answers(conversation, page)):
+        kept = own(message, page, CHAT.read_message)
+        said = CHAT.write_assistant(message, page) if isinstance(kept, UnsetType) else kept
+        old = get(conversation.source, message.at[:-1]) if conversation.wire == NAME else UNSET
+        if isinstance(old, dict):
+            frame = dict(old)
+        else:
+            frame = {"index": i, "finish_reason": write_stop(message, SAYS, MEANS, page) or "stop"}
+        choices.append({**frame, "message": said})
+    return {**body, "choices": choices}
+
+
+# --- telling it from others --------------------------------------------------------------------------------------
+
+
+_FOREIGN = keys("tool_use", "tool_result", "thinking", "image", "document")
+_OWN = keys("image_url", "input_audio", "file", "refusal")
+_ROLES = keys("tool", "developer", "system", "function")
+
+
+def looks(body: JSON) -> int:
+    """How sure it is that this is one of its bodies."""
+    if not isinstance(body, dict):
+        return 0
+    choices = body.get("choices")
+    if isinstance(choices, list):
+        said = {kind for choice in choices for kind in types_in(get(choice, ("message", "content")))}  # type: ignore[arg-type]
+        return 0 if said & _FOREIGN else 3 if str(body.get("object", "")).startswith("chat.completion") else 2
+    messages = body.get("messages")
+    if not isinstance(messages, list) or any(key in body for key in ("system", "stop_sequences", "anthropic_version")):
+        return 0
+    marks = 1
+    for message in messages:
+        if isinstance(message, dict):
+            kinds = types_in(message.get("content"))
+            if kinds & _FOREIGN:
+                return 0
+            if "tool_calls" in message or "function_call" in message or str(message.get("role")) in _ROLES or kinds & _OWN:
+                marks = 2
+    tools = body.get("tools")
+    offered = isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools)
+    return 2 if offered else marks
+
+
+SPEECH = Speech(RESPONSE, MEANS, write, lambda text: {"reasoning_content": text}, silent=None)
+WIRE = Wire(NAME, "OpenAI Chat Completions", rows_of(CONTENT, CALLS, (LEGACY,), RESULTS, (EXECUTED, DELTA)), read, write, looks,
+            stream(CHAT, SPEECH))  # fmt: skip

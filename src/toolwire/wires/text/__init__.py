@@ -1,0 +1,438 @@
+"""Tools for models that have none of their own: everything is said in plain text.
+
+The body is that of a chat server without tools. The tools stand in a marked section of the system prompt, calls as tagged
+text in what the assistant says, and the results of a turn together in one user message. The dialects are rows elsewhere.
+
+- several-parts-share-one-string: an edited part is written into its own span; the rest of the string stays to the letter.
+- ids-are-in-the-tags: where a model leaves them out, results pair by name and by order; an invented id is not written.
+- broken-tags-are-text: what does not parse is what the model said, and is kept as that.
+- text-may-read-as-a-call: words of another wire that look like a call would be read as one here; that is reported.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.ids import settle
+from toolwire.conversation.json import JSON, At, Object, get, put
+from toolwire.conversation.model import Conversation, Kind, Tool, Usage
+from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Result, Role, Text, label
+from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
+from toolwire.wires.engine.specs import (
+    Row,
+    Wire,
+    blame,
+    flag_or_none,
+    keys,
+    list_at,
+    name_of,
+    obj,
+    object_at,
+    own,
+    read_block,
+    rows_of,
+    text_or_none,
+)  # fmt: skip
+from toolwire.wires.families.chat.messages import ONE_THOUGHT, THOUGHT
+from toolwire.wires.text.dialects import CALLS, DEFAULT, write_block
+from toolwire.wires.text.parts import (
+    CALL_ROWS,
+    CONTENT,
+    MESSAGE,
+    RESULT,
+    ROLES,
+    is_plain,
+    is_text,
+    spans_of,
+    words_of,
+    write_answer,
+    write_call,
+    write_image,
+)  # fmt: skip
+from toolwire.wires.text.settings import MEANS, REQUEST, RESPONSE, SAYS
+from toolwire.wires.text.stream import stream
+from toolwire.wires.text.tags import RESULTS, find_tools, write_tools
+
+NAME = "text"
+
+# --- reading messages --------------------------------------------------------------------------------------------
+
+
+def read_message(message: JSON, at: At) -> Message:
+    """One message. Its content is a string, or blocks of text and pictures."""
+    if not isinstance(message, dict):
+        blame(NAME, at, "an object", message)
+    said = message.get("role", "assistant")
+    if not isinstance(said, str):
+        blame(NAME, at + ("role",), "a string", said)
+    role = _role(message)
+    thought = message.get("reasoning_content")
+    parts: list[Part] = []
+    if thought and isinstance(thought, str):
+        parts.append(Reasoning(thought, raw=thought, at=at + ("reasoning_content",), row=THOUGHT))
+    for text, where in _strings(message, at):
+        if isinstance(text, str):
+            parts += (span.part for span in spans_of(text, where, role))
+        else:
+            parts.append(read_block(NAME, CONTENT, text, where))
+    return Message(role, tuple(parts), None, NAME, raw=message, at=at, row=MESSAGE)
+
+
+def _role(message: Object) -> Role:
+    return ROLES.get(str(message.get("role", "assistant")), "user")
+
+
+def _strings(message: Object, at: At) -> list[tuple[JSON, At]]:
+    """The strings of a message that may hold tags, and the blocks that hold none, each with its place."""
+    content, where = message.get("content"), at + ("content",)
+    if content is None or isinstance(content, str):
+        return [(content, where)] if content else []
+    if not isinstance(content, list):
+        blame(NAME, where, "a string, a list or null", content)
+    role = _role(message)
+    out: list[tuple[JSON, At]] = []
+    for i, block in enumerate(content):
+        text = block if isinstance(block, str) else block.get("text") if isinstance(block, dict) and is_text(block) else None
+        tagged = isinstance(text, str) and not is_plain(text, role)
+        place = where + (i,) if isinstance(block, str) or not tagged else where + (i, "text")
+        out.append((text, place) if isinstance(text, str) and (tagged or isinstance(block, str)) else (block, place))
+    return out
+
+
+def _tools(messages: list[JSON]) -> list[Tool]:
+    """The tools offered in the system prompts."""
+    out: list[Tool] = []
+    for i, message in enumerate(messages):
+        if isinstance(message, dict) and ROLES.get(str(message.get("role"))) == "system":
+            for text, at in _strings(message, ("messages", i)):
+                section = find_tools(text) if isinstance(text, str) else None
+                out += (_tool(tool, at) for tool in (section.tools if section is not None else ()))
+    return out
+
+
+_TOOL = keys("name", "description", "parameters", "strict")
+TOOL = Row("tool", Tool, keys=_TOOL)
+WRAPPED = Row("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),))
+
+
+def _tool(tool: Object, at: At) -> Tool:
+    function = tool.get("function")
+    inner, row = (function, WRAPPED) if isinstance(function, dict) else (tool, TOOL)
+    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"),
+                flag_or_none(inner.get("strict")), raw=tool, at=at, row=row)  # fmt: skip
+
+
+# --- writing messages --------------------------------------------------------------------------------------------
+
+
+def _edited(message: Message, page: Page) -> JSON | UnsetType:
+    """A message of this wire's own with its edited parts written into their spans; UNSET if parts came, went or moved."""
+    raw = message.raw
+    if message.wire != NAME or not isinstance(raw, dict):
+        return UNSET
+    now = list(message.parts)
+    before = read_message(raw, message.at).parts
+    if [(part.at, type(part), part.raw) for part in before] != [(part.at, type(part), part.raw) for part in now]:
+        return UNSET
+    out: JSON = raw
+    for text, at in reversed(_strings(raw, message.at)):
+        if isinstance(text, str):
+            spans = spans_of(text, at, _role(raw))
+            mine = [part for part in now if part.at == at]
+            for span, part in reversed(list(zip(spans, mine, strict=True))):
+                if part.was is not None:
+                    text = text[: span.start] + _rewritten(part, message.role, page) + text[span.end :]
+            out = put(out, at[len(message.at) :], text)
+    rest = [part for part in now if isinstance(part.row, Row) and part.row.write is not None and part.was is not None]
+    for part in rest:
+        assert isinstance(part.row, Row) and part.row.write is not None
+        out = put(out, part.at[len(message.at) :], part.row.write(part, page))
+    return out
+
+
+def _rewritten(part: Part, role: Role, page: Page) -> str:
+    """The new text of a span."""
+    old = part.raw if isinstance(part.raw, str) else ""
+    if isinstance(part, Call) and isinstance(part.row, Row):
+        written = write_call(part, CALLS.get(part.row.name, DEFAULT), page, old)
+        if written is None:
+            page.lose(part, "this dialect cannot say it; the call stays as it was")
+        return old if written is None else written
+    if isinstance(part, Result):
+        return write_answer(part, page, old)
+    return words_of(part, role, page) if isinstance(part, Text) else label(part)
+
+
+def _assistant(message: Message, page: Page) -> Object:
+    """What was said and called, in order, each on its own lines."""
+    lines: list[str] = []
+    out: Object = {"role": "assistant", "content": ""}
+    blanks: list[Text] = []
+    last: type[Part] | None = None
+    for part in message.parts:
+        if isinstance(part, Text) and not part.text.strip():
+            blanks += [part] if part.text else []
+        elif isinstance(part, Call | Text):
+            last = _blanks(blanks, last, type(part), lines, page)
+            if isinstance(part, Call):
+                lines.append(write_block(DEFAULT, [write_call(part, DEFAULT, page, None) or ""]))
+            else:
+                lines.append(_line(part, last, page))
+            last = type(part)
+        elif isinstance(part, Reasoning) and part.text and page.kind == "response":
+            if lines:
+                page.lose(part, "reasoning stands before all else here")
+            if "reasoning_content" in out:
+                page.lose(part, ONE_THOUGHT)
+            out["reasoning_content"] = f"{out.get('reasoning_content', '')}{part.text}"
+        else:
+            page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
+    _blanks(blanks, last, None, lines, page)
+    return {**out, "content": "\n".join(lines)}
+
+
+def _blanks(
+    blanks: list[Text], last: type[Part] | None, following: type[Part] | None, lines: list[str], page: Page
+) -> type[Part] | None:
+    """Write texts of nothing but blanks, unless they stand beside a call; what was written last."""
+    for part in blanks:
+        if Call in (last, following):
+            page.lose(part, "blanks beside calls are not kept")
+        else:
+            lines.append(_line(part, last, page))
+            last = Text
+    blanks.clear()
+    return last
+
+
+def _line(text: Text, last: type[Part] | None, page: Page) -> str:
+    if last is Text:
+        page.lose(text, "a message is one text here; what is said in pieces is joined")
+    return words_of(text, "assistant", page)
+
+
+def _content(parts: list[Part], role: Role, page: Page) -> JSON:
+    """What a user or the system says: a string, or blocks if there are pictures."""
+    blocks: list[Object] = []
+    pictures = False
+    for part in parts:
+        if isinstance(part, Text):
+            if part.text:
+                blocks.append({"type": "text", "text": words_of(part, role, page)})
+        elif isinstance(part, Media):
+            blocks.append(obj(write_image(part, page)))
+            pictures |= blocks[-1]["type"] != "text"
+        else:
+            page.lose(part, f"this wire cannot hold this in a user's message: {label(part)[:80]}")
+    if pictures:
+        return [*blocks]
+    if len(blocks) > 1:
+        page.lose(parts[0], "a message is one text here; what is said in pieces is joined")
+    return "\n".join(str(block["text"]) for block in blocks)
+
+
+def _messages(conversation: Conversation, page: Page) -> list[JSON]:
+    """The history; the results of a turn stand in one user message, in the order of their calls."""
+    out: list[JSON] = []
+    turn = _Turn(out, page)
+    for message in conversation.messages:
+        kept = own(message, page, read_message)
+        if isinstance(kept, UnsetType):
+            kept = _edited(message, page)
+        if message.role == "assistant" or not isinstance(kept, UnsetType):
+            turn.close("")
+        turn.asked(message)
+        if not isinstance(kept, UnsetType):
+            out.append(kept)
+            turn.noted(message)
+        elif message.role == "assistant":
+            out.append(_assistant(message, page))
+        else:
+            results = [part for part in message.parts if isinstance(part, Result)]
+            turn.results += results
+            content = _content([part for part in message.parts if not isinstance(part, Result)], message.role, page)
+            if content and results and isinstance(content, str):
+                turn.close(content)
+            elif content:
+                turn.close("")
+                out.append({"role": "system" if message.role == "system" else "user", "content": content})
+    turn.close("")
+    return out
+
+
+class _Turn:
+    """The calls of a turn and the results that are still to be written."""
+
+    def __init__(self, out: list[JSON], page: Page) -> None:
+        self.out = out
+        self.page = page
+        self.places: dict[str, int] = {}
+        self.asking = False
+        """Whether the assistant spoke last: its next message belongs to the same turn."""
+        self.results: list[Result] = []
+
+    def asked(self, message: Message) -> None:
+        asking, self.asking = self.asking, message.role == "assistant"
+        if self.asking:
+            self.places = self.places if asking else {}
+            for part in message.parts:
+                if isinstance(part, Call):
+                    self.places.setdefault(part.id, len(self.places))
+
+    def noted(self, message: Message) -> None:
+        """Keep in mind the calls of a message that goes out as it came."""
+        for part in message.parts:
+            if isinstance(part, Call):
+                self.page.called[part.id] = part.name
+                self.page.ordinal += part.was is None
+
+    def close(self, more: str) -> None:
+        """Write the results out; `more` is what the user says after them."""
+        results = sorted(self.results, key=lambda r: self.places.get(r.call_id, len(self.places)))
+        self.results = []
+        for result in results:
+            if result.call_id not in self.page.called and self.page.hides(result.call_id):
+                self.page.lose(result, "nobody knows which call this answers; here its place and its name decide")
+        opening, closing = RESULTS[0]
+        lines = [f"{opening}{write_answer(result, self.page, None)}{closing}" for result in results]
+        if lines:
+            self.out.append({"role": "user", "content": "\n".join([*lines, more] if more else lines)})
+
+
+def _offer(tools: tuple[Tool, ...], messages: list[JSON], page: Page) -> list[JSON]:
+    """The messages with the tools in the first system prompt, in place of those that stood there."""
+    offers: list[Object] = []
+    for tool in tools:
+        if tool.kind not in ("function", "custom"):
+            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            continue
+        given = (("description", tool.description), ("parameters", tool.schema), ("strict", tool.strict))
+        offer: Object = {"name": page.name(tool.name), **{key: value for key, value in given if value is not None}}
+        if tool.kind == "custom":
+            offer["parameters"] = page.schema_of(tool)
+        offers.append(offer)
+    section = write_tools(offers) if offers else ""
+    for i, message in enumerate(messages):
+        if isinstance(message, dict) and ROLES.get(str(message.get("role"))) == "system":
+            for text, at in _strings(message, ()):
+                old = find_tools(text) if isinstance(text, str) else None
+                if isinstance(text, str) and old is not None:
+                    return put(messages, (i, *at), text[: old.start] + section + text[old.end :])  # type: ignore[return-value]
+    first = messages[0] if messages else None
+    if not section:
+        return messages
+    if isinstance(first, dict) and first.get("role") == "system" and isinstance(first.get("content"), str):
+        return [{**first, "content": "\n\n".join(filter(None, (str(first["content"]), section)))}, *messages[1:]]
+    return [{"role": "system", "content": section}, *messages]
+
+
+# --- whole bodies ------------------------------------------------------------------------------------------------
+
+_CHOICE = keys("index", "message", "finish_reason")
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """A request or a response as a conversation."""
+    if not isinstance(body, dict):
+        blame(NAME, (), "an object", body)
+    if kind == "response":
+        return _read_response(body)
+    given = list_at(NAME, body, ("messages",))
+    messages = tuple([read_message(message, ("messages", i)) for i, message in enumerate(given)])
+    settings = read_fields(REQUEST, body, keys("messages"))
+    return Conversation(settle(messages, seed="", ordered=True), tuple(_tools(given)), settings.values, NAME, "request", body,
+                        unknown=settings.unknown, places=settings.places, ordered=True)  # fmt: skip
+
+
+def _read_response(body: Object) -> Conversation:
+    settings = read_fields(RESPONSE, body, keys("choices", "object"))
+    messages: list[Message] = []
+    extra = list(settings.unknown)
+    for i, choice in enumerate(list_at(NAME, body, ("choices",))):
+        at: At = ("choices", i, "message")
+        message = _read_answer(object_at(NAME, body, at), at)
+        messages.append(replace(message, stop=_stop(choice, message)))
+        extra += [("choices", i, key) for key, value in obj(choice).items() if key not in _CHOICE and value is not None]
+    seed = text_or_none(body.get("id")) or ""
+    return Conversation(settle(tuple(messages), seed=seed, ordered=True), (), settings.values, NAME, "response", body,
+                        unknown=tuple(extra), places=settings.places, ordered=True)  # fmt: skip
+
+
+def _read_answer(message: JSON, at: At) -> Message:
+    """Whatever role it claims, an answer is the assistant's."""
+    return replace(read_message(message, at), role="assistant")
+
+
+def _stop(choice: JSON, message: Message) -> str | None:
+    """Why it ended: a server that knows no tools says `stop` after a call, too."""
+    reason = get(choice, ("finish_reason",))
+    stop = MEANS.get(reason, reason) if reason and isinstance(reason, str) else None
+    return "tool" if stop == "stop" and any(isinstance(part, Call) for part in message.parts) else stop
+
+
+def write(conversation: Conversation, page: Page) -> JSON:
+    """A conversation as a request or a response."""
+    if page.kind == "response":
+        return _write_response(conversation, page)
+    body = write_fields(REQUEST, conversation, page)
+    messages = _messages(conversation, page)
+    if conversation.wire != NAME or not conversation.same_tools:
+        messages = _offer(conversation.tools, messages, page)
+    body["messages"] = messages
+    return body
+
+
+def _write_response(conversation: Conversation, page: Page) -> JSON:
+    body = write_fields(RESPONSE, conversation, page)
+    usage = conversation.settings.get("usage")
+    if isinstance(usage, Usage) and (usage.cached, usage.cache_write, usage.reasoning) != (None, None, None):
+        page.lose(conversation.places.get("usage", ("usage",)), "tokens of a cache or of reasoning are not counted apart here")
+    for tool in conversation.tools:
+        page.lose(tool, "an answer offers no tools")
+    seed = body.get("id")
+    page.seed = seed if isinstance(seed, str) else ""
+    choices: list[JSON] = []
+    for i, message in enumerate(conversation.messages):
+        kept = own(message, page, _read_answer)
+        if isinstance(kept, UnsetType):
+            kept = _edited(message, page)
+        if isinstance(kept, UnsetType):
+            kept = _assistant(message, page)
+        old = get(conversation.source, message.at[:-1]) if conversation.wire == NAME else UNSET
+        frame: Object = {**old} if isinstance(old, dict) else {"index": i, "finish_reason": _word(message, page)}
+        choices.append({**frame, "message": kept})
+    return {**body, "choices": choices}
+
+
+def _word(message: Message, page: Page) -> str:
+    """Why it ended, in this wire's words."""
+    if message.stop == "tool" and any(isinstance(part, Call) for part in message.parts):
+        return "stop"
+    return write_stop(message, SAYS, MEANS, page) or "stop"
+
+
+# --- telling it from others --------------------------------------------------------------------------------------
+
+
+def looks(body: JSON) -> int:
+    """How sure it is that this is one of its bodies: only tags tell it from a plain chat."""
+    if not isinstance(body, dict):
+        return 0
+    messages, choices = body.get("messages"), body.get("choices")
+    if not isinstance(messages, list):
+        framed = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+        messages = [choice.get("message") for choice in framed]
+    marks: set[str] = set()
+    for message in messages:
+        if not isinstance(message, dict) or "tool_calls" in message or message.get("role") == "tool":
+            return 0
+        role = _role(message)
+        if isinstance(message.get("content"), str | list):
+            marks |= {role for text, _ in _strings(message, ()) if isinstance(text, str) and not is_plain(text, role)}
+    return min(len(marks) + 1, 3) if marks else 0
+
+
+WIRE = Wire(NAME, "Tools in plain text", rows_of(CONTENT, CALL_ROWS, (RESULT,)), read, write, looks,
+            stream(write))  # fmt: skip
