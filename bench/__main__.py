@@ -1,9 +1,11 @@
 """`make bench`: how long things take, as a ratio to something measured beside it in the same run.
 
-`python -m bench` measures everything but what takes minutes, and writes `docs/bench.md`; `python -m bench ledger tools` measures
-these parts and leaves the rest of the page as it is. For translating, the floor is `orjson.dumps(orjson.loads(body))` on the same
-bytes: what any program pays that looks at the body at all. For streams it is `orjson.loads` of each event's data, already cut
-out. Each number is the median of ratios of neighbouring measurements, so that a noisy or throttled machine does not tilt it.
+`python -m bench` measures everything but what takes minutes, and writes `docs/bench.md`; `python -m
+bench ledger tools` measures these parts and leaves the rest of the page as it is. For translating,
+the floor is `orjson.dumps(orjson.loads(body))` on the same bytes: what any program pays that looks
+at the body at all. For streams it is `orjson.loads` of each event's data, already cut out. Each
+number is the median of ratios of neighbouring measurements, so that a noisy or throttled machine
+does not tilt it.
 """
 
 from __future__ import annotations
@@ -44,8 +46,11 @@ LONGER = 20
 GROWTH = (1000, 4000)
 
 
-def ratio(work: Callable[[], object], floor: Callable[[], object], *, rounds: int, times: int) -> tuple[float, float]:
-    """Median of work/floor, both measured side by side in each round; and the best time of the work in µs."""
+def ratio(
+    work: Callable[[], object], floor: Callable[[], object], *, rounds: int, times: int
+) -> tuple[float, float]:
+    """Median of work/floor, both measured side by side in each round; and the best time of the work
+    in µs."""
     ratios: list[float] = []
     best = float("inf")
     for _ in range(rounds):
@@ -69,21 +74,28 @@ def translation() -> list[tuple[str, int, int, float, float]]:
     rows = []
     for size in SIZES:
         first = json.dumps(chat(size), ensure_ascii=False).encode()
-        bodies = {"openai-chat": first, "anthropic": toolwire.translate(first, "openai-chat", "anthropic").json()}
+        bodies = {
+            "openai-chat": first,
+            "anthropic": toolwire.translate(first, "openai-chat", "anthropic").json(),
+        }
         for source, target in ROUTES:
             body = bodies[source]
             times = max(1, 600 // size)
             one = ratio(
-                lambda body=body, source=source, target=target: toolwire.translate(body, source, target).json(),  # type: ignore[misc]
+                lambda body=body, source=source, target=target: toolwire.translate(
+                    body, source, target
+                ).json(),  # type: ignore[misc]
                 lambda body=body: orjson.dumps(orjson.loads(body)),  # type: ignore[misc]
-                rounds=21 if size > 100 else 41, times=times,
-            )  # fmt: skip
+                rounds=21 if size > 100 else 41,
+                times=times,
+            )
             rows.append((f"{source} → {target}", size, len(body), *one))
     return rows
 
 
 def linting() -> tuple[int, float, float]:
-    """Bytes of a clean history; what check and repair take on top of reading it, as a ratio and in µs."""
+    """Bytes of a clean history; what check and repair take on top of reading it, as a ratio and in
+    µs."""
     body = json.dumps(chat(LINTED), ensure_ascii=False).encode()
     assert not check(body, "openai-chat"), "this history has to be clean"
     read = partial(toolwire.decode, body, "openai-chat")
@@ -100,7 +112,8 @@ def linting() -> tuple[int, float, float]:
 
 
 def streaming() -> list[tuple[str, int, float, float, float | None]]:
-    """Route, bytes of an event, ratio, µs for an event, and the limit, for streams that come event by event."""
+    """Route, bytes of an event, ratio, µs for an event, and the limit, for streams that come event
+    by event."""
     rows = []
     first = chunks.chat(CHUNKS)
     second = list(toolwire.restream(first, "openai-chat", "anthropic"))
@@ -115,9 +128,12 @@ def streaming() -> list[tuple[str, int, float, float, float | None]]:
         times, micros = ratio(
             lambda stream=stream, source=source, target=target: drained(stream, source, target),  # type: ignore[misc]
             lambda data=data: [orjson.loads(line) for line in data],  # type: ignore[misc]
-            rounds=41, times=1,
-        )  # fmt: skip
-        rows.append((name, sum(map(len, stream)) // len(stream), times, micros / len(stream), limit))
+            rounds=41,
+            times=1,
+        )
+        rows.append(
+            (name, sum(map(len, stream)) // len(stream), times, micros / len(stream), limit)
+        )
     return rows
 
 
@@ -127,7 +143,9 @@ def drained(stream: list[bytes], source: str, target: str) -> None:
 
 
 def held() -> float:
-    """How much more memory a stream needs at its peak that is many times as long: 1.0 is constant."""
+    """How much more memory a stream needs at its peak that is many times as long: 1.0 is
+    constant.
+    """
     peaks = []
     for size in (CHUNKS, CHUNKS * LONGER):
         stream = chunks.chat(size)
@@ -151,7 +169,8 @@ def growth() -> float:
 
 
 def importing() -> tuple[float, float]:
-    """Milliseconds of `import json` and of `import toolwire` in fresh processes, the best of several."""
+    """Milliseconds of `import json` and of `import toolwire` in fresh processes, the best of
+    several."""
 
     def best(statement: str) -> float:
         took = []
@@ -166,46 +185,77 @@ def importing() -> tuple[float, float]:
 
 def translated() -> list[str]:
     lines = [
-        "× is the floor, `orjson` loads and dumps of the same bytes. Losses, pairing and id maps are on.",
+        (
+            "× is the floor, `orjson` loads and dumps of the same bytes. Losses, pairing and id"
+            " maps are on."
+        ),
         "",
         "| translate, bytes to bytes | messages | kB | µs | × the floor | limit |",
         "|---|---|---|---|---|---|",
     ]
     for route, size, length, times, micros in translation():
         limit = most(times, LIMIT) if size >= 60 else ""
-        lines.append(f"| {route} | {size} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |")
+        lines.append(
+            f"| {route} | {size} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {limit} |"
+        )
     slope = growth()
-    lines += ["", f"A message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of {GROWTH[0]} (1 is linear)."]
+    lines += [
+        "",
+        (
+            f"A message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of"
+            f" {GROWTH[0]} (1 is linear)."
+        ),
+    ]
     return lines
 
 
 def streamed() -> list[str]:
     lines = [
-        f"Streams of {CHUNKS} events with {chunks.CALLS} calls interleaved, given event by event as bytes; the floor is",
+        (
+            f"Streams of {CHUNKS} events with {chunks.CALLS} calls interleaved, given event by"
+            " event as bytes; the floor is"
+        ),
         "`orjson.loads` of each event's data, already cut out.",
         "",
         "| restream, bytes to bytes | bytes an event | µs an event | × the floor | limit |",
         "|---|---|---|---|---|",
     ]
     for route, length, times, micros, limit in streaming():
-        lines.append(f"| {route} | {length} | {micros:.1f} | {times:.2f} | {most(times, limit) if limit else ''} |")
-    lines += ["", f"A stream {LONGER} times as long needs {held():.2f} × the memory at its peak (1 is constant)."]
+        lines.append(
+            f"| {route} | {length} | {micros:.1f} | {times:.2f} |"
+            f" {most(times, limit) if limit else ''} |"
+        )
+    lines += [
+        "",
+        (
+            f"A stream {LONGER} times as long needs {held():.2f} × the memory at its peak (1 is"
+            " constant)."
+        ),
+    ]
     return lines
 
 
 def linted() -> list[str]:
     length, times, micros = linting()
     return [
-        "| check and repair of a clean history, on top of reading it | messages | kB | µs | × the floor | limit |",
+        (
+            "| check and repair of a clean history, on top of reading it | messages | kB | µs | ×"
+            " the floor | limit |"
+        ),
         "|---|---|---|---|---|---|",
-        f"| openai-chat | {LINTED} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} | {most(times, LINT_LIMIT)} |",
+        (
+            f"| openai-chat | {LINTED} | {length / 1000:.0f} | {micros:.0f} | {times:.2f} |"
+            f" {most(times, LINT_LIMIT)} |"
+        ),
     ]
 
 
 def imported() -> list[str]:
     bare, ours = importing()
     word = Word.OK if ours <= 3 * bare + 60 else Word.MISSED
-    return [f"`import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {word}"]
+    return [
+        f"`import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {word}"
+    ]
 
 
 PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {

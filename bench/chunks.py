@@ -1,4 +1,5 @@
-"""Streams for the bench: four calls whose arguments come in interleaved pieces, as a real provider frames them."""
+"""Streams for the bench: four calls whose arguments come in interleaved pieces, as a real provider
+frames them."""
 
 from __future__ import annotations
 
@@ -6,16 +7,23 @@ import json
 from itertools import count
 
 CALLS = 4
-WORDS = 'the quick brown fox, na\\u00efve as ever, jumps over 13 lazy dogs \\"again\\" \\n and again'.split(" ")
+WORDS = 'the quick brown fox, na\\u00efve as ever, jumps over 13 lazy dogs \\"again\\" \\n and again'.split(
+    " "
+)
 
 
 def chat(chunks: int, *, steady: bool = True) -> list[bytes]:
-    """A stream of the chat shape, one event each. `steady=False` gives every chunk an id of its own, as some servers do."""
+    """A stream of the chat shape, one event each. `steady=False` gives every chunk an id of its
+    own, as some servers do."""
     numbers = count()
 
     def chunk(delta: object, reason: str | None = None) -> bytes:
         body = {
-            "id": "chatcmpl-BqB7uqS9Hn8cZ2yZ3hX5pQ1t" if steady else f"chatcmpl-BqB7uqS9Hn8cZ2yZ3h{next(numbers):06}",
+            "id": (
+                "chatcmpl-BqB7uqS9Hn8cZ2yZ3hX5pQ1t"
+                if steady
+                else f"chatcmpl-BqB7uqS9Hn8cZ2yZ3h{next(numbers):06}"
+            ),
             "object": "chat.completion.chunk",
             "created": 1752000000,
             "model": "gpt-4.1-2025-04-14",
@@ -31,7 +39,20 @@ def chat(chunks: int, *, steady: bool = True) -> list[bytes]:
     out = [chunk({"role": "assistant", "content": None, "refusal": None})]
     for call in range(CALLS):
         function = {"name": "write_note", "arguments": ""}
-        out.append(chunk({"tool_calls": [{"index": call, "id": f"call_{call:024}", "type": "function", "function": function}]}))
+        out.append(
+            chunk(
+                {
+                    "tool_calls": [
+                        {
+                            "index": call,
+                            "id": f"call_{call:024}",
+                            "type": "function",
+                            "function": function,
+                        }
+                    ]
+                }
+            )
+        )
         out.append(piece(call, '{"text":"'))
     while len(out) < chunks - CALLS - 2:
         out.append(piece(len(out) % CALLS, f" {WORDS[len(out) // CALLS % len(WORDS)]}"))

@@ -1,7 +1,9 @@
-"""Conversations to measure on: an agent at work in a repository, made from a seed, the same in every run.
+"""Conversations to measure on: an agent at work in a repository, made from a seed, the same in
+every run.
 
-Words, code, quotes, line breaks and accents in about the mix of real transcripts; tool results are JSON or logs. Sizes follow
-what agents really send: about 0.8 kB a message in short histories, 2 kB in long ones.
+Words, code, quotes, line breaks and accents in about the mix of real transcripts; tool results are
+JSON or logs. Sizes follow what agents really send: about 0.8 kB a message in short histories, 2 kB
+in long ones.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ import json
 from random import Random
 
 WORDS = (
-    "the a of to and in is it that for was on are with as be at one have this from or had by but some what there we can out "
-    "other were all your when up use word how said an each she which do their time if will way about many then them would "
-    "function module result value error test naïve café façade — “quoted” schema wire message retry timeout cursor"
+    "the a of to and in is it that for was on are with as be at one have this from or had by but"
+    " some what there we can out other were all your when up use word how said an each she which do"
+    " their time if will way about many then them would function module result value error test"
+    " naïve café façade — “quoted” schema wire message retry timeout cursor"
 ).split()
 
 
@@ -32,12 +35,20 @@ def prose(rng: Random, size: int) -> str:
 
 def outcome(rng: Random, size: int) -> str:
     """A tool's output: a log, or JSON that holds one."""
-    text = "\n".join(f'{i:04d} | {rng.choice(WORDS)}: "{rng.choice(WORDS)}" -> {rng.random():.4f}' for i in range(size // 40))
-    return text if rng.random() < 0.5 else json.dumps({"ok": True, "lines": text.splitlines(), "took": round(rng.random(), 3)})
+    text = "\n".join(
+        f'{i:04d} | {rng.choice(WORDS)}: "{rng.choice(WORDS)}" -> {rng.random():.4f}'
+        for i in range(size // 40)
+    )
+    return (
+        text
+        if rng.random() < 0.5
+        else json.dumps({"ok": True, "lines": text.splitlines(), "took": round(rng.random(), 3)})
+    )
 
 
 def chat(messages: int, *, seed: int = 7) -> dict[str, object]:
-    """A request on the chat wire with that many messages: two or three calls at once, then their results."""
+    """A request on the chat wire with that many messages: two or three calls at once, then their
+    results."""
     rng = Random(seed)
     size = 800 if messages <= 100 else 2000
     out: list[dict[str, object]] = [{"role": "system", "content": prose(rng, 3 * size)}]
@@ -45,7 +56,10 @@ def chat(messages: int, *, seed: int = 7) -> dict[str, object]:
         out.append({"role": "user", "content": prose(rng, size)})
         calls = [call(rng) for _ in range(rng.choice((1, 2, 3)))]
         out.append({"role": "assistant", "content": prose(rng, size // 3), "tool_calls": calls})
-        out += [{"role": "tool", "tool_call_id": call["id"], "content": outcome(rng, 2 * size)} for call in calls]
+        out += [
+            {"role": "tool", "tool_call_id": call["id"], "content": outcome(rng, 2 * size)}
+            for call in calls
+        ]
         out.append({"role": "assistant", "content": prose(rng, size // 2)})
     history = out[:messages]
     return {
@@ -72,10 +86,22 @@ def tool(name: str) -> dict[str, object]:
     properties = {
         "path": {"type": "string", "description": "Where, relative to the top of the repository."},
         "limit": {"type": "integer", "minimum": 1, "description": "How many lines at most."},
-        "pattern": {"type": "string", "description": 'A regular expression; "(?i)" makes it ignore case.'},
+        "pattern": {
+            "type": "string",
+            "description": 'A regular expression; "(?i)" makes it ignore case.',
+        },
     }
-    schema = {"type": "object", "properties": properties, "required": ["path"], "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": ["path"],
+        "additionalProperties": False,
+    }
     return {
         "type": "function",
-        "function": {"name": name, "description": f"Use {name} when the task needs it.", "parameters": schema},
+        "function": {
+            "name": name,
+            "description": f"Use {name} when the task needs it.",
+            "parameters": schema,
+        },
     }

@@ -1,8 +1,10 @@
-"""How many requests pass the gateway from a chat client to an Anthropic model, against a bare pass-through in the same run.
+"""How many requests pass the gateway from a chat client to an Anthropic model, against a bare
+pass-through in the same run.
 
-All stand on the same stack, in front of the same server, under the same client, and take turns. First every connection asks
-again at once, which shows how much passes; then they are asked at one pace that leaves them time, which shows how long it takes.
-The pass-through runs on uvicorn as it comes, and once more on uvicorn as this project runs it, which is faster.
+All stand on the same stack, in front of the same server, under the same client, and take turns.
+First every connection asks again at once, which shows how much passes; then they are asked at one
+pace that leaves them time, which shows how long it takes. The pass-through runs on uvicorn as it
+comes, and once more on uvicorn as this project runs it, which is faster.
 """
 
 from __future__ import annotations
@@ -46,19 +48,39 @@ def rows(rounds: int = 9) -> list[Row]:
     """Whole answers, streams that come event by event, and streams that come all at once."""
     with ExitStack() as stack:
         model = stack.enter_context(server("model_server.py"))
-        servers = {name: stack.enter_context(server("door_servers.py", name, model.url)) for name in (OURS, BARE, TUNED)}
+        servers = {
+            name: stack.enter_context(server("door_servers.py", name, model.url))
+            for name in (OURS, BARE, TUNED)
+        }
         load = stack.enter_context(client())
         return [_row(load, servers, rounds, *kind) for kind in KINDS]
 
 
-def _row(load: Client, servers: dict[str, Server], rounds: int, what: str, kind: str, model: str, many: int) -> Row:
+def _row(
+    load: Client,
+    servers: dict[str, Server],
+    rounds: int,
+    what: str,
+    kind: str,
+    model: str,
+    many: int,
+) -> Row:
     def orders(requests: int, pace: float = 0.0) -> dict[str, Order]:
-        return {name: Order(kind, one.port, CONNECTIONS, requests, pace, model) for name, one in servers.items()}
+        return {
+            name: Order(kind, one.port, CONNECTIONS, requests, pace, model)
+            for name, one in servers.items()
+        }
 
     in_turns(load, servers, orders(many // 4), 1)
     full = in_turns(load, servers, orders(many), rounds)
     pace = full.rate(BARE) * SHARE
-    return Row(what, (kind, model) in JUDGED, full, pace, in_turns(load, servers, orders(many, pace), rounds))
+    return Row(
+        what,
+        (kind, model) in JUDGED,
+        full,
+        pace,
+        in_turns(load, servers, orders(many, pace), rounds),
+    )
 
 
 if __name__ == "__main__":

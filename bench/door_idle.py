@@ -1,7 +1,7 @@
 """Very many streams that are open at once and say nothing, through one process of the gateway.
 
-The model gives the first event of each stream and is silent until it is told to go on. Meanwhile another client asks for whole
-answers, as it did before the streams came.
+The model gives the first event of each stream and is silent until it is told to go on. Meanwhile
+another client asks for whole answers, as it did before the streams came.
 """
 
 from __future__ import annotations
@@ -80,7 +80,12 @@ class Listener(asyncio.Protocol):
     @property
     def whole(self) -> bool:
         """Whether everything came."""
-        return self.ended.done() and not self.ended.cancelled() and HELD in self.held and _LAST in self.held
+        return (
+            self.ended.done()
+            and not self.ended.cancelled()
+            and HELD in self.held
+            and _LAST in self.held
+        )
 
 
 def held(streams: int = STREAMS, seconds: int = SECONDS) -> Held:
@@ -91,13 +96,22 @@ def held(streams: int = STREAMS, seconds: int = SECONDS) -> Held:
         gateway = stack.enter_context(server("door_servers.py", "gateway", model.url))
         load = stack.enter_context(client())
         load.asked(Order("whole", gateway.port, CONNECTIONS, 1000))
-        before = load.asked(Order("whole", gateway.port, CONNECTIONS, int(PACE * seconds / 2), PACE))
+        before = load.asked(
+            Order("whole", gateway.port, CONNECTIONS, int(PACE * seconds / 2), PACE)
+        )
         return uvloop.run(_held(model, gateway, load, before, streams, seconds))
 
 
-async def _held(model: Server, gateway: Server, load: Client, before: Rate, streams: int, seconds: int) -> Held:
+async def _held(
+    model: Server, gateway: Server, load: Client, before: Rate, streams: int, seconds: int
+) -> Held:
     loop = asyncio.get_running_loop()
-    asks = posted(gateway.port, "/v1/chat/completions", json.dumps({"model": "idle", **CHAT, "stream": True}).encode(), {})
+    asks = posted(
+        gateway.port,
+        "/v1/chat/completions",
+        json.dumps({"model": "idle", **CHAT, "stream": True}).encode(),
+        {},
+    )
     empty = gateway.megabytes()
     start = perf_counter()
     listeners = []

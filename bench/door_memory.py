@@ -1,7 +1,9 @@
-"""What the gateway holds in memory after very many requests: it remembers nothing, so that it must not grow.
+"""What the gateway holds in memory after very many requests: it remembers nothing, so that it must
+not grow.
 
-Most requests are turns of conversations that differ in every text, id, tool and length; among them are streams, requests that the
-gateway or the model refuses, and clients that leave in the middle of a stream.
+Most requests are turns of conversations that differ in every text, id, tool and length; among them
+are streams, requests that the gateway or the model refuses, and clients that leave in the middle of
+a stream.
 """
 
 from __future__ import annotations
@@ -76,21 +78,45 @@ def conversation(number: int, turn: int) -> dict[str, object]:
     for n in range(turn):
         call = {"id": f"call_{number}_{n}", "type": "function"}
         text = f"This is turn {n} of conversation {number}. "
-        length = next(length for every, length in LENGTHS.items() if number % every == 0) if n == 0 else len(text)
+        length = (
+            next(length for every, length in LENGTHS.items() if number % every == 0)
+            if n == 0
+            else len(text)
+        )
         messages += [
             {"role": "user", "content": text * 3},
-            {"role": "assistant", "content": None, "tool_calls": [
-                {**call, "function": {"name": name, "arguments": json.dumps({"key": f"{number}/{n}"})}}]},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        **call,
+                        "function": {
+                            "name": name,
+                            "arguments": json.dumps({"key": f"{number}/{n}"}),
+                        },
+                    }
+                ],
+            },
             {"role": "tool", "tool_call_id": call["id"], "content": text * (length // len(text))},
             {"role": "assistant", "content": f"The answer to question {n} is {number * n}."},
-        ]  # fmt: skip
+        ]
     messages.append({"role": "user", "content": f"And what about {number}, {turn}?"})
     schema = {
         "type": "object",
         "properties": {"key": {"type": "string", "description": f"A key of {number}."}},
         "required": ["key"],
     }
-    tools = [{"type": "function", "function": {"name": name, "description": f"Look up in {number}.", "parameters": schema}}]
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": f"Look up in {number}.",
+                "parameters": schema,
+            },
+        }
+    ]
     return {"messages": messages, "tools": tools}
 
 

@@ -1,6 +1,8 @@
-"""The servers that are compared in front of a model, one process each: the gateway, and a bare pass-through.
+"""The servers that are compared in front of a model, one process each: the gateway, and a bare
+pass-through.
 
-The pass-through is what any gateway on this stack pays: uvicorn in front, aiohttp behind, bytes in, bytes out.
+The pass-through is what any gateway on this stack pays: uvicorn in front, aiohttp behind, bytes in,
+bytes out.
 """
 
 from __future__ import annotations
@@ -50,9 +52,17 @@ class Bare:
             if not piece.get("more_body"):
                 break
         assert self._session is not None
-        async with self._session.post(self._url, data=body, headers={"content-type": "application/json"}) as response:
+        async with self._session.post(
+            self._url, data=body, headers={"content-type": "application/json"}
+        ) as response:
             kind = response.headers["content-type"].encode()
-            await send({"type": "http.response.start", "status": response.status, "headers": [(b"content-type", kind)]})
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": response.status,
+                    "headers": [(b"content-type", kind)],
+                }
+            )
             if kind == b"application/json":
                 await send({"type": "http.response.body", "body": await response.read()})
                 return
@@ -62,7 +72,10 @@ class Bare:
 
 
 def gateway(base: str) -> Gateway:
-    rows = (f'[models.{name}]\nupstream = "anthropic"\nbase_url = "{base}"\nkey_env = "KEY"\n' for name in NAMES)
+    rows = (
+        f'[models.{name}]\nupstream = "anthropic"\nbase_url = "{base}"\nkey_env = "KEY"\n'
+        for name in NAMES
+    )
     return Gateway(Models(read("".join(rows)), {"KEY": "any"}))
 
 

@@ -1,4 +1,5 @@
-"""How many more requests two processes of the gateway serve behind one port than one does, on this machine."""
+"""How many more requests two processes of the gateway serve behind one port than one does, on this
+machine."""
 
 from __future__ import annotations
 
@@ -27,9 +28,15 @@ def turns(rounds: int = 7) -> Turns:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-bench-")))
         row = f'[models.m]\nupstream = "anthropic"\nbase_url = "{model.url}"\nkey_env = "KEY"\n'
         (folder / "gateway.toml").write_text(row)
-        servers = {str(many): stack.enter_context(_gateway(folder / "gateway.toml", many)) for many in (1, 2)}
+        servers = {
+            str(many): stack.enter_context(_gateway(folder / "gateway.toml", many))
+            for many in (1, 2)
+        }
         load = stack.enter_context(client())
-        orders = {name: Order("whole", one.port, CONNECTIONS, REQUESTS, 0.0, "m") for name, one in servers.items()}
+        orders = {
+            name: Order("whole", one.port, CONNECTIONS, REQUESTS, 0.0, "m")
+            for name, one in servers.items()
+        }
         in_turns(load, servers, orders, 1)
         return in_turns(load, servers, orders, rounds)
 

@@ -1,8 +1,10 @@
-"""A client that costs little: requests on so many connections, one at a time on each, on bare sockets, in a process of its own.
+"""A client that costs little: requests on so many connections, one at a time on each, on bare
+sockets, in a process of its own.
 
-Reads orders as lines of JSON and prints what came of each: requests in a second, and the median and the 99th percentile of
-milliseconds. An answer of another status, or without the words it must hold, ends it all. A connection asks again at once, or, if
-the order has a pace, when it is its turn: a turn that comes while the answer before is still out waits, and its wait counts.
+Reads orders as lines of JSON and prints what came of each: requests in a second, and the median and
+the 99th percentile of milliseconds. An answer of another status, or without the words it must hold,
+ends it all. A connection asks again at once, or, if the order has a pace, when it is its turn: a
+turn that comes while the answer before is still out waits, and its wait counts.
 """
 
 from __future__ import annotations
@@ -20,19 +22,38 @@ from msgspec.json import decode, encode
 
 from toolwire.io._ids import uuid7
 
-CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Rome"}'}}
+CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": '{"city":"Rome"}'},
+}
 CHAT: dict[str, object] = {
     "messages": [
-        {"role": "system", "content": "You are a helpful assistant that answers questions about the weather."},
+        {
+            "role": "system",
+            "content": "You are a helpful assistant that answers questions about the weather.",
+        },
         {"role": "user", "content": "What is the weather in Rome?"},
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": '{"degrees": 24, "sky": "clear"}'},
         {"role": "assistant", "content": "It is 24 degrees in Rome, under a clear sky."},
         {"role": "user", "content": "And in Oslo?"},
     ],
-    "tools": [{"type": "function", "function": {"name": "get_weather", "description": "The weather in a city.", "parameters": {
-        "type": "object", "properties": {"city": {"type": "string", "description": "The city."}}, "required": ["city"]}}}],
-}  # fmt: skip
+    "tools": [
+        {
+            "type": "function",
+            "function": {
+                "name": "get_weather",
+                "description": "The weather in a city.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {"city": {"type": "string", "description": "The city."}},
+                    "required": ["city"],
+                },
+            },
+        }
+    ],
+}
 HELD = b"toolu_01A"
 """The id of the call that every answer of the model asks for."""
 
@@ -71,7 +92,12 @@ class Shot(Struct):
 
 def posted(port: int, path: str, body: bytes, headers: dict[str, str]) -> bytes:
     """A request as it travels."""
-    lines = {"host": f"127.0.0.1:{port}", "content-type": "application/json", "content-length": str(len(body)), **headers}
+    lines = {
+        "host": f"127.0.0.1:{port}",
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        **headers,
+    }
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + body
 
@@ -80,12 +106,17 @@ def chat(order: Order, *, stream: bool) -> list[Shot]:
     """The same request again and again."""
     more: dict[str, object] = {"stream": True} if stream else {}
     body = json.dumps({"model": order.model, **CHAT, **more}).encode()
-    return [Shot(posted(order.port, "/v1/chat/completions", body, order.headers), holds=HELD)] * order.requests
+    return [
+        Shot(posted(order.port, "/v1/chat/completions", body, order.headers), holds=HELD)
+    ] * order.requests
 
 
 def tool(order: Order, path: str, body: str) -> list[Shot]:
     """Calls of the same tool, each with an id of its own: a UUIDv7, as our client makes them."""
-    made = (posted(order.port, path, (body % uuid7()).encode(), order.headers) for _ in range(order.requests))
+    made = (
+        posted(order.port, path, (body % uuid7()).encode(), order.headers)
+        for _ in range(order.requests)
+    )
     return [Shot(data, holds=b"15") for data in made]
 
 
@@ -152,7 +183,11 @@ class Caller(asyncio.Protocol):
         elif shot.leaves and len(self.held) > self.body:
             self.leaving = True
             self.transport.abort()
-        elif len(self.held) >= self.body + self.length if self.length is not None else self.held.endswith(b"\r\n0\r\n\r\n"):
+        elif (
+            len(self.held) >= self.body + self.length
+            if self.length is not None
+            else self.held.endswith(b"\r\n0\r\n\r\n")
+        ):
             if shot.holds in self.held:
                 self._answered()
             else:
@@ -196,7 +231,9 @@ class Caller(asyncio.Protocol):
             self.done.set_exception(why)
 
 
-async def sent(port: int, shots: list[Shot], *, connections: int, pace: float = 0.0) -> tuple[list[float], float]:
+async def sent(
+    port: int, shots: list[Shot], *, connections: int, pace: float = 0.0
+) -> tuple[list[float], float]:
     """Seconds that each of these requests took, and that all of them took together."""
     took: list[float] = []
     callers = [Caller(shots[n::connections], took, at_once=not pace) for n in range(connections)]
@@ -206,7 +243,9 @@ async def sent(port: int, shots: list[Shot], *, connections: int, pace: float = 
     start = perf_counter()
     if pace:
         loop = asyncio.get_running_loop()
-        await asyncio.gather(done, loop.run_in_executor(None, _beat, loop, callers, len(shots), pace))
+        await asyncio.gather(
+            done, loop.run_in_executor(None, _beat, loop, callers, len(shots), pace)
+        )
     else:
         for caller in callers:
             caller.turn()
@@ -214,8 +253,11 @@ async def sent(port: int, shots: list[Shot], *, connections: int, pace: float = 
     return took, perf_counter() - start
 
 
-def _beat(loop: asyncio.AbstractEventLoop, callers: list[Caller], requests: int, pace: float) -> None:
-    """Tell the connections in turn that it is time. In a thread, because timers of a loop count in whole milliseconds."""
+def _beat(
+    loop: asyncio.AbstractEventLoop, callers: list[Caller], requests: int, pace: float
+) -> None:
+    """Tell the connections in turn that it is time. In a thread, because timers of a loop count in
+    whole milliseconds."""
     start = perf_counter()
     for n in range(requests):
         wait = start + n / pace - perf_counter()
@@ -226,7 +268,9 @@ def _beat(loop: asyncio.AbstractEventLoop, callers: list[Caller], requests: int,
 
 async def measured(order: Order) -> Rate:
     """What comes of an order."""
-    took, seconds = await sent(order.port, KINDS[order.what](order), connections=order.connections, pace=order.pace)
+    took, seconds = await sent(
+        order.port, KINDS[order.what](order), connections=order.connections, pace=order.pace
+    )
     took.sort()
     return Rate(len(took) / seconds, took[len(took) // 2] * 1e3, took[len(took) * 99 // 100] * 1e3)
 

@@ -1,8 +1,10 @@
-"""The model's server of the gateway's benchmarks: an Anthropic model on bare sockets, with bytes that were made once.
+"""The model's server of the gateway's benchmarks: an Anthropic model on bare sockets, with bytes
+that were made once.
 
-What it does depends on the name of the model: `m` answers whole or streams event by event, as models do, each event in a write of
-its own and all streams side by side; `once` gives a stream in one write; `idle` gives the first event and the rest when somebody
-posts to `/release`; `refused` answers 400. As little as can be, so that it is the server before it that is measured.
+What it does depends on the name of the model: `m` answers whole or streams event by event, as
+models do, each event in a write of its own and all streams side by side; `once` gives a stream in
+one write; `idle` gives the first event and the rest when somebody posts to `/release`; `refused`
+answers 400. As little as can be, so that it is the server before it that is measured.
 """
 
 from __future__ import annotations
@@ -25,30 +27,54 @@ _AROUND = 8 + len(_ARGUMENTS)
 
 def _answer(status: str, body: object) -> bytes:
     raw = json.dumps(body).encode()
-    return f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(raw)}\r\n\r\n".encode() + raw
+    return (
+        f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(raw)}\r\n\r\n".encode()
+        + raw
+    )
 
 
 def message() -> bytes:
     """An answer with a text and a call."""
-    return _answer("200 OK", {
-        "id": "msg_01", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use",
-        "stop_sequence": None, "usage": {"input_tokens": 400, "output_tokens": 60},
-        "content": [{"type": "text", "text": "Let me look that up for you. " * 4}, {**_CALL, "input": {"city": "Oslo"}}],
-    })  # fmt: skip
+    return _answer(
+        "200 OK",
+        {
+            "id": "msg_01",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude",
+            "stop_reason": "tool_use",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 400, "output_tokens": 60},
+            "content": [
+                {"type": "text", "text": "Let me look that up for you. " * 4},
+                {**_CALL, "input": {"city": "Oslo"}},
+            ],
+        },
+    )
 
 
 def refusal() -> bytes:
     """What a model says that refuses a request."""
-    error = {"type": "invalid_request_error", "message": "messages: at least one message is required"}
+    error = {
+        "type": "invalid_request_error",
+        "message": "messages: at least one message is required",
+    }
     return _answer("400 Bad Request", {"type": "error", "error": error})
 
 
 def stream() -> list[bytes]:
-    """The same kind of answer in so many events, as chunks; the first with the head, the last with the end."""
+    """The same kind of answer in so many events, as chunks; the first with the head, the last with
+    the end."""
     begin: dict[str, object] = {
-        "id": "msg_01", "type": "message", "role": "assistant", "model": "claude", "content": [], "stop_reason": None,
-        "stop_sequence": None, "usage": {"input_tokens": 400, "output_tokens": 1},
-    }  # fmt: skip
+        "id": "msg_01",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 400, "output_tokens": 1},
+    }
     texts = [{"type": "text_delta", "text": f"word {n} "} for n in range(EVENTS - _AROUND)]
     pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in _ARGUMENTS]
     events: list[dict[str, object]] = [
@@ -59,14 +85,21 @@ def stream() -> list[bytes]:
         {"type": "content_block_start", "index": 1, "content_block": {**_CALL, "input": {}}},
         *({"type": "content_block_delta", "index": 1, "delta": delta} for delta in pieces),
         {"type": "content_block_stop", "index": 1},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": {"output_tokens": 60}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+            "usage": {"output_tokens": 60},
+        },
         {"type": "ping"},
         {"type": "message_stop"},
     ]
     assert len(events) == EVENTS
     data = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
     chunks = [b"%x\r\n%b\r\n" % (len(one), one) for one in data]
-    chunks[0] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n" + chunks[0]
+    chunks[0] = (
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        + chunks[0]
+    )
     chunks[-1] += b"0\r\n\r\n"
     return chunks
 

@@ -1,8 +1,10 @@
-"""`make bench-peers`: the gateway beside other gateways, under the same load, in front of the same model, in one run.
+"""`make bench-peers`: the gateway beside other gateways, under the same load, in front of the same
+model, in one run.
 
-Each is one process, set up as its own pages say for one model of Anthropic behind a chat client, with nothing switched on that it
-does not need. Before it is measured it has to give a right answer, whole and streamed: status 200, and the model's call in it.
-One that is not installed, does not start or answers wrongly is left out, and the page says why.
+Each is one process, set up as its own pages say for one model of Anthropic behind a chat client,
+with nothing switched on that it does not need. Before it is measured it has to give a right answer,
+whole and streamed: status 200, and the model's call in it. One that is not installed, does not
+start or answers wrongly is left out, and the page says why.
 """
 
 from __future__ import annotations
@@ -75,7 +77,17 @@ def _litellm(base: str, port: int, folder: Path) -> list[str]:
     model = {"model": "anthropic/claude-sonnet-4-5", "api_base": base, "api_key": "any"}
     models = [{"model_name": "m", "litellm_params": model}]
     settings.write_text(json.dumps({"model_list": models, "general_settings": {"master_key": KEY}}))
-    return [str(command), "--config", str(settings), "--host", "127.0.0.1", "--port", str(port), "--num_workers", "1"]
+    return [
+        str(command),
+        "--config",
+        str(settings),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--num_workers",
+        "1",
+    ]
 
 
 def _litellm_version() -> str:
@@ -116,11 +128,13 @@ ALL = (
         command=_portkey,
         environment={"NODE_ENV": "production"},
         headers=lambda base: {
-            "authorization": "Bearer any", "x-portkey-provider": "anthropic", "x-portkey-custom-host": f"{base}/v1",
+            "authorization": "Bearer any",
+            "x-portkey-provider": "anthropic",
+            "x-portkey-custom-host": f"{base}/v1",
         },
         version=_portkey_version,
     ),
-)  # fmt: skip
+)
 
 
 def rows(rounds: int = 5) -> Found:
@@ -147,7 +161,13 @@ def rows(rounds: int = 5) -> Found:
 
         def orders(kind: str, share: int = 1) -> dict[str, Order]:
             return {
-                name: Order(kind, one.port, CONNECTIONS, requests[name][kind] // share, headers=headers.get(name, {}))
+                name: Order(
+                    kind,
+                    one.port,
+                    CONNECTIONS,
+                    requests[name][kind] // share,
+                    headers=headers.get(name, {}),
+                )
                 for name, one in servers.items()
             }
 
@@ -155,7 +175,9 @@ def rows(rounds: int = 5) -> Found:
         for what, kind in KINDS:
             in_turns(load, servers, orders(kind, 2), 1)
             turns[what] = in_turns(load, servers, orders(kind), rounds)
-        return Found(turns, seconds, {name: one.megabytes() for name, one in servers.items()}, absent)
+        return Found(
+            turns, seconds, {name: one.megabytes() for name, one in servers.items()}, absent
+        )
 
 
 @contextmanager
@@ -173,7 +195,9 @@ def _started(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
                 order = Order(kind, port, 1, 1, headers=peer.headers(base))
                 uvloop.run(wait_for(measured(order), START))
             except (AssertionError, OSError) as error:
-                raise Absent(f"answered wrongly: {str(error)[:300] or type(error).__name__!r}") from error
+                raise Absent(
+                    f"answered wrongly: {str(error)[:300] or type(error).__name__!r}"
+                ) from error
         yield Server(f"http://127.0.0.1:{port}", started.pid)
 
 
@@ -200,10 +224,22 @@ def page(found: Found) -> list[str]:
     lines = [
         "# Beside other gateways",
         "",
-        "Written by `make bench-peers`. A chat client asks an Anthropic model through each gateway in turn: one process each,",
-        f"the same model's server, the same client, {CONNECTIONS} connections that ask again as soon as they are answered. × is",
-        "our requests in a second by theirs, the median of all rounds. Times are of one machine on one day.",
-        "litellm asks its callers for a key, as it wants to unless told otherwise; the others ask for none. Portkey runs with",
+        (
+            "Written by `make bench-peers`. A chat client asks an Anthropic model through each"
+            " gateway in turn: one process each,"
+        ),
+        (
+            f"the same model's server, the same client, {CONNECTIONS} connections that ask again as"
+            " soon as they are answered. × is"
+        ),
+        (
+            "our requests in a second by theirs, the median of all rounds. Times are of one machine"
+            " on one day."
+        ),
+        (
+            "litellm asks its callers for a key, as it wants to unless told otherwise; the others"
+            " ask for none. Portkey runs with"
+        ),
         "`@hono/node-server` 1.13.8: with the newest that it allows, its streams fail.",
         "",
         "| | gateway | requests/s | × | CPU µs a request | median ms | at least |",
@@ -215,12 +251,23 @@ def page(found: Found) -> list[str]:
             ratio = turns.ratio(OURS, name)
             times = f"{ratio:.1f}" if name in limits else ""
             limit = least(ratio, limits[name]) if name in limits else ""
-            figures = f"{turns.rate(name):.0f} | {times} | {turns.cpu[name]:.0f} | {turns.median_ms(name):.1f} | {limit}"
+            figures = (
+                f"{turns.rate(name):.0f} | {times} | {turns.cpu[name]:.0f} |"
+                f" {turns.median_ms(name):.1f} | {limit}"
+            )
             lines.append(f"| {what} | {_named(name, versions)} | {figures} |")
-    lines += ["", "| gateway | seconds to its first answer | MB in memory after all that |", "|---|---|---|"]
+    lines += [
+        "",
+        "| gateway | seconds to its first answer | MB in memory after all that |",
+        "|---|---|---|",
+    ]
     for name, seconds in found.seconds.items():
         lines.append(f"| {_named(name, versions)} | {seconds:.1f} | {found.megabytes[name]:.0f} |")
-    lines += [line for name, why in found.absent.items() for line in ("", f"{name} is not measured: {why}.")]
+    lines += [
+        line
+        for name, why in found.absent.items()
+        for line in ("", f"{name} is not measured: {why}.")
+    ]
     return lines
 
 

@@ -1,4 +1,6 @@
-"""A server of somebody else's app: uvicorn as it comes, with its fastest parts and without a log."""
+"""A server of somebody else's app: uvicorn as it comes, with its fastest parts and
+without a log.
+"""
 
 from __future__ import annotations
 
@@ -14,5 +16,7 @@ def plain(app: Callable[..., Awaitable[None]]) -> None:
         listener.bind(("127.0.0.1", 0))
         listener.listen(2048)
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        settings = uvicorn.Config(app, loop="uvloop", http="httptools", access_log=False, log_level="error", ws="none")
+        settings = uvicorn.Config(
+            app, loop="uvloop", http="httptools", access_log=False, log_level="error", ws="none"
+        )
         uvicorn.Server(settings).run([listener])

@@ -1,4 +1,5 @@
-"""The processes of a benchmark: servers that print their address once they listen, and a client that takes orders.
+"""The processes of a benchmark: servers that print their address once they listen, and a client
+that takes orders.
 
 Each is ended with the block that started it. Knows no protocol.
 """
@@ -57,7 +58,9 @@ class Turns(Struct):
 
     def ratio(self, name: str, other: str) -> float:
         """How many times as many as the other in the same round."""
-        return median(a.rate / b.rate for a, b in zip(self.rates[name], self.rates[other], strict=True))
+        return median(
+            a.rate / b.rate for a, b in zip(self.rates[name], self.rates[other], strict=True)
+        )
 
     def median_ms(self, name: str) -> float:
         """Milliseconds of an answer."""
@@ -69,7 +72,10 @@ class Turns(Struct):
 
     def added_ms(self, name: str, other: str) -> float:
         """How many milliseconds longer an answer takes than from the other in the same round."""
-        return median(a.median_ms - b.median_ms for a, b in zip(self.rates[name], self.rates[other], strict=True))
+        return median(
+            a.median_ms - b.median_ms
+            for a, b in zip(self.rates[name], self.rates[other], strict=True)
+        )
 
 
 class Client:
@@ -98,8 +104,12 @@ class Client:
         return self.came()
 
 
-def in_turns(load: Client, servers: Mapping[str, Server], orders: Mapping[str, Order], rounds: int) -> Turns:
-    """The same load on each of the servers, one after the other, each round in the other direction."""
+def in_turns(
+    load: Client, servers: Mapping[str, Server], orders: Mapping[str, Order], rounds: int
+) -> Turns:
+    """The same load on each of the servers, one after the other, each round in the other
+    direction.
+    """
     rates: dict[str, list[Rate]] = {name: [] for name in orders}
     cpu = dict.fromkeys(orders, 0.0)
     for n in range(rounds):
@@ -107,7 +117,10 @@ def in_turns(load: Client, servers: Mapping[str, Server], orders: Mapping[str, O
             before = servers[name].cpu()
             rates[name].append(load.asked(orders[name]))
             cpu[name] += servers[name].cpu() - before
-    return Turns(rates, {name: seconds / rounds / orders[name].requests * 1e6 for name, seconds in cpu.items()})
+    return Turns(
+        rates,
+        {name: seconds / rounds / orders[name].requests * 1e6 for name, seconds in cpu.items()},
+    )
 
 
 @contextmanager
@@ -132,12 +145,19 @@ def server(script: str, *arguments: str) -> Iterator[Server]:
 def process(
     command: Sequence[str], *, more: Mapping[str, str] | None = None, quiet: Path | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process with `more` in its environment, whose words go to the file `quiet` if there is one."""
+    """A process with `more` in its environment, whose words go to the file `quiet` if
+    there is one.
+    """
     pipe = subprocess.PIPE
     out = quiet.open("w") if quiet else None
     try:
         with subprocess.Popen(
-            command, stdin=pipe, stdout=out or pipe, stderr=out, text=True, env={**os.environ, **(more or {})}
+            command,
+            stdin=pipe,
+            stdout=out or pipe,
+            stderr=out,
+            text=True,
+            env={**os.environ, **(more or {})},
         ) as started:
             try:
                 yield started

@@ -1,8 +1,10 @@
-"""How many calls a ledger records, against one transaction for each write, in the same run on the same disk.
+"""How many calls a ledger records, against one transaction for each write, in the same run on the
+same disk.
 
-A call is a claim, an empty tool and a finish with a result of a kilobyte: two durable writes. What it is compared with is plain
-`sqlite3` with the same settings (WAL, `synchronous=FULL`), in a thread, each statement its own transaction: what a tool server
-does that keeps its calls in a table and thinks no further.
+A call is a claim, an empty tool and a finish with a result of a kilobyte: two durable writes. What
+it is compared with is plain `sqlite3` with the same settings (WAL, `synchronous=FULL`), in a
+thread, each statement its own transaction: what a tool server does that keeps its calls in a table
+and thinks no further.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ Call: TypeAlias = Callable[[str], Awaitable[object]]
 
 
 class Row(Struct, frozen=True):
-    """A measurement: calls per second of the ledger and of the other, the median of their ratios, and CPU time."""
+    """A measurement: calls per second of the ledger and of the other, the median of their ratios,
+    and CPU time."""
 
     ledger: str
     callers: int
@@ -58,7 +61,9 @@ async def _measured(folder: Path, rounds: int) -> list[Row]:
     call = through(ledger)
     try:
         with Plain(folder / "plain.db") as plain:
-            return [await compared("SQLite", callers, call, plain.call, rounds) for callers in CALLERS]
+            return [
+                await compared("SQLite", callers, call, plain.call, rounds) for callers in CALLERS
+            ]
     finally:
         await ledger.close()
 
@@ -68,7 +73,9 @@ def through(ledger: Ledger) -> Call:
 
     async def call(id: str) -> object:
         key = CallKey("bench", id)
-        claim = await ledger.claim(key, b"f" * 32, tool="Bench.Nothing@1.0.0", on_crash="report", token=os.urandom(16))
+        claim = await ledger.claim(
+            key, b"f" * 32, tool="Bench.Nothing@1.0.0", on_crash="report", token=os.urandom(16)
+        )
         assert claim.state == "new"
         return await ledger.finish(claim, RESULT)
 
@@ -126,9 +133,19 @@ class Plain:
 
     async def call(self, id: str) -> None:
         run = asyncio.get_running_loop().run_in_executor
-        await run(self._thread, self._db.execute, "INSERT INTO call VALUES(?, ?, 'running', NULL)", (id, b"f" * 32))
+        await run(
+            self._thread,
+            self._db.execute,
+            "INSERT INTO call VALUES(?, ?, 'running', NULL)",
+            (id, b"f" * 32),
+        )
         result = b'{"text":"' + b"x" * 1000 + b'"}'
-        await run(self._thread, self._db.execute, "UPDATE call SET state='done', result=? WHERE id=?", (result, id))
+        await run(
+            self._thread,
+            self._db.execute,
+            "UPDATE call SET state='done', result=? WHERE id=?",
+            (result, id),
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""How many calls the PostgreSQL ledger records, against one transaction for each write on a pool of connections, in the same run.
+"""How many calls the PostgreSQL ledger records, against one transaction for each write on a pool of
+connections, in the same run.
 
-All write the same for a call (claimed, then ended with a kilobyte), durably, into the same server. There are two others: the same
-ledger, but each question a statement of its own, which is what batches are good for; and a bare table without leases, fences and
-indexes, which promises less.
+All write the same for a call (claimed, then ended with a kilobyte), durably, into the same server.
+There are two others: the same ledger, but each question a statement of its own, which is what
+batches are good for; and a bare table without leases, fences and indexes, which promises less.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def rows(rounds: int = 5) -> list[Row]:
 
 
 async def _measured(dsn: str, rounds: int) -> list[Row]:
-    ledger, single = PostgresLedger(dsn, schema=postgres.fresh()), PostgresLedger(dsn, schema=postgres.fresh(), lanes=POOL)
+    ledger, single = (
+        PostgresLedger(dsn, schema=postgres.fresh()),
+        PostgresLedger(dsn, schema=postgres.fresh(), lanes=POOL),
+    )
     await ledger.open()
     await single.open()
     assert single._open is not None
@@ -40,7 +44,11 @@ async def _measured(dsn: str, rounds: int) -> list[Row]:
     plain = await Plain.on(dsn)
     others = {"PostgreSQL": through(single), BARE: plain.call}
     try:
-        return [await compared(name, n, through(ledger), other, rounds) for name, other in others.items() for n in CALLERS]
+        return [
+            await compared(name, n, through(ledger), other, rounds)
+            for name, other in others.items()
+            for n in CALLERS
+        ]
     finally:
         await plain.close()
         await single.close()
@@ -54,7 +62,8 @@ class Plain:
         self._pool: asyncio.Queue[AsyncConnection[TupleRow]] = asyncio.Queue()
         self._claim = f"INSERT INTO {table} VALUES (%s, 'running', %s) ON CONFLICT DO NOTHING RETURNING state".encode()
         self._finish = (
-            f"UPDATE {table} SET state = 'done', result = %s WHERE call_id = %s AND token = %s RETURNING state".encode()
+            f"UPDATE {table} SET state = 'done', result = %s WHERE call_id = %s AND token = %s"
+            " RETURNING state".encode()
         )
 
     @classmethod

@@ -1,7 +1,9 @@
-"""How many calls of a trivial tool a server answers over HTTP, against two that record nothing, in the same run.
+"""How many calls of a trivial tool a server answers over HTTP, against two that record nothing, in
+the same run.
 
-Ours speaks OXP and records every call in SQLite, durably, before and after it runs. The others are a bare MCP server of the
-official SDK and a FastAPI route. Server, client and rounds are the same for all three, and they take turns.
+Ours speaks OXP and records every call in SQLite, durably, before and after it runs. The others are
+a bare MCP server of the official SDK and a FastAPI route. Server, client and rounds are the same
+for all three, and they take turns.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ LIMIT = 1.0
 REQUESTS = {1: 300, 32: 1600, 128: 1920}
 OTHERS = ("mcp", "fastapi")
 OURS = "toolwire"
-HEADERS = {"mcp": {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}}
+HEADERS = {
+    "mcp": {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+}
 
 
 def rows(rounds: int = 9) -> dict[int, Turns]:
@@ -29,16 +33,23 @@ def rows(rounds: int = 9) -> dict[int, Turns]:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-bench-"))
         file = str(Path(folder) / "calls.db")
-        servers = {name: stack.enter_context(server("tool_servers.py", name, file)) for name in (OURS, *OTHERS)}
+        servers = {
+            name: stack.enter_context(server("tool_servers.py", name, file))
+            for name in (OURS, *OTHERS)
+        }
         load = stack.enter_context(client())
 
         def orders(connections: int, requests: int) -> dict[str, Order]:
             return {
-                name: Order(name, one.port, connections, requests, headers=HEADERS.get(name, {})) for name, one in servers.items()
+                name: Order(name, one.port, connections, requests, headers=HEADERS.get(name, {}))
+                for name, one in servers.items()
             }
 
         in_turns(load, servers, orders(8, 800), 1)
-        return {many: in_turns(load, servers, orders(many, REQUESTS[many]), rounds) for many in CONNECTIONS}
+        return {
+            many: in_turns(load, servers, orders(many, REQUESTS[many]), rounds)
+            for many in CONNECTIONS
+        }
 
 
 if __name__ == "__main__":

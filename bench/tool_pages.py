@@ -1,4 +1,5 @@
-"""The tables about tools: how many calls are recorded in a second, and how many are answered over HTTP."""
+"""The tables about tools: how many calls are recorded in a second, and how many are answered over
+HTTP."""
 
 from __future__ import annotations
 
@@ -11,12 +12,27 @@ from marks import least
 def recorded() -> list[str]:
     """The ledgers against one transaction for each write."""
     lines = [
-        "A call is two durable writes: claimed before the tool runs, ended with a kilobyte after it. × is by the calls in a",
-        "second of the same two writes as two transactions, on the same disk in the same run (SQLite: one connection in a",
-        f"thread and a bare table; PostgreSQL: {records_pg.POOL} connections, once the same ledger without batches, once a bare",
-        "table, which has neither leases nor fences). One caller alone shares its commits with nobody.",
+        (
+            "A call is two durable writes: claimed before the tool runs, ended with a kilobyte"
+            " after it. × is by the calls in a"
+        ),
+        (
+            "second of the same two writes as two transactions, on the same disk in the same run"
+            " (SQLite: one connection in a"
+        ),
+        (
+            f"thread and a bare table; PostgreSQL: {records_pg.POOL} connections, once the same"
+            " ledger without batches, once a bare"
+        ),
+        (
+            "table, which has neither leases nor fences). One caller alone shares its commits with"
+            " nobody."
+        ),
         "",
-        "| ledger | callers | calls/s | one transaction each, calls/s | × | CPU µs a call | limit |",
+        (
+            "| ledger | callers | calls/s | one transaction each, calls/s | × | CPU µs a call |"
+            " limit |"
+        ),
         "|---|---|---|---|---|---|---|",
     ]
     for row in [*records.rows(), *records_pg.rows()]:
@@ -30,13 +46,31 @@ def recorded() -> list[str]:
 def served() -> list[str]:
     """Calls over HTTP against servers that record nothing."""
     lines = [
-        "`POST /tools/call` of a tool that adds two numbers, every call under a new id and recorded in SQLite (two commits",
-        "that are on the disk before anybody is told), against the same tool on a bare MCP server of the official SDK",
-        "(stateless, JSON) and on FastAPI, which record nothing. One process each under uvicorn with uvloop and httptools, the",
-        "client in another; they take turns. × is our requests in a second by theirs. The CPU time is of the whole server, with",
-        "the thread that writes. One connection alone waits for the disk twice in every call, and does little else.",
+        (
+            "`POST /tools/call` of a tool that adds two numbers, every call under a new id and"
+            " recorded in SQLite (two commits"
+        ),
+        (
+            "that are on the disk before anybody is told), against the same tool on a bare MCP"
+            " server of the official SDK"
+        ),
+        (
+            "(stateless, JSON) and on FastAPI, which record nothing. One process each under uvicorn"
+            " with uvloop and httptools, the"
+        ),
+        (
+            "client in another; they take turns. × is our requests in a second by theirs. The CPU"
+            " time is of the whole server, with"
+        ),
+        (
+            "the thread that writes. One connection alone waits for the disk twice in every call,"
+            " and does little else."
+        ),
         "",
-        "| connections | requests/s | MCP | FastAPI | × MCP | × FastAPI | CPU µs of the three | ms: median, 99 % | limit |",
+        (
+            "| connections | requests/s | MCP | FastAPI | × MCP | × FastAPI | CPU µs of the three |"
+            " ms: median, 99 % | limit |"
+        ),
         "|---|---|---|---|---|---|---|---|---|",
     ]
     names = (tool_http.OURS, *tool_http.OTHERS)

@@ -1,7 +1,9 @@
-"""The same trivial tool on three servers, each a process of its own: `python bench/tool_servers.py toolwire calls.db`.
+"""The same trivial tool on three servers, each a process of its own: `python bench/tool_servers.py
+toolwire calls.db`.
 
-Ours records every call durably before and after it runs; the other two record nothing. All run under uvicorn with uvloop and
-httptools, without an access log. Each prints its address once it listens.
+Ours records every call durably before and after it runs; the other two record nothing. All run
+under uvicorn with uvloop and httptools, without an access log. Each prints its address once it
+listens.
 """
 
 from __future__ import annotations
@@ -34,7 +36,12 @@ def toolwire(ledger: str) -> None:
         """
         return a + b
 
-    run.serve(ToolServer(Tools(add), Calls(SqliteLedger(ledger))), "127.0.0.1", 0, ready=lambda url: print(url, flush=True))
+    run.serve(
+        ToolServer(Tools(add), Calls(SqliteLedger(ledger))),
+        "127.0.0.1",
+        0,
+        ready=lambda url: print(url, flush=True),
+    )
 
 
 class Arguments(BaseModel):

@@ -1,6 +1,7 @@
 """Find the result of every call, on a wire that has no ids.
 
-Gemini may leave ids out: toolwire makes them, the same ones in every process, and says so in `origin`.
+Gemini may leave ids out: toolwire makes them, the same ones in every process, and says so in
+`origin`.
 """
 
 import toolwire
@@ -17,4 +18,9 @@ HISTORY = """{"contents": [
 
 for pair in toolwire.decode(HISTORY, "gemini").pairs():
     assert pair.call is not None and pair.result is not None
-    print(pair.call.arguments, "->", pair.result.text, f"(by {pair.how}; id {pair.call.origin}: {pair.call.id})")
+    print(
+        pair.call.arguments,
+        "->",
+        pair.result.text,
+        f"(by {pair.how}; id {pair.call.origin}: {pair.call.id})",
+    )

@@ -1,6 +1,8 @@
-"""Five tools, each with something of its own: numbers, a failure that may be tried again, no input, a token, a secret.
+"""Five tools, each with something of its own: numbers, a failure that may be tried again, no input,
+a token, a secret.
 
-They reach nothing outside this process: the doorbell counts its rings, the mail and the messages are made up.
+They reach nothing outside this process: the doorbell counts its rings, the mail and the messages
+are made up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Write docs/gateway-matrix.md: every front wire of the gateway against every upstream: `python scripts/gateway_matrix.py`.
+"""Write docs/gateway-matrix.md: every front wire of the gateway against every upstream: `python
+scripts/gateway_matrix.py`.
 
-All cells are tried with official clients over loopback; what fails is named on the page. With --check nothing is tried or
-written: it fails if the page is not the one on which every cell holds, for that is what the tests of the cells say.
+All cells are tried with official clients over loopback; what fails is named on the page. With
+--check nothing is tried or written: it fails if the page is not the one on which every cell holds,
+for that is what the tests of the cells say.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ from gateway.serving import FRONTS, UPSTREAMS, Doors, doors  # noqa: E402
 
 PAGE = ROOT / "docs" / "gateway-matrix.md"
 CLIENT = {
-    "openai-chat": "`openai` (chat)", "openai-responses": "`openai` (responses)", "anthropic": "`anthropic`",
-    "gemini": "`google-genai`", "ollama": "`ollama`", "ai-sdk": "npm `ai` (`useChat`)",
-}  # fmt: skip
+    "openai-chat": "`openai` (chat)",
+    "openai-responses": "`openai` (responses)",
+    "anthropic": "`anthropic`",
+    "gemini": "`google-genai`",
+    "ollama": "`ollama`",
+    "ai-sdk": "npm `ai` (`useChat`)",
+}
 TEXT = """\
 <!-- written by scripts/gateway_matrix.py; do not edit -->
 
@@ -47,8 +53,15 @@ def page(holds: Callable[[str, str, str, bool], str | None]) -> str:
         cells = [CLIENT[front]]
         for upstream in UPSTREAMS:
             tried = [(name, stream) for name in SCENARIOS for stream in ways(front, name)]
-            wrong = [(name, stream, why) for name, stream in tried if (why := holds(front, upstream, name, stream)) is not None]
-            missing += [f"- {front} to {upstream}, {name}{' streamed' * stream}: {why}" for name, stream, why in wrong]
+            wrong = [
+                (name, stream, why)
+                for name, stream in tried
+                if (why := holds(front, upstream, name, stream)) is not None
+            ]
+            missing += [
+                f"- {front} to {upstream}, {name}{' streamed' * stream}: {why}"
+                for name, stream, why in wrong
+            ]
             cells.append(f"{len(tried) - len(wrong)}/{len(tried)}")
         lines.append(cells)
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -79,7 +92,10 @@ def main() -> int:
     if "--check" in sys.argv:
         stale = not PAGE.is_file() or PAGE.read_text() != page(lambda *cell: None)
         if stale:
-            print("docs/gateway-matrix.md is stale: run python scripts/gateway_matrix.py", file=sys.stderr)
+            print(
+                "docs/gateway-matrix.md is stale: run python scripts/gateway_matrix.py",
+                file=sys.stderr,
+            )
         return int(stale)
     with doors() as door:
         PAGE.write_text(page(tried(door)))

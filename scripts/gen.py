@@ -1,11 +1,13 @@
-"""Write the pages that are read off the code: `python scripts/gen.py`, or with --check fail if one is stale.
+"""Write the pages that are read off the code: `python scripts/gen.py`, or with --check fail if one
+is stale.
 
-- docs/wires/<wire>.md, one for each wire, docs/rules/<rule>.md, one for each rule, docs/rules/README.md and docs/profiles.md:
-  whole pages.
-- README.md, docs/cli.md, docs/catalogue.md, CHANGELOG.md: the parts between `<!-- gen NAME -->` and `<!-- end -->`.
+- docs/wires/<wire>.md, one for each wire, docs/rules/<rule>.md, one for each rule,
+  docs/rules/README.md and docs/profiles.md: whole pages.
+- README.md, docs/cli.md, docs/catalogue.md, CHANGELOG.md: the parts between `<!-- gen NAME -->` and
+  `<!-- end -->`.
 
-Whatever is on a page outside these marks is written by people and left alone. Follows the folders: a new wire or rule needs
-no line here.
+Whatever is on a page outside these marks is written by people and left alone. Follows the folders:
+a new wire or rule needs no line here.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ TYPE_HEAD = ("type", "told by", "direction", "family", "run by", "ids", "origin"
 HELP_WIDTH = 80
 
 
-# --- markdown ----------------------------------------------------------------------------------------------------
+# --- markdown -------------------------------------------------------------------------------------
 
 
 def cell(text: str) -> str:
@@ -82,7 +84,7 @@ def type_row(entry: Entry) -> list[str]:
     ]
 
 
-# --- whole pages -------------------------------------------------------------------------------------------------
+# --- whole pages ----------------------------------------------------------------------------------
 
 
 def pages() -> Iterator[tuple[Path, str]]:
@@ -111,14 +113,22 @@ def wire_page(name: str) -> str:
     parts += [grid(TYPE_HEAD, map(type_row, mine)).strip() if mine else "None.", LEGEND]
     others = [row for row in spoken.rows if not row.direction and row.part is not Message]
     if others:
-        parts += ["## Other blocks", grid(("block", "becomes", "fields"), map(other_row, others)).strip()]
+        parts += [
+            "## Other blocks",
+            grid(("block", "becomes", "fields"), map(other_row, others)).strip(),
+        ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def rules_page() -> str:
     """All rules as a table."""
-    rows = [[rule.code, f"[{rule.name}]({rule.name}.md)", rule.severity, fix_of(rule), cell(rule.title)] for rule in every()]
-    return "\n\n".join((MADE, "# Rules", RULES, grid(("code", "rule", "severity", "fix", "what is wrong"), rows)))
+    rows = [
+        [rule.code, f"[{rule.name}]({rule.name}.md)", rule.severity, fix_of(rule), cell(rule.title)]
+        for rule in every()
+    ]
+    return "\n\n".join(
+        (MADE, "# Rules", RULES, grid(("code", "rule", "severity", "fix", "what is wrong"), rows))
+    )
 
 
 RULES = """\
@@ -155,16 +165,25 @@ def profiles_page() -> str:
     checks = [name for name in shown if name not in rules]
     half = (len(checks) + 1) // 2
     parts = [MADE, PROFILES_HEAD, "## Ids and names", profile_grid(rows, ["wire", *rules])]
-    parts += ["## What is checked", profile_grid(rows, checks[:half]), profile_grid(rows, checks[half:])]
+    parts += [
+        "## What is checked",
+        profile_grid(rows, checks[:half]),
+        profile_grid(rows, checks[half:]),
+    ]
     parts += ["## How it is known", profile_grid(rows, ["seen", "sure", "source"])]
     said = field_words()
-    parts += ["## The columns", "\n".join(f"- `{name}`: {said[name]}" for name in shown if name in said)]
+    parts += [
+        "## The columns",
+        "\n".join(f"- `{name}`: {said[name]}" for name in shown if name in said),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
 def profile_grid(rows: list[Profile], names: list[str]) -> str:
     """Some fields of all profiles."""
-    cells = ([code(row.name), *(shown_as(name, getattr(row, name)) for name in names)] for row in rows)
+    cells = (
+        [code(row.name), *(shown_as(name, getattr(row, name)) for name in names)] for row in rows
+    )
     return grid(("profile", *names), cells).strip()
 
 
@@ -189,22 +208,38 @@ def id_rule(rule: IdRule) -> str:
 
 def field_words() -> dict[str, str]:
     """What the fields of a profile mean: the docstrings below them."""
-    (body,) = (node.body for node in ast.parse(inspect.getsource(Profile)).body if isinstance(node, ast.ClassDef))
+    (body,) = (
+        node.body
+        for node in ast.parse(inspect.getsource(Profile)).body
+        if isinstance(node, ast.ClassDef)
+    )
     found: dict[str, str] = {}
     for field, below in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(below, ast.Expr)
+        ):
             found[field.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
     return found
 
 
-# --- parts of pages ----------------------------------------------------------------------------------------------
+# --- parts of pages -------------------------------------------------------------------------------
 
 
 def wires_table() -> str:
     """The wires, for the README."""
     many = len(toolwire.catalogue())
     named = ", ".join(f"[{wire(name).title}](docs/wires/{name}.md)" for name in toolwire.wires())
-    return fill(f"{named}: {many} types of calls and results.", 130, break_long_words=False, break_on_hyphens=False) + "\n"
+    return (
+        fill(
+            f"{named}: {many} types of calls and results.",
+            130,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        + "\n"
+    )
 
 
 def counts_table() -> str:
@@ -214,21 +249,32 @@ def counts_table() -> str:
     for name in toolwire.wires():
         count = Counter(entry.origin for entry in toolwire.catalogue() if entry.wire == name)
         every += count
-        rows.append([f"[`{name}`](wires/{name}.md)", str(count.total()), *(str(count[origin]) for origin in ORIGINS)])
+        rows.append(
+            [
+                f"[`{name}`](wires/{name}.md)",
+                str(count.total()),
+                *(str(count[origin]) for origin in ORIGINS),
+            ]
+        )
     rows.append(["all", str(every.total()), *(str(every[origin]) for origin in ORIGINS)])
     return grid(("wire", "types", *ORIGINS), rows)
 
 
 def types_table() -> str:
     """Every type of every wire."""
-    return grid(("wire", *TYPE_HEAD), ([code(entry.wire), *type_row(entry)] for entry in toolwire.catalogue()))
+    return grid(
+        ("wire", *TYPE_HEAD),
+        ([code(entry.wire), *type_row(entry)] for entry in toolwire.catalogue()),
+    )
 
 
 def help_texts() -> str:
     """What `--help` prints, for the program and every verb."""
     names = verbs.list_commands(click.Context(verbs))
     shown = [
-        CliRunner().invoke(verbs, [*verb, "--help"], prog_name="toolwire", terminal_width=HELP_WIDTH)
+        CliRunner().invoke(
+            verbs, [*verb, "--help"], prog_name="toolwire", terminal_width=HELP_WIDTH
+        )
         for verb in ([], *([name] for name in names))
     ]
     return "\n\n".join(f"```text\n{one.stdout.strip()}\n```" for one in shown) + "\n"
@@ -236,11 +282,25 @@ def help_texts() -> str:
 
 def tour() -> str:
     """What `toolwire tour` prints into a pipe of eighty columns."""
-    env = {**os.environ, "COLUMNS": str(HELP_WIDTH), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "TERM": "dumb"}
+    env = {
+        **os.environ,
+        "COLUMNS": str(HELP_WIDTH),
+        "PYTHONIOENCODING": "utf-8",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+    }
     run = subprocess.run(
-        [sys.executable, "-m", "toolwire.cli", "tour"], capture_output=True, env=env, check=True, encoding="utf-8"
+        [sys.executable, "-m", "toolwire.cli", "tour"],
+        capture_output=True,
+        env=env,
+        check=True,
+        encoding="utf-8",
     )
-    return "```text\n" + "\n".join(line.rstrip() for line in run.stdout.strip().split("\n")) + "\n```\n"
+    return (
+        "```text\n"
+        + "\n".join(line.rstrip() for line in run.stdout.strip().split("\n"))
+        + "\n```\n"
+    )
 
 
 def unreleased() -> str:
@@ -251,7 +311,9 @@ def unreleased() -> str:
         if kind not in KINDS:
             raise SystemExit(f"changes/{path.name}: the kind is one of {', '.join(KINDS)}")
         found[kind].append("- " + " ".join(path.read_text(encoding="utf-8").split()))
-    return "\n".join(f"### {KINDS[kind]}\n\n" + "\n".join(lines) + "\n" for kind, lines in found.items() if lines)
+    return "\n".join(
+        f"### {KINDS[kind]}\n\n" + "\n".join(lines) + "\n" for kind, lines in found.items() if lines
+    )
 
 
 REGIONS: dict[str, dict[str, Callable[[], str]]] = {
@@ -269,7 +331,9 @@ def filled(text: str, regions: dict[str, Callable[[], str]], page: str) -> str:
         made = f"\n{make().strip()}\n\n"
         text, found = between.subn(lambda match, made=made: f"{match[1]}{made}{match[2]}", text)  # type: ignore[misc]
         if found != 1:
-            raise SystemExit(f"{page}: expected one <!-- gen {name} --> ... <!-- end -->, found {found}")
+            raise SystemExit(
+                f"{page}: expected one <!-- gen {name} --> ... <!-- end -->, found {found}"
+            )
     return text
 
 
@@ -278,8 +342,17 @@ def main() -> int:
     wanted = dict(pages())
     for page, regions in REGIONS.items():
         wanted[ROOT / page] = filled((ROOT / page).read_text(encoding="utf-8"), regions, page)
-    left = {path for folder in ("wires", "rules") for path in (ROOT / "docs" / folder).glob("*.md") if path not in wanted}
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    left = {
+        path
+        for folder in ("wires", "rules")
+        for path in (ROOT / "docs" / folder).glob("*.md")
+        if path not in wanted
+    }
+    stale = [
+        path
+        for path, text in wanted.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
     if "--check" in sys.argv[1:]:
         for path in sorted({*stale, *left}):
             print(f"stale: {path.relative_to(ROOT)} (make docs)")

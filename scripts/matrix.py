@@ -1,7 +1,9 @@
-"""Write docs/matrix.md: every wire that models speak against every other, counted: `python scripts/matrix.py`.
+"""Write docs/matrix.md: every wire that models speak against every other, counted: `python
+scripts/matrix.py`.
 
-With --check nothing is written, and it fails if the page is stale. What counts is what the laws ask: this page counts their
-answers over the case folders and knows no measure of its own. Recorded traffic is left out, so that it is the same everywhere.
+With --check nothing is written, and it fails if the page is stale. What counts is what the laws
+ask: this page counts their answers over the case folders and knows no measure of its own. Recorded
+traffic is left out, so that it is the same everywhere.
 """
 
 from __future__ import annotations
@@ -20,7 +22,16 @@ from laws.test_there_and_back import home_again as comes_home  # noqa: E402
 from toolwire import Call, Result, WireError, decode, translate  # noqa: E402
 
 PAGE = ROOT / "docs" / "matrix.md"
-WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
+WIRES = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+    "mistral",
+    "cohere",
+    "ollama",
+)
 TEXT = """\
 <!-- written by scripts/matrix.py from the cases; do not edit -->
 
@@ -64,7 +75,9 @@ def tried(case: Case, target: str) -> tuple[bool, bool, bool]:
 def used(case: Case) -> bool:
     """Whether the client has a call or a result in a body."""
     read = decode(case.body, case.wire, case.kind)
-    return any(part.executor == "client" for part in read.parts() if isinstance(part, Call | Result))
+    return any(
+        part.executor == "client" for part in read.parts() if isinstance(part, Call | Result)
+    )
 
 
 def page() -> str:
@@ -81,7 +94,11 @@ def page() -> str:
             found = {str(case): tried(case, target) for case in load(source)}
             sums = (sum(column) for column in zip(*found.values(), strict=True))
             cells.append(f"{' · '.join(map(str, sums))} of {len(found)}")
-            missing += (f"- `{name}` to `{target}`: {why}" for name, answers in found.items() for why in short(answers))
+            missing += (
+                f"- `{name}` to `{target}`: {why}"
+                for name, answers in found.items()
+                for why in short(answers)
+            )
         lines.append(cells)
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     text = TEXT.format(every=len(bodies), some=sum(map(used, bodies)))
@@ -93,7 +110,11 @@ def short(answers: tuple[bool, bool, bool]) -> Iterator[str]:
     if not answers[0]:
         yield "not translated"
     else:
-        yield from (word for word, held in zip(("not valid", "does not come back"), answers[1:], strict=True) if not held)
+        yield from (
+            word
+            for word, held in zip(("not valid", "does not come back"), answers[1:], strict=True)
+            if not held
+        )
 
 
 def main() -> int:
@@ -101,7 +122,9 @@ def main() -> int:
     if "--check" in sys.argv[1:]:
         stale = not PAGE.is_file() or PAGE.read_text() != text
         if stale:
-            print(f"stale: {PAGE.relative_to(ROOT)}; run: python scripts/matrix.py", file=sys.stderr)
+            print(
+                f"stale: {PAGE.relative_to(ROOT)}; run: python scripts/matrix.py", file=sys.stderr
+            )
         return int(stale)
     PAGE.write_text(text)
     return 0

@@ -1,6 +1,8 @@
-"""Ways to break a history, as JSON surgery: what stores, filters, bridges and impatient users do to it.
+"""Ways to break a history, as JSON surgery: what stores, filters, bridges and impatient users do to
+it.
 
-A break gives the broken body, or None where the history has nothing of the kind. Which profile minds it stands beside it.
+A break gives the broken body, or None where the history has nothing of the kind. Which profile
+minds it stands beside it.
 """
 
 from __future__ import annotations
@@ -29,11 +31,19 @@ class Shape(Struct, frozen=True):
 
     def alone(self, block: JSON, role: str = "user") -> JSON:
         """A message with just this block."""
-        return {"role": self.says if role == "assistant" else role, self.inner: [block]} if self.inner else block
+        return (
+            {"role": self.says if role == "assistant" else role, self.inner: [block]}
+            if self.inner
+            else block
+        )
 
     def words(self, role: str, text: str) -> JSON:
         """A message with some words."""
-        block: Object = {"text": text} if self.inner != "content" or self.key == "contents" else {"type": "text", "text": text}
+        block: Object = (
+            {"text": text}
+            if self.inner != "content" or self.key == "contents"
+            else {"type": "text", "text": text}
+        )
         if not self.inner:
             return {"role": role, "content": text}
         return self.alone(block, "user" if role == "system" else role)
@@ -66,8 +76,14 @@ class Broken:
         read: Conversation = decode(self.body, wire)
         self.calls = [call for call in read.calls() if call.executor == "client"]
         self.results = [result for result in read.results() if result.executor == "client"]
-        pairs = [(p.call, p.result) for p in read.pairs() if p.call and p.result and p.call.executor == "client"]
-        self.pairs = [pair for pair in pairs if isinstance(pair[0].at[-1], int)]  # the oldest form of a call stands in no list
+        pairs = [
+            (p.call, p.result)
+            for p in read.pairs()
+            if p.call and p.result and p.call.executor == "client"
+        ]
+        self.pairs = [
+            pair for pair in pairs if isinstance(pair[0].at[-1], int)
+        ]  # the oldest form of a call stands in no list
 
     @property
     def messages(self) -> list[JSON]:
@@ -129,10 +145,13 @@ BREAKS: dict[str, tuple[Break, Callable[[Profile], bool]]] = {}
 NAMES: dict[str, tuple[str, ...]] = {}
 """The rules of which one names it; any, if there are none."""
 BLIND: set[str] = set()
-"""Those that take away what tells a call or a result from another, so that nobody can say which was which."""
+"""Those that take away what tells a call or a result from another, so that nobody can say which was
+which."""
 
 
-def breaks(minds: Callable[[Profile], bool], *names: str, blind: bool = False) -> Callable[[Break], Break]:
+def breaks(
+    minds: Callable[[Profile], bool], *names: str, blind: bool = False
+) -> Callable[[Break], Break]:
     """Put a break on the list."""
 
     def listed(made: Break) -> Break:
@@ -255,7 +274,9 @@ def _beside(one: Broken, n: int, place: int) -> bool:
 
 @breaks(lambda profile: False)
 def results_stand_the_other_way_round(one: Broken, n: int) -> bool:
-    together = [result for call, result in one.pairs if one.place(call) == one.place(one.pairs[n][0])]
+    together = [
+        result for call, result in one.pairs if one.place(call) == one.place(one.pairs[n][0])
+    ]
     blocks = [deepcopy(_at(one.body, result.at)) for result in together]
     for result, block in zip(together, reversed(blocks), strict=True):
         held = _at(one.body, result.at[:-1])
@@ -303,7 +324,12 @@ def _swap_id(block: Object, old: str, new: JSON) -> bool:
             else:
                 block[key] = new
             return True
-        if isinstance(value, dict) and key in ("toolUse", "toolResult", "functionCall", "functionResponse"):
+        if isinstance(value, dict) and key in (
+            "toolUse",
+            "toolResult",
+            "functionCall",
+            "functionResponse",
+        ):
             return _swap_id(value, old, new)
     return False
 
@@ -338,7 +364,11 @@ def the_end_is_cut_off(one: Broken, n: int) -> bool:
 
 @breaks(lambda profile: profile.rests)
 def a_user_speaks_after_the_result(one: Broken, n: int) -> bool:
-    last = max(one.place(result) for call, result in one.pairs if one.place(call) == one.place(one.pairs[n][0]))
+    last = max(
+        one.place(result)
+        for call, result in one.pairs
+        if one.place(call) == one.place(one.pairs[n][0])
+    )
     one.insert(last + 1, one.shape.words("user", "and then?"))
     return True
 

@@ -1,4 +1,5 @@
-"""Ways to break what stands in a call, a result or an item: ids, names, arguments, shapes. `breaks` has those that move them.
+"""Ways to break what stands in a call, a result or an item: ids, names, arguments, shapes. `breaks`
+has those that move them.
 
 Each says which rules may name it, and who minds it; importing this module puts them on the list.
 """
@@ -43,7 +44,7 @@ def _both(one: Broken, n: int, new: JSON) -> bool:
     return set_id(one, call, new) and set_id(one, result, new)
 
 
-# --- ids -----------------------------------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 
 @breaks(lambda profile: profile.needs_ids, "id-missing", blind=True)
@@ -71,22 +72,36 @@ def the_id_is_too_short(one: Broken, n: int) -> bool:
     return _both(one, n, f"q{n}")
 
 
-@breaks(lambda profile: not _rule(profile).fits("functions.read:9"), "id-bad-charset", "id-wrong-length")
+@breaks(
+    lambda profile: not _rule(profile).fits("functions.read:9"), "id-bad-charset", "id-wrong-length"
+)
 def the_id_has_odd_characters(one: Broken, n: int) -> bool:
     return _both(one, n, f"functions.read:9{n}")
 
 
-@breaks(lambda profile: not _rule(profile).fits("call 1|x"), "id-bad-charset", "id-composite", "id-wrong-length")
+@breaks(
+    lambda profile: not _rule(profile).fits("call 1|x"),
+    "id-bad-charset",
+    "id-composite",
+    "id-wrong-length",
+)
 def the_id_is_two(one: Broken, n: int) -> bool:
     return _both(one, n, f"call_A{n}|fc_B{n}")
 
 
-@breaks(lambda profile: _rule(profile).longest > 0, "id-carries-payload", "id-too-long", "id-wrong-length")
+@breaks(
+    lambda profile: _rule(profile).longest > 0,
+    "id-carries-payload",
+    "id-too-long",
+    "id-wrong-length",
+)
 def the_id_carries_a_signature(one: Broken, n: int) -> bool:
     return _both(one, n, f"call_9f{n}__thought__{_PAYLOAD}")
 
 
-@breaks(lambda profile: profile.owned and profile.has_ids and not profile.ordered, "id-concatenated")
+@breaks(
+    lambda profile: profile.owned and profile.has_ids and not profile.ordered, "id-concatenated"
+)
 def the_id_was_added_up(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
     return set_id(one, call, call.id * 3)
@@ -94,10 +109,17 @@ def the_id_was_added_up(one: Broken, n: int) -> bool:
 
 @breaks(_never, "id-is-tool-name", blind=True)
 def the_id_is_the_name_of_the_tool(one: Broken, n: int) -> bool:
-    return all(_both(one, k, call.name) for k, (call, _) in enumerate(one.pairs) if call.name == one.pairs[n][0].name)
+    return all(
+        _both(one, k, call.name)
+        for k, (call, _) in enumerate(one.pairs)
+        if call.name == one.pairs[n][0].name
+    )
 
 
-@breaks(lambda profile: profile.owned and profile.has_ids and not profile.ordered, "id-is-result-content")
+@breaks(
+    lambda profile: profile.owned and profile.has_ids and not profile.ordered,
+    "id-is-result-content",
+)
 def the_id_is_what_the_result_says(one: Broken, n: int) -> bool:
     return set_id(one, one.pairs[n][1], one.pairs[n][1].text)
 
@@ -107,7 +129,12 @@ def the_id_was_cleaned(one: Broken, n: int) -> bool:
     return one.wire == "openai-chat" and _both(one, n, f"functions{one.pairs[n][0].name}{n}")
 
 
-@breaks(lambda profile: not _rule(profile).fits("a.b:1"), "id-rewrite-collision", "id-bad-charset", "id-wrong-length")
+@breaks(
+    lambda profile: not _rule(profile).fits("a.b:1"),
+    "id-rewrite-collision",
+    "id-bad-charset",
+    "id-wrong-length",
+)
 def two_ids_would_be_one(one: Broken, n: int) -> bool:
     return len(one.pairs) > n + 1 and _both(one, n, "a.b:1") and _both(one, n + 1, "a_b_1")
 
@@ -115,7 +142,11 @@ def two_ids_would_be_one(one: Broken, n: int) -> bool:
 @breaks(lambda profile: profile.unique, "id-dup-in-turn", blind=True)
 def two_calls_of_a_turn_share_an_id(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
-    others = [k for k, (c, _) in enumerate(one.pairs) if one.place(c) == one.place(call) and c is not call and c.id != call.id]
+    others = [
+        k
+        for k, (c, _) in enumerate(one.pairs)
+        if one.place(c) == one.place(call) and c is not call and c.id != call.id
+    ]
     return bool(others) and not one.shape.item and _both(one, others[0], call.id)
 
 
@@ -123,7 +154,11 @@ def two_calls_of_a_turn_share_an_id(one: Broken, n: int) -> bool:
 def an_id_comes_again_later(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
     later = [k for k, (c, _) in enumerate(one.pairs) if one.place(c) > one.place(one.pairs[n][1])]
-    return bool(later) and call.id not in {one.pairs[k][0].id for k in later} and _both(one, later[-1], call.id)
+    return (
+        bool(later)
+        and call.id not in {one.pairs[k][0].id for k in later}
+        and _both(one, later[-1], call.id)
+    )
 
 
 @breaks(lambda profile: profile.unique, "id-dup-call", "duplicate-item", "id-dup-in-turn")
@@ -145,7 +180,7 @@ def they_have_ids_where_none_belong(one: Broken, n: int) -> bool:
     return True
 
 
-# --- names ---------------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 def _named(one: Broken, n: int, new: str | None) -> bool:
@@ -170,7 +205,10 @@ def the_name_is_missing(one: Broken, n: int) -> bool:
     return _named(one, n, None)
 
 
-@breaks(lambda profile: not (profile.takes_names or profile.names).fits("files/read@1"), "name-bad-charset")
+@breaks(
+    lambda profile: not (profile.takes_names or profile.names).fits("files/read@1"),
+    "name-bad-charset",
+)
 def the_name_has_odd_characters(one: Broken, n: int) -> bool:
     return _named(one, n, "files/read@1")
 
@@ -185,7 +223,12 @@ def _offers(one: Broken) -> list[JSON]:
     held = one.body.get("tools")
     if isinstance(one.body.get("toolConfig"), dict):
         held = one.body["toolConfig"]["tools"]  # type: ignore[index,call-overload]
-    if isinstance(held, list) and held and isinstance(held[0], dict) and "functionDeclarations" in held[0]:
+    if (
+        isinstance(held, list)
+        and held
+        and isinstance(held[0], dict)
+        and "functionDeclarations" in held[0]
+    ):
         held = held[0]["functionDeclarations"]
     return held if isinstance(held, list) else []
 
@@ -217,11 +260,14 @@ def no_tool_is_on_offer(one: Broken, n: int) -> bool:
 def a_stranger_must_be_used(one: Broken, n: int) -> bool:
     if one.wire not in ("openai-responses", "anthropic"):
         return False
-    one.body["tool_choice"] = {"type": "tool" if one.wire == "anthropic" else "function", "name": "nobody"}
+    one.body["tool_choice"] = {
+        "type": "tool" if one.wire == "anthropic" else "function",
+        "name": "nobody",
+    }
     return bool(_offers(one))
 
 
-# --- arguments -----------------------------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------
 
 
 def _arguments(one: Broken, n: int, text: JSON, value: JSON) -> bool:
@@ -234,12 +280,18 @@ def _arguments(one: Broken, n: int, text: JSON, value: JSON) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.arguments == "json" or (profile.arguments == "object"), "args-invalid-json", blind=True)
+@breaks(
+    lambda profile: profile.arguments == "json" or (profile.arguments == "object"),
+    "args-invalid-json",
+    blind=True,
+)
 def the_arguments_were_cut_off(one: Broken, n: int) -> bool:
     return _arguments(one, n, '{"x": "/et', '{"x": "/et')
 
 
-@breaks(lambda profile: profile.arguments == "json", "args-empty-string", "args-wrong-type", blind=True)
+@breaks(
+    lambda profile: profile.arguments == "json", "args-empty-string", "args-wrong-type", blind=True
+)
 def the_arguments_are_empty(one: Broken, n: int) -> bool:
     return _arguments(one, n, "", "")
 
@@ -247,7 +299,9 @@ def the_arguments_are_empty(one: Broken, n: int) -> bool:
 @breaks(_never, "args-double-encoded", "args-wrong-type")
 def the_arguments_are_json_in_json(one: Broken, n: int) -> bool:
     number = _number(one.pairs[n][0])
-    return number is not None and _arguments(one, n, f'"{{\\"x\\": {number}}}"', f'{{"x": {number}}}')
+    return number is not None and _arguments(
+        one, n, f'"{{\\"x\\": {number}}}"', f'{{"x": {number}}}'
+    )
 
 
 @breaks(lambda profile: bool(profile.arguments), "args-wrong-type", "args-double-encoded")
@@ -258,7 +312,9 @@ def the_arguments_have_the_other_type(one: Broken, n: int) -> bool:
 
 @breaks(_never, "args-merged", "args-invalid-json", blind=True)
 def the_arguments_of_two_are_one(one: Broken, n: int) -> bool:
-    return "arguments" in _inside(one, one.pairs[n][0]) and _arguments(one, n, '{"x": 1}{"x": 2}', None)
+    return "arguments" in _inside(one, one.pairs[n][0]) and _arguments(
+        one, n, '{"x": 1}{"x": 2}', None
+    )
 
 
 def _number(call: Call) -> int | None:
@@ -267,7 +323,7 @@ def _number(call: Call) -> int | None:
     return number if isinstance(number, int) else None
 
 
-# --- shapes --------------------------------------------------------------------------------------------------------------
+# --- shapes ---------------------------------------------------------------------------------------
 
 
 @breaks(lambda profile: profile.bare, "empty-tool-calls")
@@ -311,7 +367,11 @@ def a_text_is_blank(one: Broken, n: int) -> bool:
 def the_call_is_in_the_old_style(one: Broken, n: int) -> bool:
     call, result = one.pairs[n]
     message = one.at(call.at[:2])
-    if one.wire != "openai-chat" or not isinstance(message, dict) or len(message.get("tool_calls") or ()) != 1:  # type: ignore[arg-type]
+    if (
+        one.wire != "openai-chat"
+        or not isinstance(message, dict)
+        or len(message.get("tool_calls") or ()) != 1
+    ):  # type: ignore[arg-type]
         return False
     del message["tool_calls"]
     message["function_call"] = {"name": call.name, "arguments": call.arguments}
@@ -326,11 +386,19 @@ def a_call_of_the_provider_is_alone(one: Broken, n: int) -> bool:
     held = one.at(one.pairs[n][0].at[:-1])
     if one.wire != "anthropic" or not isinstance(held, list):
         return False
-    held.insert(0, {"type": "server_tool_use", "id": f"srvtoolu_0{n}", "name": "web_search", "input": {"query": "q"}})
+    held.insert(
+        0,
+        {
+            "type": "server_tool_use",
+            "id": f"srvtoolu_0{n}",
+            "name": "web_search",
+            "input": {"query": "q"},
+        },
+    )
     return True
 
 
-# --- items ---------------------------------------------------------------------------------------------------------------
+# --- items ----------------------------------------------------------------------------------------
 
 
 @breaks(lambda profile: profile.owned, "item-id-as-call-id")
@@ -374,7 +442,11 @@ def the_thoughts_before_the_calls_are_lost(one: Broken, n: int) -> bool:
     if not one.shape.item or not any("id" in one.block(call) for call in one.calls):
         return False
     one.body["reasoning"] = {"effort": "medium"}
-    one.messages[:] = [item for item in one.messages if not (isinstance(item, dict) and item.get("type") == "reasoning")]
+    one.messages[:] = [
+        item
+        for item in one.messages
+        if not (isinstance(item, dict) and item.get("type") == "reasoning")
+    ]
     return True
 
 
@@ -382,7 +454,9 @@ def the_thoughts_before_the_calls_are_lost(one: Broken, n: int) -> bool:
 def a_thought_leads_nowhere(one: Broken, n: int) -> bool:
     if not one.shape.item:
         return False
-    one.messages.append({"type": "reasoning", "id": "rs_99", "summary": [], "encrypted_content": "c2VhbA=="})
+    one.messages.append(
+        {"type": "reasoning", "id": "rs_99", "summary": [], "encrypted_content": "c2VhbA=="}
+    )
     return True
 
 
@@ -407,11 +481,13 @@ def the_result_is_not_in_its_form(one: Broken, n: int) -> bool:
     key = next((key for key in ("output", "content", "response") if key in block), "")
     if not key or one.wire in ("openai-chat", "mistral"):
         return False  # an object there makes it no body of these
-    block[key] = one.pairs[n][1].text if one.wire in ("gemini", "bedrock") else {"is": one.pairs[n][1].text}
+    block[key] = (
+        one.pairs[n][1].text if one.wire in ("gemini", "bedrock") else {"is": one.pairs[n][1].text}
+    )
     return True
 
 
-# --- what has to come back -----------------------------------------------------------------------------------------------
+# --- what has to come back ------------------------------------------------------------------------
 
 
 @breaks(_never, "thinking-missing")
@@ -422,7 +498,11 @@ def thinking_is_on_and_nobody_thought(one: Broken, n: int) -> bool:
     for message in one.messages:
         held = message.get("content") if isinstance(message, dict) else None
         if isinstance(held, list):
-            held[:] = [block for block in held if not (isinstance(block, dict) and block.get("type") == "thinking")]
+            held[:] = [
+                block
+                for block in held
+                if not (isinstance(block, dict) and block.get("type") == "thinking")
+            ]
     return True
 
 
@@ -441,11 +521,21 @@ def the_signature_is_a_strangers(one: Broken, n: int) -> bool:
     held = one.at(one.pairs[n][0].at[:-1])
     if one.wire != "anthropic" or not isinstance(held, list):
         return False
-    held.insert(0, {"type": "thinking", "thinking": "hm", "signature": '{"id":"rs_1","encrypted_content":"gAAAAABo"}'})
+    held.insert(
+        0,
+        {
+            "type": "thinking",
+            "thinking": "hm",
+            "signature": '{"id":"rs_1","encrypted_content":"gAAAAABo"}',
+        },
+    )
     return True
 
 
-@breaks(lambda profile: profile.echo == "reasoning_content" and profile.lasting, "reasoning-content-missing")
+@breaks(
+    lambda profile: profile.echo == "reasoning_content" and profile.lasting,
+    "reasoning-content-missing",
+)
 def a_thinking_model_gets_no_thought(one: Broken, n: int) -> bool:
     if one.wire != "openai-chat":
         return False

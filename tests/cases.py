@@ -1,8 +1,9 @@
-"""Every case of every wire, as the laws draw on them: hand-made folders, and recorded traffic where it is at hand.
+"""Every case of every wire, as the laws draw on them: hand-made folders, and recorded traffic where
+it is at hand.
 
-A case is a folder `cases/<wire>/<behaviour>/` with `request.json` or `response.json` and, where there are calls, `pairs.json`;
-with `stream.json` it is also a stream: its events, which fold to `response.json`.
-TOOLWIRE_WIRES (names with commas) narrows a run to some wires.
+A case is a folder `cases/<wire>/<behaviour>/` with `request.json` or `response.json` and, where
+there are calls, `pairs.json`; with `stream.json` it is also a stream: its events, which fold to
+`response.json`. TOOLWIRE_WIRES (names with commas) narrows a run to some wires.
 """
 
 from __future__ import annotations
@@ -36,10 +37,18 @@ WIRES = [name for name in wires() if not _wanted or name in _wanted.split(",")]
 MODELS = [
     name
     for name in (
-        "openai-chat", "openai-responses", "azure-foundry", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama",
+        "openai-chat",
+        "openai-responses",
+        "azure-foundry",
+        "anthropic",
+        "gemini",
+        "bedrock",
+        "mistral",
+        "cohere",
+        "ollama",
     )
     if name in WIRES
-]  # fmt: skip
+]
 """The wires that models speak; the others are spoken by frameworks and tool servers."""
 
 
@@ -68,7 +77,13 @@ def load(wire: str) -> tuple[Case, ...]:
                 alone = kind == "request" or not (folder / "request.json").is_file()
                 pairs = json.loads(truth.read_text()) if alone and truth.is_file() else None
                 found.append(
-                    Case(folder.name, wire, kind, json.loads(file.read_text()), pairs and tuple(tuple(p) for p in pairs))
+                    Case(
+                        folder.name,
+                        wire,
+                        kind,
+                        json.loads(file.read_text()),
+                        pairs and tuple(tuple(p) for p in pairs),
+                    )
                 )
     return tuple(found)
 
@@ -80,13 +95,18 @@ def recorded(wire: str) -> tuple[Case, ...]:
     for kind in KINDS:
         file = RECORDED / f"{wire}.{kind}.jsonl"
         if file.is_file():
-            rows = [(i, json.loads(line)) for i, line in enumerate(file.read_text().splitlines()) if i % EVERY == 0]
+            rows = [
+                (i, json.loads(line))
+                for i, line in enumerate(file.read_text().splitlines())
+                if i % EVERY == 0
+            ]
             found += (Case(f"recorded-{i}", wire, kind, row["body"]) for i, row in rows)
     return tuple(found)
 
 
 class Streamed(Struct, frozen=True, eq=False):
-    """A stream of a wire: its events, or the text in which they were recorded; and the body that one made by hand stands for."""
+    """A stream of a wire: its events, or the text in which they were recorded; and the body that
+    one made by hand stands for."""
 
     name: str
     wire: str
@@ -98,14 +118,19 @@ class Streamed(Struct, frozen=True, eq=False):
 
     @property
     def events(self) -> list[JSON]:
-        """The events: those of a text are its lines, or what stands after `data:` between two empty lines."""
+        """The events: those of a text are its lines, or what stands after `data:` between two empty
+        lines."""
         if not isinstance(self.stream, str):
             return deepcopy(self.stream)
         if self.stream.lstrip().startswith("{"):
             return [json.loads(line) for line in self.stream.split("\n") if line.strip()]
         found: list[JSON] = []
         for block in self.stream.replace("\r\n", "\n").split("\n\n"):
-            held = [line.removeprefix("data:").removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
+            held = [
+                line.removeprefix("data:").removeprefix(" ")
+                for line in block.split("\n")
+                if line.startswith("data:")
+            ]
             if held and held != ["[DONE]"]:
                 found.append(json.loads("\n".join(held)))
         return found
@@ -125,8 +150,14 @@ def load_streams(wire: str) -> tuple[Streamed, ...]:
 def recorded_streams(wire: str) -> tuple[Streamed, ...]:
     """Recorded streams of a wire, none if there are no recordings."""
     file = RECORDED / f"{wire}.stream.jsonl"
-    rows = [json.loads(line) for line in file.read_text().split("\n") if line] if file.is_file() else []
-    return tuple(Streamed(f"recorded-{i}", wire, row["body"]) for i, row in enumerate(rows) if i % EVERY == 0)
+    rows = (
+        [json.loads(line) for line in file.read_text().split("\n") if line]
+        if file.is_file()
+        else []
+    )
+    return tuple(
+        Streamed(f"recorded-{i}", wire, row["body"]) for i, row in enumerate(rows) if i % EVERY == 0
+    )
 
 
 def streaming() -> list[str]:
@@ -138,13 +169,35 @@ CASES: list[Case] = [case for wire in WIRES for case in load(wire)]
 ALL: list[Case] = CASES + [case for wire in WIRES for case in recorded(wire)]
 
 
-# --- bodies, changed -----------------------------------------------------------------------------------------------
+# --- bodies, changed ------------------------------------------------------------------------------
 
 DELETE: Literal["<delete>"] = "<delete>"
 NOISE: tuple[JSON, ...] = (
-    DELETE, None, True, False, -1, 0, 0.5, 10**30, "", " ", "null", "tw-0123456789abcdef", "\ud800", [], {}, [None], [[]], [{}],
-    {"type": "text"}, {"": {}}, ["text"], "auto", "assistant", "tool",
-)  # fmt: skip
+    DELETE,
+    None,
+    True,
+    False,
+    -1,
+    0,
+    0.5,
+    10**30,
+    "",
+    " ",
+    "null",
+    "tw-0123456789abcdef",
+    "\ud800",
+    [],
+    {},
+    [None],
+    [[]],
+    [{}],
+    {"type": "text"},
+    {"": {}},
+    ["text"],
+    "auto",
+    "assistant",
+    "tool",
+)
 
 
 def nodes(value: JSON, at: At = ()) -> Iterator[At]:
@@ -188,7 +241,9 @@ def changed(body: JSON, at: At, new: JSON) -> JSON:
 def same(left: JSON, right: JSON) -> bool:
     """Whether two values are the same JSON: `True` is not 1, and 1.0 is not 1."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+        return left.keys() == right.keys() and all(
+            same(item, right[key]) for key, item in left.items()
+        )
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     return type(left) is type(right) and left == right
@@ -210,7 +265,8 @@ def differences(left: JSON, right: JSON, at: At = ()) -> Iterator[At]:
 
 
 def broken_by(cases: Iterable[Case], law: Callable[[Case], None]) -> dict[str, str]:
-    """The cases that break a law, and how: many cases in one test, because a test of its own for each costs more than the law."""
+    """The cases that break a law, and how: many cases in one test, because a test of its own for
+    each costs more than the law."""
     out: dict[str, str] = {}
     for case in cases:
         try:

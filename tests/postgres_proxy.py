@@ -1,4 +1,5 @@
-"""A door before PostgreSQL that can be slammed on a statement, so that its answer never comes back. Knows no SQL."""
+"""A door before PostgreSQL that can be slammed on a statement, so that its answer never comes back.
+Knows no SQL."""
 
 from __future__ import annotations
 
@@ -34,7 +35,12 @@ class Proxy:
         self._server = await asyncio.start_unix_server(self._serve, self._folder / ".s.PGSQL.5432")
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._server.close()
         for task in list(self._tasks):
             task.cancel()
@@ -58,7 +64,9 @@ class Proxy:
         finally:
             self._tasks.discard(task)
 
-    async def _forward(self, reader: asyncio.StreamReader, away: asyncio.StreamWriter, back: asyncio.Task[None]) -> None:
+    async def _forward(
+        self, reader: asyncio.StreamReader, away: asyncio.StreamWriter, back: asyncio.Task[None]
+    ) -> None:
         while data := await reader.read(1 << 20):
             marker = self._marker
             if marker is not None and marker in data:
@@ -69,7 +77,9 @@ class Proxy:
                     away.write(data)
                     await away.drain()
                 if self._how == "answered":
-                    await asyncio.sleep(0.3)  # by now it is committed, and the answer is on its way into nothing
+                    await asyncio.sleep(
+                        0.3
+                    )  # by now it is committed, and the answer is on its way into nothing
                 self.cuts += 1
                 return
             away.write(data)

@@ -1,4 +1,5 @@
-"""Another process: repairs the bodies it is given, a line each, and prints a hash of what it made of them."""
+"""Another process: repairs the bodies it is given, a line each, and prints a hash of what it made
+of them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ def fingerprint(wire: str, target: str, body: JSON) -> str:
     said = []
     for unsafe in (False, True):
         made = repair(body, wire, unsafe=unsafe, target=target)
-        said += [made.json(), [str(one) for one in made.changes], [str(one) for one in made.findings], made.ids.to_dict()]
+        said += [
+            made.json(),
+            [str(one) for one in made.changes],
+            [str(one) for one in made.findings],
+            made.ids.to_dict(),
+        ]
     return blake2b(repr(said).encode(), digest_size=8).hexdigest()
 
 

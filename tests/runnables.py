@@ -79,6 +79,10 @@ class Counted:
         return [self.runs, dict(arguments)]
 
 
-def ask(tool: Runnable, call_id: str | None = "c1", input: Object | None = None, *, principal: str = "p") -> Ask:
+def ask(
+    tool: Runnable, call_id: str | None = "c1", input: Object | None = None, *, principal: str = "p"
+) -> Ask:
     """A call of a tool."""
-    return Ask(tool=tool, input={} if input is None else input, call_id=call_id, principal=principal)
+    return Ask(
+        tool=tool, input={} if input is None else input, call_id=call_id, principal=principal
+    )

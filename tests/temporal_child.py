@@ -1,7 +1,9 @@
-"""The processes that the fault tests on Temporal kill: a replica that makes calls, or a worker that runs the tool.
+"""The processes that the fault tests on Temporal kill: a replica that makes calls, or a worker that
+runs the tool.
 
-Run as `python temporal_child.py '<Orders as JSON>'`. A replica writes one JSON line for each answer to `Orders.out`. The effects
-of the tool are lines of a file that the arguments name, with an fsync each; they say which process did it.
+Run as `python temporal_child.py '<Orders as JSON>'`. A replica writes one JSON line for each answer
+to `Orders.out`. The effects of the tool are lines of a file that the arguments name, with an fsync
+each; they say which process did it.
 """
 
 from __future__ import annotations
@@ -101,7 +103,12 @@ def bell(on_crash: OnCrash = "report", timeout: float = 55.0) -> Runnable:
 async def work(orders: Orders) -> None:
     """Run tools until killed."""
     client = await Client.connect(orders.target)
-    async with worker(client, [bell(one) for one in ("report", "retry", "probe")], queue=orders.queue, guard_all_logs=False):
+    async with worker(
+        client,
+        [bell(one) for one in ("report", "retry", "probe")],
+        queue=orders.queue,
+        guard_all_logs=False,
+    ):
         say(Said(note="working"))
         await asyncio.sleep(600)
 
@@ -110,7 +117,9 @@ async def replicate(orders: Orders) -> None:
     """All ids at once, each twice. The engine need not be there yet."""
     client = await Client.connect(orders.target, lazy=True)
     ledger = make_ledger(LedgerOrders(orders.ledger, "", options=orders.options))  # type: ignore[arg-type]
-    runner = DeadlyRunner(client, queue=orders.queue, heartbeat=orders.heartbeat, scope=orders.queue)
+    runner = DeadlyRunner(
+        client, queue=orders.queue, heartbeat=orders.heartbeat, scope=orders.queue
+    )
     runner.point = orders.die
     tool = bell(orders.on_crash, orders.timeout)
     input: Object = {"file": orders.effects, "pause": orders.pause}
@@ -119,7 +128,9 @@ async def replicate(orders: Orders) -> None:
 
         async def ask(id: str) -> None:
             what = Ask(tool=tool, input=input, call_id=id, principal="p")
-            while (answer := await calls.call(what)).state == "unavailable":  # a busy machine may miss its short lease
+            while (
+                answer := await calls.call(what)
+            ).state == "unavailable":  # a busy machine may miss its short lease
                 await asyncio.sleep(0.2)
             say(told(answer))
 
@@ -132,4 +143,8 @@ if __name__ == "__main__":
     orders = msgspec.json.decode(sys.argv[1], type=Orders)
     os.dup2(os.open(orders.out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     asyncio.run(ROLES[orders.role](orders))
-    os._exit(0)  # the SDK's core now and then crashes while the interpreter is taken down, long after everything was said
+    os._exit(
+        0
+        # the SDK's core now and then crashes while the interpreter is taken down, long after everything
+        # was said
+    )

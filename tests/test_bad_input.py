@@ -1,4 +1,5 @@
-"""Broken input is met by a RemoteError that says on which wire and where, or read as data; and it is never changed."""
+"""Broken input is met by a RemoteError that says on which wire and where, or read as data; and it
+is never changed."""
 
 from __future__ import annotations
 
@@ -68,24 +69,35 @@ def test_what_is_not_json_is_refused_in_plain_words(text: bytes, wire: str, kind
     ("text", "says"),
     [
         (b"", "broken JSON: the input is empty"),
-        (b'{"a": 1,}', "broken JSON: illegal trailing comma before end of object at line 1, column 8"),
+        (
+            b'{"a": 1,}',
+            "broken JSON: illegal trailing comma before end of object at line 1, column 8",
+        ),
         (b'{"a": "\xff"}', "broken JSON: byte 7 is not UTF-8"),
         (b'{"a": NaN}', "broken JSON: NaN and Infinity are not JSON numbers"),
     ],
 )
 def test_the_message_says_what_is_wrong(text: bytes, says: str) -> None:
     why = refused(text, WIRES[0], "request").why
-    assert why == says or ("trailing comma" in says and "column" in why)  # the standard library's words differ by version
+    assert why == says or (
+        "trailing comma" in says and "column" in why
+    )  # the standard library's words differ by version
 
 
 @on_every_door
-def test_half_a_surrogate_pair_is_data_in_a_dict_in_text_and_in_bytes(wire: str, kind: Kind) -> None:
+def test_half_a_surrogate_pair_is_data_in_a_dict_in_text_and_in_bytes(
+    wire: str, kind: Kind
+) -> None:
     """Text that was cut inside an emoji: other languages write and read it without a word."""
     for case in load(wire):
         if case.kind == kind:
             body = put_text(case.body, "\ud83d")
             survives(body, wire, kind)
-            for text in (json.dumps(body), json.dumps(body).encode(), json.dumps(body, ensure_ascii=False)):
+            for text in (
+                json.dumps(body),
+                json.dumps(body).encode(),
+                json.dumps(body, ensure_ascii=False),
+            ):
                 assert encode(decode(text, wire, kind), wire, kind).body == body
 
 
@@ -93,7 +105,10 @@ def put_text(value: JSON, text: str) -> JSON:
     """The value with a text appended to every text in it that is not a type, a role or a name."""
     if isinstance(value, dict):
         words = ("text", "content", "output", "data")
-        return {k: v + text if isinstance(v, str) and k in words else put_text(v, text) for k, v in value.items()}
+        return {
+            k: v + text if isinstance(v, str) and k in words else put_text(v, text)
+            for k, v in value.items()
+        }
     return [put_text(item, text) for item in value] if isinstance(value, list) else value
 
 
@@ -109,7 +124,9 @@ def test_a_lone_surrogate_that_was_read_can_be_written_anywhere_as_json(case: Ca
 
 @each("wire, kind", DOORS)
 @each("body", [float("nan"), float("inf"), float("-inf")])
-def test_nan_and_infinity_in_a_dict_are_refused_where_they_stand(body: float, wire: str, kind: Kind) -> None:
+def test_nan_and_infinity_in_a_dict_are_refused_where_they_stand(
+    body: float, wire: str, kind: Kind
+) -> None:
     assert refused({"x": [1, {"y": body}]}, wire, kind).pointer == "/x/1/y"
 
 
@@ -132,16 +149,34 @@ def test_another_json_value_is_refused_or_read(text: bytes, wire: str, kind: Kin
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_body_that_is_no_object_is_refused_with_what_was_wanted_and_what_came(wire: str, kind: Kind) -> None:
-    for text, word in ((b"null", "null"), (b"7", "a number"), (b'"x"', "a string"), (b"[]", "a list"), (b"true", "a boolean")):
+def test_a_body_that_is_no_object_is_refused_with_what_was_wanted_and_what_came(
+    wire: str, kind: Kind
+) -> None:
+    for text, word in (
+        (b"null", "null"),
+        (b"7", "a number"),
+        (b'"x"', "a string"),
+        (b"[]", "a list"),
+        (b"true", "a boolean"),
+    ):
         assert refused(text, wire, kind).why == f"expected an object, got {word}"
-    assert refused(b"{}", wire, kind).pointer in ("/messages", "/contents", "/choices", "/content", "/candidates")
+    assert refused(b"{}", wire, kind).pointer in (
+        "/messages",
+        "/contents",
+        "/choices",
+        "/content",
+        "/candidates",
+    )
 
 
-@pytest.mark.parametrize("thing", [None, 7, 1.5, True, object()], ids=lambda thing: type(thing).__name__)
+@pytest.mark.parametrize(
+    "thing", [None, 7, 1.5, True, object()], ids=lambda thing: type(thing).__name__
+)
 def test_a_body_that_is_no_body_at_all_is_the_callers_mistake(thing: object) -> None:
     for wire in WIRES:
-        with pytest.raises(LocalError, match="expected bytes, text, a dict, a list or an SDK object"):
+        with pytest.raises(
+            LocalError, match="expected bytes, text, a dict, a list or an SDK object"
+        ):
             decode(thing, wire)  # type: ignore[arg-type]
 
 
@@ -165,7 +200,9 @@ def nested(depth: int) -> bytes:
 
 
 @on_every_door
-def test_a_hundred_levels_are_read_and_a_hundred_thousand_are_refused(wire: str, kind: Kind) -> None:
+def test_a_hundred_levels_are_read_and_a_hundred_thousand_are_refused(
+    wire: str, kind: Kind
+) -> None:
     for case in load(wire):
         if case.kind == kind and isinstance(case.body, dict):
             text = json.dumps({**case.body, "deep": 0}).encode()
@@ -184,7 +221,12 @@ def test_arguments_and_schemas_of_any_depth_go_through_or_are_refused(depth: int
     body: JSON = {
         "messages": [
             {"role": "user", "content": "hi"},
-            {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": nested(depth).decode()}}]},
+            {
+                "role": "assistant",
+                "tool_calls": [
+                    {"id": "a", "function": {"name": "f", "arguments": nested(depth).decode()}}
+                ],
+            },
         ],
         "tools": [{"type": "function", "function": {"name": "f", "parameters": deep}}],
     }
@@ -203,7 +245,9 @@ def test_fifty_megabytes_are_read_and_come_back() -> None:
 
 
 def test_of_two_fields_of_one_name_the_last_counts_and_the_bytes_stay() -> None:
-    text = b'{"model":"a","model":"b","messages":[{"role":"user","role":"assistant","content":"hi"}]}'
+    text = (
+        b'{"model":"a","model":"b","messages":[{"role":"user","role":"assistant","content":"hi"}]}'
+    )
     conversation = decode(text, "openai-chat")
     assert conversation.settings["model"] == "b"
     assert conversation.messages[0].role == "assistant"
@@ -229,13 +273,19 @@ SDK = [
 ]
 
 
-@pytest.mark.parametrize(("model", "wire"), SDK, ids=lambda value: value if isinstance(value, str) else "")
-def test_an_sdk_object_is_read_as_its_body_is_and_not_changed(model: type[ChatCompletion], wire: str) -> None:
+@pytest.mark.parametrize(
+    ("model", "wire"), SDK, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_an_sdk_object_is_read_as_its_body_is_and_not_changed(
+    model: type[ChatCompletion], wire: str
+) -> None:
     case = next(case for case in load(wire) if case.name == "answer-with-calls")
     answer = model.model_validate(case.body)
     before = answer.model_dump()
     read, plain = decode(answer, wire, "response"), decode(case.body, wire, "response")
-    assert [(call.id, call.name, call.input) for call in read.calls()] == [(c.id, c.name, c.input) for c in plain.calls()]
+    assert [(call.id, call.name, call.input) for call in read.calls()] == [
+        (c.id, c.name, c.input) for c in plain.calls()
+    ]
     assert read.messages == plain.messages
     assert read.settings["usage"] == plain.settings["usage"]
     assert answer.model_dump() == before
@@ -245,7 +295,11 @@ def test_sdk_objects_inside_a_history_are_read() -> None:
     case = next(case for case in load("openai-chat") if case.name == "answer-with-calls")
     message = ChatCompletion.model_validate(case.body).choices[0].message
     history = {"messages": [{"role": "user", "content": "hi"}, message]}
-    assert [call.id for call in decode(history, "openai-chat").calls()] == ["call_A", "call_B", "call_C"]  # type: ignore[arg-type]
+    assert [call.id for call in decode(history, "openai-chat").calls()] == [
+        "call_A",
+        "call_B",
+        "call_C",
+    ]  # type: ignore[arg-type]
     assert history["messages"][1] is message
 
 

@@ -1,6 +1,8 @@
-"""The catalogue against the types the vendors publish: none is missing, and each is read as what it is and goes back as it came.
+"""The catalogue against the types the vendors publish: none is missing, and each is read as what it
+is and goes back as it came.
 
-The list of published types is read where it is at hand. Whether the catalogue agrees with itself is asked always.
+The list of published types is read where it is at hand. Whether the catalogue agrees with itself is
+asked always.
 """
 
 from __future__ import annotations
@@ -19,15 +21,37 @@ SPEAKS = {"groq": "openai-chat"}
 """A provider in the list whose wire has another name here."""
 EITHER = frozenset({"client", "provider"})
 RUNS = {
-    "client": frozenset({"client"}), "server": frozenset({"provider"}), "client-or-server": EITHER, "server-or-client": EITHER,
-}  # fmt: skip
+    "client": frozenset({"client"}),
+    "server": frozenset({"provider"}),
+    "client-or-server": EITHER,
+    "server-or-client": EITHER,
+}
 RUN_BY_THE_CALLER = {"mcp"}
-"""Wires on which the list calls the tool's own host a server. Seen from a model, that is the client's side."""
-PARTS: dict[str, list[type[Call] | type[Result]]] = {"call": [Call], "output": [Result], "call+output": [Call, Result]}
+"""Wires on which the list calls the tool's own host a server. Seen from a model, that is the
+client's side."""
+PARTS: dict[str, list[type[Call] | type[Result]]] = {
+    "call": [Call],
+    "output": [Result],
+    "call+output": [Call, Result],
+}
 COUNTS = {
-    "adk": 6, "ai-sdk": 8, "anthropic": 14, "azure-foundry": 70, "bedrock": 6, "cohere": 2, "gemini": 6, "genkit": 2, "mcp": 6,
-    "meai": 16, "mistral": 2, "ollama": 2, "openai-chat": 7, "openai-responses": 26, "oxp": 4, "text": 6,
-}  # fmt: skip
+    "adk": 6,
+    "ai-sdk": 8,
+    "anthropic": 14,
+    "azure-foundry": 70,
+    "bedrock": 6,
+    "cohere": 2,
+    "gemini": 6,
+    "genkit": 2,
+    "mcp": 6,
+    "meai": 16,
+    "mistral": 2,
+    "ollama": 2,
+    "openai-chat": 7,
+    "openai-responses": 26,
+    "oxp": 4,
+    "text": 6,
+}
 
 
 class Published:
@@ -35,9 +59,13 @@ class Published:
 
     def __init__(self, entry: Mapping[str, object]) -> None:
         wire, self.form, self.name = (str(entry[key]) for key in ("wire", "form", "type_name"))
-        self.direction, self.family, self.origin = (str(entry[key]) for key in ("direction", "family", "origin_class"))
+        self.direction, self.family, self.origin = (
+            str(entry[key]) for key in ("direction", "family", "origin_class")
+        )
         self.wire = SPEAKS.get(wire, wire)
-        self.executors = RUNS["client" if self.wire in RUN_BY_THE_CALLER else str(entry["executor"])]
+        self.executors = RUNS[
+            "client" if self.wire in RUN_BY_THE_CALLER else str(entry["executor"])
+        ]
         self.example: JSON = entry["min_example"]  # type: ignore[assignment]
         self.tell: dict[str, str] = entry["discriminator"]  # type: ignore[assignment]
         ids: list[dict[str, str]] = entry["id_fields"]  # type: ignore[assignment]
@@ -53,11 +81,18 @@ class Published:
     @property
     def id_origin(self) -> str:
         """Where the id in the example comes from."""
-        given = {role for role, name in self.ids if any(block.get(name) is not None for block in _objects(self.example))}
+        given = {
+            role
+            for role, name in self.ids
+            if any(block.get(name) is not None for block in _objects(self.example))
+        }
         if "correlation" in given:
             return "wire"
-        # The item id of a result names the result, not its call, unless the wire borrows it for that.
-        lent = any(role.startswith("item") for role in given) and (self.direction != "output" or self.origin == "borrowed")
+        # The item id of a result names the result, not its call, unless the wire borrows it for
+        # that.
+        lent = any(role.startswith("item") for role in given) and (
+            self.direction != "output" or self.origin == "borrowed"
+        )
         return "item" if lent else "minted"
 
 
@@ -76,8 +111,11 @@ def published() -> list[Published]:
 
 
 def faults(entry: Published) -> Iterator[str]:
-    """What is wrong with how an example is read and written; streams are compared by their rows alone."""
-    held = import_module(f"wires.test_{entry.wire.replace('-', '_')}").hold(entry.example, entry.tell, entry.form)
+    """What is wrong with how an example is read and written; streams are compared by their rows
+    alone."""
+    held = import_module(f"wires.test_{entry.wire.replace('-', '_')}").hold(
+        entry.example, entry.tell, entry.form
+    )
     if held is None:
         if entry.form != "response-stream":
             yield f"{entry}: nothing to hold it"
@@ -86,7 +124,9 @@ def faults(entry: Published) -> Iterator[str]:
     conversation = decode(body, entry.wire, kind)
     # A body may need a call around a result: the example is what stands last.
     wanted = PARTS[entry.direction]
-    parts = [part for part in conversation.parts() if isinstance(part, Call | Result)][-len(wanted) :]
+    parts = [part for part in conversation.parts() if isinstance(part, Call | Result)][
+        -len(wanted) :
+    ]
     if [type(part) for part in parts] != wanted:
         yield f"{entry}: {entry.direction} is read as {[type(part).__name__ for part in parts]}"
     for part in parts:
@@ -106,7 +146,11 @@ def test_no_published_type_is_missing() -> None:
 
 
 def test_a_type_that_stands_in_streams_alone_has_a_row_that_says_so() -> None:
-    ours = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue() if "stream" in entry.forms}
+    ours = {
+        (entry.wire, entry.direction, entry.family, entry.origin)
+        for entry in catalogue()
+        if "stream" in entry.forms
+    }
     streamed = [entry for entry in published() if entry.form == "response-stream"]
     assert [str(entry) for entry in streamed if entry.row not in ours] == []
 

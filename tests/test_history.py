@@ -16,15 +16,19 @@ from toolwire.history import BYTES_A_TOKEN, abandon, cut, pending, resume
 from toolwire.lint import check
 
 HISTORIES = [case for case in CASES if case.kind == "request"]
-KEPT = [one for wire in WIRES for one in recorded(wire)[: None if DEEP else 12] if one.kind == "request"]
+KEPT = [
+    one for wire in WIRES for one in recorded(wire)[: None if DEEP else 12] if one.kind == "request"
+]
 WAITING = [case for case in HISTORIES if pending(case.body, case.wire)]
 MADE_TO_HOLD_ONE_CALL = {"oxp"}
 """Wires whose bodies are one call: a result has no place there, and that is said."""
 AMBIGUOUS = {
-    "openai-chat-request-twins-without-ids-stay-apart", "mistral-request-two-of-one-tool-without-ids",
-    "ollama-request-twins-of-which-one-is-open", "meai-request-unknown-contents-and-missing-ids",
+    "openai-chat-request-twins-without-ids-stay-apart",
+    "mistral-request-two-of-one-tool-without-ids",
+    "ollama-request-twins-of-which-one-is-open",
+    "meai-request-unknown-contents-and-missing-ids",
     "cohere-request-missing-and-empty-ids",
-}  # fmt: skip
+}
 """Cases with a result that may be of any of the calls that wait."""
 
 EVERY = together([*HISTORIES, *KEPT])
@@ -32,7 +36,9 @@ USER: JSON = {"role": "user", "content": "hi"}
 
 
 def asks(*ids: str) -> JSON:
-    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids]
+    calls: list[JSON] = [
+        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+    ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -51,19 +57,26 @@ def chat(*messages: JSON) -> Object:
 def joined(conversation: Conversation) -> Counter[tuple[str, str, str]]:
     """The pairs of a history, without ids: those that were made depend on the place."""
     pairs = conversation.pairs()
-    return Counter((pair.call.name, pair.call.arguments, pair.result.text) for pair in pairs if pair.call and pair.result)
+    return Counter(
+        (pair.call.name, pair.call.arguments, pair.result.text)
+        for pair in pairs
+        if pair.call and pair.result
+    )
 
 
 def opening(conversation: Conversation) -> int:
     """How many messages of the system come first."""
-    return next((n for n, one in enumerate(conversation.messages) if one.role != "system"), len(conversation.messages))
+    return next(
+        (n for n, one in enumerate(conversation.messages) if one.role != "system"),
+        len(conversation.messages),
+    )
 
 
 def faults(body: JSON, wire: str) -> Counter[str]:
     return Counter(finding.name for finding in check(body, wire))
 
 
-# --- pending ---------------------------------------------------------------------------------------------------------
+# --- pending --------------------------------------------------------------------------------------
 
 
 @each("case", [case for case in HISTORIES if case.pairs is not None])
@@ -75,8 +88,12 @@ def test_what_is_pending_has_no_result_in_truth_and_stands_in_the_last_turn(case
     last = said[-1:]
     while last and last[0] > 0 and read.messages[last[0] - 1].role == "assistant":
         last.insert(0, last[0] - 1)
-    in_last = {pointer(part.at) for n in last for part in read.messages[n].parts if isinstance(part, Call)}
-    assert sorted(pointer(call.at) for call in pending(case.body, case.wire)) == sorted(at for at in open_calls if at in in_last)
+    in_last = {
+        pointer(part.at) for n in last for part in read.messages[n].parts if isinstance(part, Call)
+    }
+    assert sorted(pointer(call.at) for call in pending(case.body, case.wire)) == sorted(
+        at for at in open_calls if at in in_last
+    )
 
 
 def test_a_call_that_the_assistant_has_left_behind_is_not_pending() -> None:
@@ -84,7 +101,9 @@ def test_a_call_that_the_assistant_has_left_behind_is_not_pending() -> None:
 
 
 def test_the_calls_of_a_batch_that_is_partly_answered_are_pending() -> None:
-    assert [call.id for call in pending(chat(USER, asks("c1", "c2", "c3"), told("c2")), "openai-chat")] == ["c1", "c3"]
+    assert [
+        call.id for call in pending(chat(USER, asks("c1", "c2", "c3"), told("c2")), "openai-chat")
+    ] == ["c1", "c3"]
 
 
 def test_a_user_who_speaks_meanwhile_does_not_answer_a_call() -> None:
@@ -92,11 +111,13 @@ def test_a_user_who_speaks_meanwhile_does_not_answer_a_call() -> None:
 
 
 def test_the_calls_of_an_answer_are_pending() -> None:
-    body: Object = {"choices": [{"index": 0, "message": asks("c1", "c2"), "finish_reason": "tool_calls"}]}
+    body: Object = {
+        "choices": [{"index": 0, "message": asks("c1", "c2"), "finish_reason": "tool_calls"}]
+    }
     assert [call.id for call in pending(body, "openai-chat", "response")] == ["c1", "c2"]
 
 
-# --- abandon and resume ----------------------------------------------------------------------------------------------
+# --- abandon and resume ---------------------------------------------------------------------------
 
 
 @each("case", WAITING)
@@ -118,7 +139,11 @@ def test_every_result_that_is_given_finds_its_call(case: Case) -> None:
         return
     done = resume(case.body, case.wire, {call.id: f"result {n}" for n, call in enumerate(waits)})
     pairs = decode(done.body, case.wire).pairs()
-    found = [(pair.call.name, pair.result.text) for pair in pairs if pair.call and pair.result and "result " in pair.result.text]
+    found = [
+        (pair.call.name, pair.result.text)
+        for pair in pairs
+        if pair.call and pair.result and "result " in pair.result.text
+    ]
     assert sorted(found) == sorted((call.name, f"result {n}") for n, call in enumerate(waits))
 
 
@@ -126,11 +151,18 @@ def test_every_result_that_is_given_finds_its_call(case: Case) -> None:
 def test_one_result_may_be_given_and_the_others_go_on_waiting(wire: str) -> None:
     for case in WAITING:
         waits = pending(case.body, case.wire)
-        if case.wire != wire or wire in MADE_TO_HOLD_ONE_CALL or str(case) in AMBIGUOUS or len(waits) < 2:
+        if (
+            case.wire != wire
+            or wire in MADE_TO_HOLD_ONE_CALL
+            or str(case) in AMBIGUOUS
+            or len(waits) < 2
+        ):
             continue
         for n, call in enumerate(waits):
             left = pending(resume(case.body, wire, {call.id: "x"}).body, wire)
-            assert [one.name for one in left] == [one.name for i, one in enumerate(waits) if i != n], str(case)
+            assert [one.name for one in left] == [
+                one.name for i, one in enumerate(waits) if i != n
+            ], str(case)
 
 
 def test_an_abandoned_call_is_an_error_and_marked() -> None:
@@ -148,9 +180,15 @@ def test_an_answer_stands_before_what_the_user_said_meanwhile() -> None:
 
 
 def test_a_partial_batch_is_completed_in_the_message_that_holds_the_others() -> None:
-    uses: list[JSON] = [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ("t1", "t2")]
+    uses: list[JSON] = [
+        {"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ("t1", "t2")
+    ]
     first: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": "1"}
-    messages: list[JSON] = [USER, {"role": "assistant", "content": uses}, {"role": "user", "content": [first]}]
+    messages: list[JSON] = [
+        USER,
+        {"role": "assistant", "content": uses},
+        {"role": "user", "content": [first]},
+    ]
     body: Object = {"max_tokens": 9, "messages": messages}
     done = resume(body, "anthropic", {"t2": "2"})
     content = get(done.body, ("messages", 2, "content"))
@@ -169,7 +207,9 @@ def test_a_result_that_was_made_from_its_call_keeps_its_error() -> None:
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
     body: Object = {"max_tokens": 9, "messages": [USER, {"role": "assistant", "content": [use]}]}
     (call,) = pending(body, "anthropic")
-    (result,) = decode(resume(body, "anthropic", {"t1": call.result("no", error=True)}).body, "anthropic").results()
+    (result,) = decode(
+        resume(body, "anthropic", {"t1": call.result("no", error=True)}).body, "anthropic"
+    ).results()
     assert result.error
     with pytest.raises(LocalError, match="t1"):
         resume(chat(USER, asks("c1")), "openai-chat", {"c1": call.result("no")})
@@ -182,7 +222,7 @@ def test_a_history_in_which_nothing_waits_comes_back_to_the_byte() -> None:
     assert cut(body, "openai-chat", messages=5).json() == body
 
 
-# --- cut -------------------------------------------------------------------------------------------------------------
+# --- cut ------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -208,7 +248,9 @@ def dropped(whole: Conversation, head: int, gone: int) -> Conversation:
 
 
 @EVERY
-def test_a_cut_by_tokens_is_idempotent_and_never_keeps_less_than_there_is_room_for(case: Case) -> None:
+def test_a_cut_by_tokens_is_idempotent_and_never_keeps_less_than_there_is_room_for(
+    case: Case,
+) -> None:
     whole = decode(case.body, case.wire)
     size = len(json.dumps(case.body)) // BYTES_A_TOKEN
     counts: list[int] = []
@@ -224,12 +266,20 @@ def turns(count: int) -> list[JSON]:
     """A system prompt, and turns of four messages each."""
     found: list[JSON] = [{"role": "system", "content": "be kind"}]
     for n in range(count):
-        found += [{"role": "user", "content": f"question {n}"}, asks(f"a{n}", f"b{n}"), told(f"b{n}"), told(f"a{n}"), says()]
+        found += [
+            {"role": "user", "content": f"question {n}"},
+            asks(f"a{n}", f"b{n}"),
+            told(f"b{n}"),
+            told(f"a{n}"),
+            says(),
+        ]
     return found
 
 
 @pytest.mark.parametrize(("many", "left"), [(1, 1), (2, 4), (3, 4), (4, 4), (5, 5), (6, 6), (7, 9)])
-def test_a_cut_goes_back_to_the_call_when_it_would_begin_with_a_result(many: int, left: int) -> None:
+def test_a_cut_goes_back_to_the_call_when_it_would_begin_with_a_result(
+    many: int, left: int
+) -> None:
     body = chat(*turns(3))
     done = cut(body, "openai-chat", messages=many)
     assert done.body == chat(turns(3)[0], *turns(3)[-left:])
@@ -290,9 +340,12 @@ def test_at_least_the_last_turn_is_kept_however_few_tokens_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("messages", "tokens"), [(None, None), (1, 1), (0, None), (-1, None), (None, 0), (None, -5), (True, None), (1.5, None)]
+    ("messages", "tokens"),
+    [(None, None), (1, 1), (0, None), (-1, None), (None, 0), (None, -5), (True, None), (1.5, None)],
 )
-def test_how_much_to_keep_is_said_once_and_is_positive(messages: int | None, tokens: int | None) -> None:
+def test_how_much_to_keep_is_said_once_and_is_positive(
+    messages: int | None, tokens: int | None
+) -> None:
     with pytest.raises(LocalError):
         cut(chat(USER), "openai-chat", messages=messages, tokens=tokens)
 
@@ -300,6 +353,10 @@ def test_how_much_to_keep_is_said_once_and_is_positive(messages: int | None, tok
 def test_nothing_that_is_given_is_changed() -> None:
     body = chat(*turns(2), asks("c1", "c2"))
     before = json.dumps(body)
-    for done in (cut(body, "openai-chat", messages=2), abandon(body, "openai-chat"), resume(body, "openai-chat", {"c1": "1"})):
+    for done in (
+        cut(body, "openai-chat", messages=2),
+        abandon(body, "openai-chat"),
+        resume(body, "openai-chat", {"c1": "1"}),
+    ):
         assert done.body != body
     assert json.dumps(body) == before

@@ -22,7 +22,11 @@ def made(case: Case, target: str, policy: Hosted) -> tuple[Conversation, Encoded
 
 
 def hosted(conversation: Conversation) -> list[tuple[str | int, ...]]:
-    return [part.at for part in conversation.parts() if isinstance(part, Call | Result) and part.executor == "provider"]
+    return [
+        part.at
+        for part in conversation.parts()
+        if isinstance(part, Call | Result) and part.executor == "provider"
+    ]
 
 
 CASES_WITH = [case for case in CASES if hosted(decode(case.body, case.wire, case.kind))]
@@ -65,7 +69,9 @@ def test_as_text_they_are_told_and_the_clients_own_call_stays_a_call(target: str
 @pytest.mark.parametrize("target", ["openai-chat", "gemini"])
 def test_as_calls_each_is_answered_before_the_assistant_speaks_again(target: str) -> None:
     _, _, found = made(SERVER, target, "call")
-    assert [call.id for call in found.calls()] == [f"srvtoolu_{n}" for n in range(1, 7)] + ["toolu_1"]
+    assert [call.id for call in found.calls()] == [f"srvtoolu_{n}" for n in range(1, 7)] + [
+        "toolu_1"
+    ]
     assert [pair for pair in found.pairs() if pair.call is None or pair.result is None] == []
     roles = [message.role for message in found.messages if message.role != "system"]
     assert all(a != b for a, b in pairwise(roles) if a == "assistant")
@@ -75,4 +81,6 @@ def test_as_calls_each_is_answered_before_the_assistant_speaks_again(target: str
 def test_dropped_they_leave_no_trace_but_the_report(target: str) -> None:
     _, _, found = made(SERVER, target, "drop")
     assert [call.id for call in found.calls()] == ["toolu_1"]
-    assert "web_search" not in " ".join(part.text for part in found.parts() if isinstance(part, Text))
+    assert "web_search" not in " ".join(
+        part.text for part in found.parts() if isinstance(part, Text)
+    )

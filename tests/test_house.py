@@ -1,4 +1,5 @@
-"""The house rules that a machine can check: layers, imports, names, the public surface, and a test for every wire."""
+"""The house rules that a machine can check: layers, imports, names, the public surface, and a test
+for every wire."""
 
 from __future__ import annotations
 
@@ -33,7 +34,17 @@ LAYERS = (
     ("cli", "__init__", "__main__"),
 )
 LAYER = {name: n for n, names in enumerate(LAYERS) for name in names}
-ONLY_IN_IO = {"socket", "time", "random", "threading", "uuid", "secrets", "asyncio", "selectors", "ssl"}
+ONLY_IN_IO = {
+    "socket",
+    "time",
+    "random",
+    "threading",
+    "uuid",
+    "secrets",
+    "asyncio",
+    "selectors",
+    "ssl",
+}
 WIRES = sorted(path.stem for path in (SOURCE / "wires").glob("[a-z]*.py"))
 VENDORS = re.compile(
     r"openai|anthropic|claude|gemini|google|vertex|bedrock|amazon|mistral|cohere|ollama|azure|foundry|genkit|vercel|kimi"
@@ -86,14 +97,25 @@ def is_wire(name: str) -> bool:
 def companion(name: str) -> str | None:
     """The wire whose tables an underscore module holds: `_gemini_settings` belongs to `gemini`."""
     stem = name.removeprefix("wires._")
-    return next((wire for wire in sorted(WIRES, key=len, reverse=True) if stem == wire or stem.startswith(f"{wire}_")), None)
+    return next(
+        (
+            wire
+            for wire in sorted(WIRES, key=len, reverse=True)
+            if stem == wire or stem.startswith(f"{wire}_")
+        ),
+        None,
+    )
 
 
 @each("path", MODULES, ids=name_of)
 def test_a_module_belongs_to_a_layer_and_imports_only_its_own_or_a_lower_one(path: Path) -> None:
     name = name_of(path)
     assert top(name) in LAYER, "a module outside the layers"
-    up = [target for _, target in imports(path) if (to := inside(target)) and LAYER[top(to)] > LAYER[top(name)]]
+    up = [
+        target
+        for _, target in imports(path)
+        if (to := inside(target)) and LAYER[top(to)] > LAYER[top(name)]
+    ]
     assert up == []
 
 
@@ -101,7 +123,9 @@ def test_a_module_belongs_to_a_layer_and_imports_only_its_own_or_a_lower_one(pat
 def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
     body = tree(path).body
     here = {id(node) for node in body}
-    here |= {id(node) for block in body if isinstance(block, ast.If) for node in block.body}  # TYPE_CHECKING
+    here |= {
+        id(node) for block in body if isinstance(block, ast.If) for node in block.body
+    }  # TYPE_CHECKING
     lazy = [target for node, target in imports(path) if id(node) not in here]
     assert not lazy or top(name_of(path)) == "cli", f"imported inside a function: {lazy}"
 
@@ -110,7 +134,13 @@ def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
 def test_wires_do_not_import_each_other(path: Path) -> None:
     name = name_of(path)
     others = {f"wires.{wire}" for wire in WIRES} - {name}
-    found = {to for _, target in imports(path) if (to := inside(target)) for other in others if f"{to}.".startswith(f"{other}.")}
+    found = {
+        to
+        for _, target in imports(path)
+        if (to := inside(target))
+        for other in others
+        if f"{to}.".startswith(f"{other}.")
+    }
     assert found == set()
 
 
@@ -126,7 +156,11 @@ def shared(name: str) -> bool:
     return not is_wire(name) and companion(name) is None and top(name) not in SPEAKS_OF_VENDORS
 
 
-@each("path", [p for p in MODULES if shared(name_of(p)) and LAYER.get(top(name_of(p)), 0) <= LAYER["hosted"]], ids=name_of)
+@each(
+    "path",
+    [p for p in MODULES if shared(name_of(p)) and LAYER.get(top(name_of(p)), 0) <= LAYER["hosted"]],
+    ids=name_of,
+)
 def test_shared_code_names_no_vendor(path: Path) -> None:
     lines = path.read_text().splitlines()
     assert [f"{n}: {line.strip()}" for n, line in enumerate(lines, 1) if VENDORS.search(line)] == []
@@ -141,17 +175,26 @@ def test_all_is_sorted_and_is_what_is_there() -> None:
     assert list(toolwire.__all__) == sorted(toolwire.__all__)
     for name in toolwire.__all__:  # some are imported only now
         getattr(toolwire, name)
-    there = {name for name, value in vars(toolwire).items() if not name.startswith("_") and not isinstance(value, ModuleType)}
+    there = {
+        name
+        for name, value in vars(toolwire).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
     assert there == set(toolwire.__all__)
 
 
-# --- the public surface ------------------------------------------------------------------------------------------
+# --- the public surface ---------------------------------------------------------------------------
 
 
 def signature(name: str, value: object) -> str:
-    """A name with its parameters; those of a struct are its fields, written as they stand in the code."""
+    """A name with its parameters; those of a struct are its fields, written as they stand in the
+    code."""
     if isinstance(value, type) and issubclass(value, Struct):
-        hints = {key: hint for base in reversed(value.__mro__) for key, hint in vars(base).get("__annotations__", {}).items()}
+        hints = {
+            key: hint
+            for base in reversed(value.__mro__)
+            for key, hint in vars(base).get("__annotations__", {}).items()
+        }
         fields = [f"{one}: {hints[one]}" for one in value.__struct_fields__]
         return f"{name}({', '.join(fields)})"
     return f"{name}{inspect.signature(value)}" if callable(value) else f"{name} = {value!r}"
@@ -173,7 +216,8 @@ def surface() -> list[str]:
 
 
 def test_the_public_names_and_signatures_are_those_of_api_txt() -> None:
-    """A change of the public surface is a visible diff: write the file anew with TOOLWIRE_API=write."""
+    """A change of the public surface is a visible diff: write the file anew with
+    TOOLWIRE_API=write."""
     file = TESTS / "api.txt"
     if os.environ.get("TOOLWIRE_API") == "write":
         file.write_text("\n".join(surface()) + "\n")
@@ -182,21 +226,30 @@ def test_the_public_names_and_signatures_are_those_of_api_txt() -> None:
 
 def test_importing_the_package_stays_light() -> None:
     heavy = (
-        "click rich openai anthropic google mcp boto3 botocore mistralai cohere ollama httpx pydantic starlette uvicorn asyncio"
+        "click rich openai anthropic google mcp boto3 botocore mistralai cohere ollama httpx"
+        " pydantic starlette uvicorn asyncio"
     )
-    code = f"import sys, toolwire; print([name for name in {heavy.split()!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    code = (
+        f"import sys, toolwire; print([name for name in {heavy.split()!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
     assert done.stdout.strip() == "[]"
 
 
-# --- wires ---------------------------------------------------------------------------------------------------------
+# --- wires ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_every_wire_has_a_test_file_and_a_folder_of_cases(wire: str) -> None:
     assert (TESTS / "wires" / f"test_{wire}.py").is_file()
     folder = TESTS / "cases" / wire.replace("_", "-")
-    assert [case for case in folder.glob("*/") if any((case / f"{kind}.json").is_file() for kind in ("request", "response"))]
+    assert [
+        case
+        for case in folder.glob("*/")
+        if any((case / f"{kind}.json").is_file() for kind in ("request", "response"))
+    ]
 
 
 def test_every_folder_of_cases_belongs_to_a_wire() -> None:
@@ -204,7 +257,11 @@ def test_every_folder_of_cases_belongs_to_a_wire() -> None:
     assert found - {wire.replace("_", "-") for wire in WIRES} == set()
 
 
-@each("folder", sorted((TESTS / "cases").glob("*/*/")), ids=lambda path: f"{path.parent.name}-{path.name}")
+@each(
+    "folder",
+    sorted((TESTS / "cases").glob("*/*/")),
+    ids=lambda path: f"{path.parent.name}-{path.name}",
+)
 def test_a_case_folder_holds_bodies_and_pairs_and_is_named_after_a_behaviour(folder: Path) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", folder.name)
     names = {file.name for file in folder.iterdir()}

@@ -26,7 +26,10 @@ def chat(*turns: Turn, between: str | None = "next") -> dict[str, JSON]:
     for n, (calls, results) in enumerate(turns):
         if n and between is not None:
             messages.append({"role": "user", "content": between})
-        made: list[JSON] = [{"id": i, "type": "function", "function": {"name": f, "arguments": "{}"}} for i, f in calls]
+        made: list[JSON] = [
+            {"id": i, "type": "function", "function": {"name": f, "arguments": "{}"}}
+            for i, f in calls
+        ]
         messages.append({"role": "assistant", "content": None, "tool_calls": made})
         messages += [{"role": "tool", "tool_call_id": i, "content": text} for i, text in results]
     return {"model": "m", "messages": messages}
@@ -36,8 +39,16 @@ def gemini(*turns: tuple[Sequence[str], Sequence[tuple[str, str]]]) -> dict[str,
     """A Gemini history without ids: each turn is called names and responses (name, text)."""
     contents: list[JSON] = [{"role": "user", "parts": [{"text": "go"}]}]
     for calls, results in turns:
-        contents.append({"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}} for name in calls]})
-        answers: list[JSON] = [{"functionResponse": {"name": name, "response": {"output": text}}} for name, text in results]
+        contents.append(
+            {
+                "role": "model",
+                "parts": [{"functionCall": {"name": name, "args": {}}} for name in calls],
+            }
+        )
+        answers: list[JSON] = [
+            {"functionResponse": {"name": name, "response": {"output": text}}}
+            for name, text in results
+        ]
         contents.append({"role": "user", "parts": answers})
     return {"contents": contents}
 
@@ -45,10 +56,12 @@ def gemini(*turns: tuple[Sequence[str], Sequence[tuple[str, str]]]) -> dict[str,
 def joined(body: JSON, wire: str) -> list[tuple[str, str | None, str | None]]:
     """Pairs as (call id, text of the result, how)."""
     pairs = toolwire.decode(body, wire).pairs()
-    return [(p.call.id if p.call else "-", p.result.text if p.result else None, p.how) for p in pairs]
+    return [
+        (p.call.id if p.call else "-", p.result.text if p.result else None, p.how) for p in pairs
+    ]
 
 
-# --- 1. never empty ----------------------------------------------------------------------------------------------
+# --- 1. never empty -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("missing", ["absent", None, "", "  ", "null"])
@@ -64,7 +77,7 @@ def test_1_no_consumer_ever_meets_an_empty_id(missing: str | None) -> None:
     assert pair.call.origin == "minted"
 
 
-# --- 2. the origin is kept ---------------------------------------------------------------------------------------
+# --- 2. the origin is kept ------------------------------------------------------------------------
 
 
 def test_2_the_origin_says_that_the_adapter_had_no_id() -> None:
@@ -97,15 +110,19 @@ MADE = ("tw-0123456789abcdef", "tw-0123456789abcdee")
 def test_2_a_minted_id_is_sent_where_order_would_pair_otherwise(
     calls: list[Sequence[str]], results: list[list[str]], shown: bool, target: str
 ) -> None:
-    turns: list[Turn] = [([(i, "f") for i in ids], [(i, f"of {i[-1]} {n}") for n, i in enumerate(back)])
-                         for ids, back in zip(calls, results, strict=True)]  # fmt: skip
+    turns: list[Turn] = [
+        ([(i, "f") for i in ids], [(i, f"of {i[-1]} {n}") for n, i in enumerate(back)])
+        for ids, back in zip(calls, results, strict=True)
+    ]
     body = chat(*turns)
     made = toolwire.translate(body, "openai-chat", target)
-    assert [text for _, text, _ in joined(made.body, target)] == [text for _, text, _ in joined(body, "openai-chat")]
+    assert [text for _, text, _ in joined(made.body, target)] == [
+        text for _, text, _ in joined(body, "openai-chat")
+    ]
     assert (b"tw-" in made.json()) is shown
 
 
-# --- 3. deterministic --------------------------------------------------------------------------------------------
+# --- 3. deterministic -----------------------------------------------------------------------------
 
 
 def test_3_the_same_history_gives_the_same_ids_in_another_process() -> None:
@@ -113,7 +130,11 @@ def test_3_the_same_history_gives_the_same_ids_in_another_process() -> None:
     here = [call.id for call in toolwire.decode(body, "gemini").calls()]
     script = f"import toolwire; print([c.id for c in toolwire.decode({body!r}, 'gemini').calls()])"
     there = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "99"}
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "99"},
     )
     assert there.stdout.strip() == repr(here)
 
@@ -128,13 +149,18 @@ def test_3_a_longer_history_keeps_the_ids_of_its_beginning() -> None:
 def test_3_the_same_tool_in_two_responses_gets_two_ids() -> None:
     def response(one: str) -> JSON:
         part: JSON = {"functionCall": {"name": "f", "args": {}}}
-        return {"responseId": one, "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}]}
+        return {
+            "responseId": one,
+            "candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
+        }
 
-    first, second = (toolwire.decode(response(one), "gemini", "response").calls()[0].id for one in ("r1", "r2"))
+    first, second = (
+        toolwire.decode(response(one), "gemini", "response").calls()[0].id for one in ("r1", "r2")
+    )
     assert first != second and is_minted(first) and is_minted(second)
 
 
-# --- 4. a result is made from its call ---------------------------------------------------------------------------
+# --- 4. a result is made from its call ------------------------------------------------------------
 
 
 def test_4_a_result_cannot_be_built_with_an_id_of_its_own_by_accident() -> None:
@@ -145,20 +171,27 @@ def test_4_a_result_cannot_be_built_with_an_id_of_its_own_by_accident() -> None:
         Result("an id of my own", "done")  # type: ignore[call-arg]
 
 
-# --- 5. pairing --------------------------------------------------------------------------------------------------
+# --- 5. pairing -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_5_parallel_calls_of_one_tool_keep_their_results_in_any_order(order: tuple[int, ...]) -> None:
+def test_5_parallel_calls_of_one_tool_keep_their_results_in_any_order(
+    order: tuple[int, ...],
+) -> None:
     calls = [(f"c{i}", "f") for i in range(3)]
     results = [(f"c{i}", f"r{i}") for i in order]
-    assert joined(chat((calls, results)), "openai-chat") == [(f"c{i}", f"r{i}", "id") for i in range(3)]
+    assert joined(chat((calls, results)), "openai-chat") == [
+        (f"c{i}", f"r{i}", "id") for i in range(3)
+    ]
 
 
 def test_5_ids_that_restart_each_turn_name_the_newer_call() -> None:
     turn: Turn = ([("call_0", "f")], [("call_0", "a")])
     again: Turn = ([("call_0", "f")], [("call_0", "b")])
-    assert joined(chat(turn, again), "openai-chat") == [("call_0", "a", "id"), ("call_0", "b", "id")]
+    assert joined(chat(turn, again), "openai-chat") == [
+        ("call_0", "a", "id"),
+        ("call_0", "b", "id"),
+    ]
 
 
 def test_5_a_repeated_id_with_one_result_leaves_one_call_open() -> None:
@@ -180,14 +213,22 @@ def test_5_two_calls_with_one_id_in_one_turn_are_answered_in_turn() -> None:
 def test_5_without_ids_the_name_decides_and_then_the_order_that_the_wire_promises() -> None:
     by_name = toolwire.decode(gemini((["f", "g"], [("g", "2"), ("f", "1")])), "gemini").pairs()
     by_order = toolwire.decode(gemini((["f", "f"], [("f", "1"), ("f", "2")])), "gemini").pairs()
-    assert [(p.result.text if p.result else None, p.how) for p in by_name] == [("1", "name"), ("2", "name")]
-    assert [(p.result.text if p.result else None, p.how) for p in by_order] == [("1", "order"), ("2", "order")]
+    assert [(p.result.text if p.result else None, p.how) for p in by_name] == [
+        ("1", "name"),
+        ("2", "name"),
+    ]
+    assert [(p.result.text if p.result else None, p.how) for p in by_order] == [
+        ("1", "order"),
+        ("2", "order"),
+    ]
 
 
 def test_5_what_is_ambiguous_is_reported_and_never_guessed() -> None:
     pairs = toolwire.decode(gemini((["f", "f"], [("f", "only one")])), "gemini").pairs()
     assert [p.how for p in pairs] == [None, None, None]
-    assert pairs[2].call is None and pairs[2].result is not None and pairs[2].result.text == "only one"
+    assert (
+        pairs[2].call is None and pairs[2].result is not None and pairs[2].result.text == "only one"
+    )
 
 
 def test_5_order_is_not_trusted_on_a_wire_that_does_not_promise_it() -> None:
@@ -201,17 +242,27 @@ def test_5_among_equal_ids_in_one_turn_the_name_decides() -> None:
 
     contents: list[JSON] = [
         {"role": "model", "parts": [part("functionCall", "f"), part("functionCall", "g")]},
-        {"role": "user", "parts": [part("functionResponse", n, response={"output": f"of {n}"}) for n in ("g", "f")]},
+        {
+            "role": "user",
+            "parts": [
+                part("functionResponse", n, response={"output": f"of {n}"}) for n in ("g", "f")
+            ],
+        },
     ]
     pairs = toolwire.decode({"contents": contents}, "gemini").pairs()
-    assert [(p.call and p.call.name, p.result and p.result.text) for p in pairs] == [("f", "of f"), ("g", "of g")]
+    assert [(p.call and p.call.name, p.result and p.result.text) for p in pairs] == [
+        ("f", "of f"),
+        ("g", "of g"),
+    ]
 
 
 def test_5_a_name_that_contradicts_is_not_outweighed_by_being_the_only_one() -> None:
-    body: JSON = {"messages": [
-        {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
-        {"role": "function", "name": "g", "content": "1"},
-    ]}  # fmt: skip
+    body: JSON = {
+        "messages": [
+            {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
+            {"role": "function", "name": "g", "content": "1"},
+        ]
+    }
     assert [p.how for p in toolwire.decode(body, "openai-chat").pairs()] == [None, None]
 
 
@@ -228,14 +279,26 @@ def test_5_calls_split_over_messages_in_a_row_are_one_turn_on_every_wire(target:
 def test_5_results_with_ids_are_not_given_to_calls_without() -> None:
     call: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
     results: list[JSON] = [{"role": "tool", "tool_call_id": i, "content": i} for i in ("c1", "c2")]
-    body: JSON = {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [call, call]}, *results]}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "tool_calls": [call, call]},
+            *results,
+        ]
+    }
     for target in ("gemini", "ollama", "text"):
         made = toolwire.translate(body, "openai-chat", target)
         assert [how for _, _, how in joined(made.body, target)] == [None, None, None, None]
 
 
 def test_5_an_item_id_where_the_call_id_belongs_still_finds_its_call() -> None:
-    call: JSON = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}
+    call: JSON = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "f",
+        "arguments": "{}",
+    }
     output: JSON = {"type": "function_call_output", "call_id": "fc_1", "output": "R"}
     body: JSON = {"model": "m", "input": [call, output]}
     assert joined(body, "openai-responses") == [("call_1", "R", "id")]
@@ -260,7 +323,9 @@ def test_5_pairing_and_fitting_take_time_in_proportion_to_the_calls() -> None:
 
 
 def test_5_pairs_are_the_very_objects_of_calls_and_results() -> None:
-    conversation = toolwire.decode(chat(([("a", "f"), ("b", "f")], [("b", "2"), ("a", "1")])), "openai-chat")
+    conversation = toolwire.decode(
+        chat(([("a", "f"), ("b", "f")], [("b", "2"), ("a", "1")])), "openai-chat"
+    )
     pairs = conversation.pairs()
     assert [p.call for p in pairs] == conversation.calls() and all(
         p.call is c for p, c in zip(pairs, conversation.calls(), strict=True)
@@ -268,11 +333,17 @@ def test_5_pairs_are_the_very_objects_of_calls_and_results() -> None:
     assert {id(p.result) for p in pairs} == {id(r) for r in conversation.results()}
 
 
-# --- 6. fitting --------------------------------------------------------------------------------------------------
+# --- 6. fitting -----------------------------------------------------------------------------------
 
 ANTHROPIC = IdRule("a-zA-Z0-9_-")
 MISTRAL = IdRule("a-zA-Z0-9", 9, exact=True)
-RULES = (ANTHROPIC, MISTRAL, IdRule("a-zA-Z0-9_-", 64), IdRule(longest=40), IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"))
+RULES = (
+    ANTHROPIC,
+    MISTRAL,
+    IdRule("a-zA-Z0-9_-", 64),
+    IdRule(longest=40),
+    IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
+)
 
 
 @given(st.text(min_size=1, max_size=120), st.sampled_from(RULES))
@@ -319,26 +390,42 @@ def test_6_a_result_too_many_stays_with_the_newest_call_of_its_id() -> None:
 
 
 def test_5_a_result_lost_between_two_messages_with_one_id_leaves_the_newer_call_its_own() -> None:
-    """Calls of messages in a row share a turn, so an id that restarts names two of them; one result answers the one before it."""
+    """Calls of messages in a row share a turn, so an id that restarts names two of them; one result
+    answers the one before it."""
     asks: list[JSON] = [
-        {"role": "assistant", "tool_calls": [{"id": "call_0", "type": "function", "function": {"name": "f", "arguments": text}}]}
+        {
+            "role": "assistant",
+            "tool_calls": [
+                {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": text}}
+            ],
+        }
         for text in ('{"n":1}', '{"n":2}')
     ]
-    told: list[JSON] = [{"role": "tool", "tool_call_id": "call_0", "content": text} for text in ("one", "two")]
-    assert [text for _, text, _ in joined({"messages": [*asks, told[0]]}, "openai-chat")] == [None, "one"]
-    assert [text for _, text, _ in joined({"messages": [*asks, *told]}, "openai-chat")] == ["one", "two"]
+    told: list[JSON] = [
+        {"role": "tool", "tool_call_id": "call_0", "content": text} for text in ("one", "two")
+    ]
+    assert [text for _, text, _ in joined({"messages": [*asks, told[0]]}, "openai-chat")] == [
+        None,
+        "one",
+    ]
+    assert [text for _, text, _ in joined({"messages": [*asks, *told]}, "openai-chat")] == [
+        "one",
+        "two",
+    ]
 
 
 def test_6_an_id_used_again_in_a_later_turn_is_made_unique_where_the_target_demands_it() -> None:
     turn: Turn = ([("call_0", "f")], [("call_0", "a")])
-    encoded = toolwire.translate(chat(turn, ([("call_0", "f")], [("call_0", "b")])), "openai-chat", "anthropic")
+    encoded = toolwire.translate(
+        chat(turn, ([("call_0", "f")], [("call_0", "b")])), "openai-chat", "anthropic"
+    )
     conversation = toolwire.decode(encoded.body, "anthropic")
     assert len({call.id for call in conversation.calls()}) == 2
     assert [(p.result.text if p.result else None) for p in conversation.pairs()] == ["a", "b"]
     assert conversation.calls()[0].id == "call_0"
 
 
-# --- 7. there and back -------------------------------------------------------------------------------------------
+# --- 7. there and back ----------------------------------------------------------------------------
 
 
 def test_7_a_long_id_used_again_comes_back_each_time() -> None:
@@ -351,28 +438,47 @@ def test_7_a_long_id_used_again_comes_back_each_time() -> None:
 
 @pytest.mark.parametrize("through", ["anthropic", "gemini"])
 def test_7_the_id_map_restores_every_id(through: str) -> None:
-    body = chat(([("functions.f:0", "f"), ("a.b", "f")], [("a.b", "2"), ("functions.f:0", "1")]), ([("functions.f:0", "g")], []))
+    body = chat(
+        ([("functions.f:0", "f"), ("a.b", "f")], [("a.b", "2"), ("functions.f:0", "1")]),
+        ([("functions.f:0", "g")], []),
+    )
     over = toolwire.translate(body, "openai-chat", through)
     home = toolwire.translate(over.json(), through, "openai-chat", ids=over.ids)
-    assert [c.id for c in toolwire.decode(home.json(), "openai-chat").calls()] == ["functions.f:0", "a.b", "functions.f:0"]
+    assert [c.id for c in toolwire.decode(home.json(), "openai-chat").calls()] == [
+        "functions.f:0",
+        "a.b",
+        "functions.f:0",
+    ]
 
 
 @pytest.mark.parametrize("through", ["openai-chat", "anthropic", "bedrock"])
 def test_7_two_results_of_one_call_each_keep_their_own_error_flag(through: str) -> None:
-    """A tool that waits for a confirmation answers twice: first with a placeholder error, then for good."""
+    """A tool that waits for a confirmation answers twice: first with a placeholder error, then for
+    good."""
 
     def answer(**response: JSON) -> JSON:
-        return {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "f", "response": response}}]}
+        return {
+            "role": "user",
+            "parts": [{"functionResponse": {"id": "c", "name": "f", "response": response}}],
+        }
 
-    call: JSON = {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}]}
+    call: JSON = {
+        "role": "model",
+        "parts": [{"functionCall": {"id": "c", "name": "f", "args": {}}}],
+    }
     body: JSON = {"contents": [call, answer(error="wait"), answer(output="done")]}
     over = toolwire.translate(body, "gemini", through)
     home = toolwire.translate(over.json(), through, "gemini", ids=over.ids.to_dict())
-    assert [(r.text, r.error) for r in toolwire.decode(home.json(), "gemini").results()] == [("wait", True), ("done", False)]
+    assert [(r.text, r.error) for r in toolwire.decode(home.json(), "gemini").results()] == [
+        ("wait", True),
+        ("done", False),
+    ]
 
 
 def test_7_the_id_map_survives_json() -> None:
-    over = toolwire.translate(chat(([("functions.f:0", "f")], [("functions.f:0", "1")])), "openai-chat", "anthropic")
+    over = toolwire.translate(
+        chat(([("functions.f:0", "f")], [("functions.f:0", "1")])), "openai-chat", "anthropic"
+    )
     home = toolwire.translate(over.json(), "anthropic", "openai-chat", ids=over.ids.to_dict())
     assert IdMap.of(over.ids.to_dict()) == over.ids
     assert toolwire.decode(home.json(), "openai-chat").calls()[0].id == "functions.f:0"
@@ -389,7 +495,7 @@ def test_7_ids_come_back_through_a_wire_without_ids() -> None:
     assert [call.id for call in toolwire.decode(again.json(), "anthropic").calls()] == given
 
 
-# --- the drawbacks of the debate ---------------------------------------------------------------------------------
+# --- the drawbacks of the debate ------------------------------------------------------------------
 
 
 def test_a_made_up_id_survives_round_trips() -> None:
@@ -402,9 +508,22 @@ def test_a_made_up_id_survives_round_trips() -> None:
 
 
 def test_an_item_id_is_never_taken_for_a_call_id() -> None:
-    item: JSON = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "x"}}
-    call: JSON = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}
-    search, function = toolwire.decode({"model": "m", "input": [item, call]}, "openai-responses").calls()
+    item: JSON = {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "x"},
+    }
+    call: JSON = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "f",
+        "arguments": "{}",
+    }
+    search, function = toolwire.decode(
+        {"model": "m", "input": [item, call]}, "openai-responses"
+    ).calls()
     assert (search.id, search.origin) == ("ws_1", "item")
     assert (function.id, function.item, function.origin) == ("call_1", "fc_1", "wire")
 
@@ -416,17 +535,54 @@ def test_absence_is_not_masked_by_an_empty_string() -> None:
 
 
 def test_generic_middleware_correlates_by_one_property_on_every_kind_of_call() -> None:
-    """Function calls, server tools, code execution, legacy calls: the same two fields, and no cast."""
+    """Function calls, server tools, code execution, legacy calls: the same two fields,
+    and no cast.
+    """
     bodies: list[tuple[str, JSON]] = [
         ("openai-chat", chat(([("c", "f")], [("c", "1")]))),
-        ("openai-chat", {"messages": [{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
-                                      {"role": "function", "name": "f", "content": "1"}]}),
-        ("anthropic", {"messages": [{"role": "assistant", "content": [
-            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
-            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}]}]}),
-        ("gemini", {"contents": [{"role": "model", "parts": [
-            {"executableCode": {"language": "PYTHON", "code": "1"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK"}}]}]}),
-    ]  # fmt: skip
+        (
+            "openai-chat",
+            {
+                "messages": [
+                    {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
+                    {"role": "function", "name": "f", "content": "1"},
+                ]
+            },
+        ),
+        (
+            "anthropic",
+            {
+                "messages": [
+                    {
+                        "role": "assistant",
+                        "content": [
+                            {
+                                "type": "server_tool_use",
+                                "id": "s",
+                                "name": "web_search",
+                                "input": {},
+                            },
+                            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+                        ],
+                    }
+                ]
+            },
+        ),
+        (
+            "gemini",
+            {
+                "contents": [
+                    {
+                        "role": "model",
+                        "parts": [
+                            {"executableCode": {"language": "PYTHON", "code": "1"}},
+                            {"codeExecutionResult": {"outcome": "OUTCOME_OK"}},
+                        ],
+                    }
+                ]
+            },
+        ),
+    ]
     for wire, body in bodies:
         conversation = toolwire.decode(body, wire)
         answers = {result.call_id: result for result in conversation.results()}
@@ -442,15 +598,20 @@ def test_a_pairing_mistake_cannot_be_silent() -> None:
 
 def test_minted_ids_are_recognised_by_their_prefix() -> None:
     made = mint("", 0, "f")
-    assert made.startswith("tw-") and is_minted(made) and not is_minted("tw-else") and not is_minted("call_1")
+    assert (
+        made.startswith("tw-")
+        and is_minted(made)
+        and not is_minted("tw-else")
+        and not is_minted("call_1")
+    )
 
 
 def test_every_call_is_a_call() -> None:
     [call] = toolwire.decode(chat(([("c", "f")], [])), "openai-chat").calls()
-    assert isinstance(call, Call) and (call.name, call.arguments, call.input, call.executor, call.family) == (
-        "f",
-        "{}",
-        {},
-        "client",
-        "function",
-    )
+    assert isinstance(call, Call) and (
+        call.name,
+        call.arguments,
+        call.input,
+        call.executor,
+        call.family,
+    ) == ("f", "{}", {}, "client", "function")

@@ -1,4 +1,6 @@
-"""JSON behind one door: what goes in comes out to the digit, and what JSON cannot say is refused."""
+"""JSON behind one door: what goes in comes out to the digit, and what JSON cannot say is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,28 @@ from msgspec import UNSET
 
 import toolwire
 from toolwire import LocalError, RemoteError
-from toolwire.conversation.json import JSON, Json, checked, dump, get, load, parse, patch, put, snake
+from toolwire.conversation.json import (
+    JSON,
+    Json,
+    checked,
+    dump,
+    get,
+    load,
+    parse,
+    patch,
+    put,
+    snake,
+)
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -30,9 +49,24 @@ def test_what_is_dumped_is_parsed_to_the_same(value: JSON) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [2**53 + 1, -(2**63), 2**64, 10**40, -(10**40), 0.1, 1e-7, 1.0, -0.0, 1.7e308, "\u2028\u2029\x7f", "\x00\x1f", "🏔", ""],
+    [
+        2**53 + 1,
+        -(2**63),
+        2**64,
+        10**40,
+        -(10**40),
+        0.1,
+        1e-7,
+        1.0,
+        -0.0,
+        1.7e308,
+        "\u2028\u2029\x7f",
+        "\x00\x1f",
+        "🏔",
+        "",
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_numbers_and_text_keep_every_digit_and_letter(value: JSON) -> None:
     assert same(parse(dump({"x": [value]})), {"x": [value]})
 
@@ -49,7 +83,9 @@ def test_a_lone_surrogate_is_dumped_as_an_escape() -> None:
     assert dump({"x": "a\ud83d"}) == b'{"x":"a\\ud83d"}'
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, b"x", {1: 2}, date(2026, 1, 1)], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, b"x", {1: 2}, date(2026, 1, 1)], ids=lambda v: type(v).__name__
+)
 def test_what_is_not_json_is_not_dumped(value: object) -> None:
     with pytest.raises(LocalError, match="not JSON"):
         dump(value)  # type: ignore[arg-type]
@@ -57,7 +93,14 @@ def test_what_is_not_json_is_not_dumped(value: object) -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": {1}}])
 def test_what_json_cannot_say_is_refused_where_it_is_put_in(value: object) -> None:
-    body: JSON = {"messages": [{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]}]}
+    body: JSON = {
+        "messages": [
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}],
+            }
+        ]
+    }
     conversation = toolwire.decode(body, "openai-chat")
     [call] = conversation.calls()
     with pytest.raises(LocalError):
@@ -92,7 +135,7 @@ def test_load_keeps_the_bytes_of_text() -> None:
         load("{", "")
 
 
-# --- a value that is mostly carried --------------------------------------------------------------------------------
+# --- a value that is mostly carried ---------------------------------------------------------------
 
 
 def test_json_keeps_its_text_to_the_letter_and_parses_it_on_demand() -> None:
@@ -114,14 +157,18 @@ def test_two_json_values_are_equal_if_they_mean_the_same() -> None:
     assert Json("") != Json("null")
 
 
-@pytest.mark.parametrize("pair", [(Json('{"a":1}'), Json('{ "a": 1 }')), (Json(""), Json("{}"))], ids=("spelling", "empty"))
+@pytest.mark.parametrize(
+    "pair",
+    [(Json('{"a":1}'), Json('{ "a": 1 }')), (Json(""), Json("{}"))],
+    ids=("spelling", "empty"),
+)
 def test_equal_json_values_have_equal_hashes(pair: tuple[Json, Json]) -> None:
     left, right = pair
     assert left == right
     assert hash(left) == hash(right)
 
 
-# --- get, put, patch -----------------------------------------------------------------------------------------------
+# --- get, put, patch ------------------------------------------------------------------------------
 
 OLD: JSON = {"a": [{"b": 1}, {"b": 2}], "c": None}
 
@@ -142,8 +189,13 @@ def test_put_changes_the_path_and_nothing_else(value: JSON, new: JSON) -> None:
     assert before == {"a": [value, {"b": value}]}
 
 
-@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=4), st.dictionaries(st.text(max_size=3), VALUES, max_size=4))
-def test_patch_turns_the_old_into_the_new_and_keeps_what_neither_mentions(old: dict[str, JSON], new: dict[str, JSON]) -> None:
+@given(
+    st.dictionaries(st.text(max_size=3), VALUES, max_size=4),
+    st.dictionaries(st.text(max_size=3), VALUES, max_size=4),
+)
+def test_patch_turns_the_old_into_the_new_and_keeps_what_neither_mentions(
+    old: dict[str, JSON], new: dict[str, JSON]
+) -> None:
     raw: JSON = {**old, "unknown field": [1]}
     assert patch(raw, old, new) == {**new, "unknown field": [1]}
     assert raw == {**old, "unknown field": [1]}

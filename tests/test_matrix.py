@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_the_page_of_the_matrix_has_every_cell() -> None:
-    """The numbers are the same laws once more, over all cases: they are counted when there is time."""
+    """The numbers are the same laws once more, over all cases: they are counted when
+    there is time.
+    """
     page = (ROOT / "docs" / "matrix.md").read_text()
     rows = [line.count("|") for line in page.splitlines() if line.startswith("| `")]
     assert rows == [len(rows) + 2] * len(rows) and len(rows) == 8

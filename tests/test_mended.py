@@ -14,7 +14,10 @@ REQUESTS = [case for case in CASES if case.kind == "request"]
 
 
 def asks(*ids: str) -> JSON:
-    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": "search", "arguments": "{}"}} for one in ids]
+    calls: list[JSON] = [
+        {"id": one, "type": "function", "function": {"name": "search", "arguments": "{}"}}
+        for one in ids
+    ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -59,7 +62,17 @@ def test_only_safe_fixes_are_made() -> None:
 
 
 def test_an_id_that_repair_had_to_change_still_leads_home() -> None:
-    body: JSON = {"messages": [says(), asks("c1"), told("c1", "one"), says(), asks("c1"), told("c1", "two"), says()]}
+    body: JSON = {
+        "messages": [
+            says(),
+            asks("c1"),
+            told("c1", "one"),
+            says(),
+            asks("c1"),
+            told("c1", "two"),
+            says(),
+        ]
+    }
     made = translate(body, "openai-chat", "anthropic")
     calls = decode(made.body, "anthropic").calls()
     assert len({call.id for call in calls}) == 2
@@ -68,7 +81,11 @@ def test_an_id_that_repair_had_to_change_still_leads_home() -> None:
 
 
 def test_an_answer_is_never_mended() -> None:
-    answer: JSON = {"choices": [{"index": 0, "message": asks("x" * 90, "x" * 90), "finish_reason": "tool_calls"}]}
+    answer: JSON = {
+        "choices": [
+            {"index": 0, "message": asks("x" * 90, "x" * 90), "finish_reason": "tool_calls"}
+        ]
+    }
     assert translate(answer, "openai-chat", "anthropic", "response").changes == []
 
 
@@ -81,25 +98,41 @@ def test_on_its_own_wire_a_clean_history_keeps_its_bytes() -> None:
 def test_on_its_own_wire_a_stuck_history_is_mended() -> None:
     made = translate({"messages": STUCK["partial-batch"]}, "openai-chat", "openai-chat")
     assert [change.name for change in made.changes] == ["partial-batch"]
-    assert [pair.result is not None for pair in decode(made.body, "openai-chat").pairs()] == [True, True]
+    assert [pair.result is not None for pair in decode(made.body, "openai-chat").pairs()] == [
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_is_seen_to_be_tidy_has_nothing_to_mend(wire: str) -> None:
-    """The short look that spares a tidy history all rules is right: the rules would have changed nothing."""
-    for case in [*(one for one in REQUESTS if one.wire == wire), *(one for one in recorded(wire) if one.kind == "request")]:
+    """The short look that spares a tidy history all rules is right: the rules would have changed
+    nothing."""
+    for case in [
+        *(one for one in REQUESTS if one.wire == wire),
+        *(one for one in recorded(wire) if one.kind == "request"),
+    ]:
         conversation = decode(case.body, wire)
         for target in toolwire.profiles():
             made = encode(conversation, target)
             if made.tidy:
-                assert repair(made.body, resolve(target)[0].name, target=target).changes == [], (case.name, target)
+                assert repair(made.body, resolve(target)[0].name, target=target).changes == [], (
+                    case.name,
+                    target,
+                )
 
 
 def test_the_short_look_spares_most_histories() -> None:
-    tidy = [encode(decode(case.body, case.wire), "openai-chat").tidy for case in REQUESTS if _whole(case)]
+    tidy = [
+        encode(decode(case.body, case.wire), "openai-chat").tidy
+        for case in REQUESTS
+        if _whole(case)
+    ]
     assert sum(tidy) > len(tidy) / 2
 
 
 def _whole(case: Case) -> bool:
     pairs = decode(case.body, case.wire).pairs()
-    return case.wire != "openai-chat" and all(isinstance(pair.call, Call) and pair.result is not None for pair in pairs)
+    return case.wire != "openai-chat" and all(
+        isinstance(pair.call, Call) and pair.result is not None for pair in pairs
+    )

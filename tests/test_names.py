@@ -1,4 +1,5 @@
-"""Names of tools go through a reversible map in every direction: fitted where a wire is stricter, and always mapped back."""
+"""Names of tools go through a reversible map in every direction: fitted where a wire is stricter,
+and always mapped back."""
 
 from __future__ import annotations
 
@@ -18,8 +19,20 @@ from toolwire.profiles.table import profile
 
 TARGETS = ("openai-chat", "anthropic", "gemini", "bedrock")
 LONG = "warehouse.inventory/list_all_items_by_location_and_supplier_and_season"
-NAMES = ("server___tool", "Calculator.Add@1.0.0", "a.b/c", LONG, "a.b", "a_b", "a:b", "2fast", "größe", "plain-name")
-"""Valid everywhere, of a tool protocol, with dots and slashes, too long, three that look alike, and some odd ones."""
+NAMES = (
+    "server___tool",
+    "Calculator.Add@1.0.0",
+    "a.b/c",
+    LONG,
+    "a.b",
+    "a_b",
+    "a:b",
+    "2fast",
+    "größe",
+    "plain-name",
+)
+"""Valid everywhere, of a tool protocol, with dots and slashes, too long, three that look alike, and
+some odd ones."""
 CHOSEN = "Calculator.Add@1.0.0"
 
 
@@ -27,11 +40,17 @@ def exchange() -> JSON:
     """A log in which every tool is offered, called and answered."""
     tools: list[JSON] = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
     calls: list[JSON] = [
-        {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": name, "arguments": {"n": n}}}
+        {
+            "jsonrpc": "2.0",
+            "id": n,
+            "method": "tools/call",
+            "params": {"name": name, "arguments": {"n": n}},
+        }
         for n, name in enumerate(NAMES)
     ]
     results: list[JSON] = [
-        {"jsonrpc": "2.0", "id": n, "result": {"content": [{"type": "text", "text": name}]}} for n, name in enumerate(NAMES)
+        {"jsonrpc": "2.0", "id": n, "result": {"content": [{"type": "text", "text": name}]}}
+        for n, name in enumerate(NAMES)
     ]
     return [
         {"jsonrpc": "2.0", "id": "list", "method": "tools/list"},
@@ -81,7 +100,11 @@ def test_a_valid_name_is_left_byte_identical(target: str) -> None:
     _, found = sent(target)
     fits = profile(target).names.fits
     assert "server___tool" in called(found)
-    assert [(name, now) for name, now in zip(NAMES, called(found), strict=True) if fits(name) and now != name] == []
+    assert [
+        (name, now)
+        for name, now in zip(NAMES, called(found), strict=True)
+        if fits(name) and now != name
+    ] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -108,16 +131,21 @@ def test_calls_results_and_tools_come_home_under_their_own_names(target: str) ->
     again = decode(back.json(), "mcp")
     assert called(again) == list(NAMES)
     assert [tool.name for tool in again.tools] == list(NAMES)
-    assert {call.id: result.output for call in again.calls() for result in again.results() if result.call_id == call.id} == {
-        str(n): name for n, name in enumerate(NAMES)
-    }
+    assert {
+        call.id: result.output
+        for call in again.calls()
+        for result in again.results()
+        if result.call_id == call.id
+    } == {str(n): name for n, name in enumerate(NAMES)}
 
 
 @pytest.mark.parametrize("middle", [name for name in TARGETS if name != "openai-chat"])
 def test_a_choice_comes_home_under_its_own_name(middle: str) -> None:
     body: JSON = {
         "messages": [{"role": "user", "content": "Go."}],
-        "tools": [{"type": "function", "function": {"name": "x" * 64, "parameters": {"type": "object"}}}],
+        "tools": [
+            {"type": "function", "function": {"name": "x" * 64, "parameters": {"type": "object"}}}
+        ],
         "tool_choice": {"type": "function", "function": {"name": "x" * 64}},
     }
     there = translate(body, "openai-chat", middle)
@@ -129,12 +157,17 @@ def test_a_choice_comes_home_under_its_own_name(middle: str) -> None:
 
 def test_a_response_on_gemini_bears_the_name_its_call_has_there() -> None:
     made, _ = sent("gemini")
-    parts: list[JSON] = [part for content in items(made.body, "contents") for part in items(content, "parts")]
+    parts: list[JSON] = [
+        part for content in items(made.body, "contents") for part in items(content, "parts")
+    ]
     blocks = {
         key: [part[key] for part in parts if isinstance(part, dict) and key in part]
         for key in ("functionCall", "functionResponse")
     }
-    names = {key: [block["name"] for block in found if isinstance(block, dict)] for key, found in blocks.items()}
+    names = {
+        key: [block["name"] for block in found if isinstance(block, dict)]
+        for key, found in blocks.items()
+    }
     assert names["functionResponse"] == names["functionCall"]
     assert len(names["functionCall"]) == len(NAMES)
 
@@ -148,7 +181,10 @@ def items(value: JSON, key: str) -> list[JSON]:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_tool_id_goes_out_and_comes_back_as_the_very_same_request(target: str) -> None:
-    request: JSON = {"$schema": "urn:oxp:1.0", "request": {"tool_id": CHOSEN, "call_id": "c1", "input": {"a": 10, "b": 5}}}
+    request: JSON = {
+        "$schema": "urn:oxp:1.0",
+        "request": {"tool_id": CHOSEN, "call_id": "c1", "input": {"a": 10, "b": 5}},
+    }
     there = translate(request, "oxp", target)
     assert profile(target).names.fits(called(decode(there.json(), target))[0])
     assert translate(there.json(), target, "oxp", ids=there.ids).body == request
@@ -170,13 +206,18 @@ def test_a_name_without_a_kit_gets_one_and_loses_it_on_the_way_home(source: str,
 
 def fingerprint() -> str:
     made = {target: sent(target)[0] for target in TARGETS}
-    return json.dumps({target: [one.json().decode(), one.ids.to_dict()] for target, one in made.items()}, sort_keys=True)
+    return json.dumps(
+        {target: [one.json().decode(), one.ids.to_dict()] for target, one in made.items()},
+        sort_keys=True,
+    )
 
 
 @pytest.mark.parametrize("seed", ["0", "4711"])
 def test_names_are_the_same_in_another_process_with_another_hash_seed(seed: str) -> None:
     env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)}
-    done = subprocess.run([sys.executable, __file__], env=env, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, __file__], env=env, capture_output=True, text=True, check=True, timeout=120
+    )
     assert done.stdout.strip() == fingerprint()
 
 

@@ -10,7 +10,13 @@ from each import together
 from google.adk.events import Event
 from google.genai import types as genai
 from mcp_types import CallToolResult, TextContent
-from mistralai.client.models import AssistantMessage, FunctionCall, ToolCall, ToolMessage, UserMessage
+from mistralai.client.models import (
+    AssistantMessage,
+    FunctionCall,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from msgspec.structs import replace
 
 from toolwire import (
@@ -41,14 +47,24 @@ ASK: JSON = {
             "role": "assistant",
             "content": None,
             "tool_calls": [
-                {"id": "call:1", "type": "function", "function": {"name": "get.weather", "arguments": '{"city":"Paris"}'}},
-                {"id": "call:2", "type": "function", "function": {"name": "get.weather", "arguments": '{"city":"Oslo"}'}},
+                {
+                    "id": "call:1",
+                    "type": "function",
+                    "function": {"name": "get.weather", "arguments": '{"city":"Paris"}'},
+                },
+                {
+                    "id": "call:2",
+                    "type": "function",
+                    "function": {"name": "get.weather", "arguments": '{"city":"Oslo"}'},
+                },
             ],
         },
         {"role": "tool", "tool_call_id": "call:2", "content": "3 C"},
         {"role": "tool", "tool_call_id": "call:1", "content": "18 C"},
     ],
-    "tools": [{"type": "function", "function": {"name": "get.weather", "parameters": {"type": "object"}}}],
+    "tools": [
+        {"type": "function", "function": {"name": "get.weather", "parameters": {"type": "object"}}}
+    ],
     "tool_choice": {"type": "function", "function": {"name": "get.weather"}},
 }
 
@@ -61,10 +77,9 @@ def test_a_call_and_its_result_get_the_same_fitted_id_and_the_map_leads_home() -
     made = translate(ASK, "openai-chat", "anthropic")
     read = decode(made.body, "anthropic")
     assert all(call.id.replace("_", "").replace("-", "").isalnum() for call in read.calls())
-    assert [(made.ids.ids[p.call.id], p.result.text) for p in read.pairs() if p.call and p.result] == [
-        ("call:1", "18 C"),
-        ("call:2", "3 C"),
-    ]
+    assert [
+        (made.ids.ids[p.call.id], p.result.text) for p in read.pairs() if p.call and p.result
+    ] == [("call:1", "18 C"), ("call:2", "3 C")]
     assert set(made.ids.names.values()) == {"get.weather"}
 
 
@@ -100,7 +115,11 @@ def test_a_setting_can_be_changed_and_nothing_else_is(case: Case) -> None:
     conversation = decode(case.body, case.wire, case.kind)
     if "model" not in conversation.settings:
         return
-    made = encode(replace(conversation, settings={**conversation.settings, "model": "another"}), case.wire, case.kind)
+    made = encode(
+        replace(conversation, settings={**conversation.settings, "model": "another"}),
+        case.wire,
+        case.kind,
+    )
     again = decode(made.body, case.wire, case.kind)
     assert again.settings == {**conversation.settings, "model": "another"}
     assert again.messages == conversation.messages
@@ -115,9 +134,14 @@ def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
         Message("assistant", (call,)),
         Message("tool", (call.result({"celsius": 18}),)),
     )
-    made = encode(replace(start, messages=history, settings={"choice": Choice("none")}, wire="", source=None), wire)
+    made = encode(
+        replace(start, messages=history, settings={"choice": Choice("none")}, wire="", source=None),
+        wire,
+    )
     read = decode(made.body, wire)
-    assert [(pair.how, pair.result.text) for pair in read.pairs() if pair.result] == [("id", '{"celsius":18}')]
+    assert [(pair.how, pair.result.text) for pair in read.pairs() if pair.result] == [
+        ("id", '{"celsius":18}')
+    ]
     assert read.settings["choice"] == Choice("none")
 
 
@@ -125,7 +149,10 @@ def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
 def test_an_error_made_from_a_call_says_so_where_the_wire_can(wire: str) -> None:
     start = decode(ASK, "openai-chat")
     call = start.calls()[0]
-    history = (Message("assistant", (call,)), Message("tool", (call.result("offline", error=True),)))
+    history = (
+        Message("assistant", (call,)),
+        Message("tool", (call.result("offline", error=True),)),
+    )
     made = encode(replace(start, messages=history), wire)
     (result,) = decode(made.body, wire).results()
     assert result.text == "offline"
@@ -134,7 +161,8 @@ def test_an_error_made_from_a_call_says_so_where_the_wire_can(wire: str) -> None
 
 @together(CASES)
 def test_detect_names_the_wire_of_a_case_unless_another_is_surer_of_its_body(case: Case) -> None:
-    """Several wires share the chat shape: without a mark of their own, their bodies are chat bodies, and said to be."""
+    """Several wires share the chat shape: without a mark of their own, their bodies are chat
+    bodies, and said to be."""
     mine = wire_of(case.wire).looks(case.body)
     try:
         found = detect(case.body)
@@ -209,22 +237,37 @@ def test_objects_of_the_official_packages_go_in_as_they_are() -> None:
         ToolMessage(content="1", tool_call_id="abcdefghi", name="f"),
     ]
     [pair] = decode({"messages": history}, "mistral").pairs()  # type: ignore[dict-item]
-    assert pair.call and pair.result and (pair.call.id, pair.result.text, pair.how) == ("abcdefghi", "1", "id")
+    assert (
+        pair.call
+        and pair.result
+        and (pair.call.id, pair.result.text, pair.how) == ("abcdefghi", "1", "id")
+    )
 
     said = CallToolResult(content=[TextContent(text="18 C")])
     [result] = decode({"jsonrpc": "2.0", "id": 1, "result": said}, "mcp", "response").results()  # type: ignore[dict-item]
     assert result.text == "18 C"
 
     asked = genai.Part(function_call=genai.FunctionCall(id="adk-1", name="f", args={}))
-    answered = genai.Part(function_response=genai.FunctionResponse(id="adk-1", name="f", response={"output": "1"}))
+    answered = genai.Part(
+        function_response=genai.FunctionResponse(id="adk-1", name="f", response={"output": "1"})
+    )
     turns = (("model", asked), ("user", answered))
-    events = [Event(author="agent", content=genai.Content(role=role, parts=[part])) for role, part in turns]
+    events = [
+        Event(author="agent", content=genai.Content(role=role, parts=[part]))
+        for role, part in turns
+    ]
     [pair] = decode(events, "adk").pairs()  # type: ignore[arg-type]
-    assert pair.call and pair.result and (pair.call.id, pair.result.text, pair.how) == ("adk-1", "1", "id")
+    assert (
+        pair.call
+        and pair.result
+        and (pair.call.id, pair.result.text, pair.how) == ("adk-1", "1", "id")
+    )
 
 
 @pytest.mark.parametrize("wire", wires())
-@pytest.mark.parametrize("tools", [(), (Tool("search", "looks things up", {"type": "object"}),)], ids=["bare", "tools"])
+@pytest.mark.parametrize(
+    "tools", [(), (Tool("search", "looks things up", {"type": "object"}),)], ids=["bare", "tools"]
+)
 def test_a_conversation_made_by_hand_that_names_its_wire_is_written_like_one_that_names_none(
     wire: str, tools: tuple[Tool, ...]
 ) -> None:

@@ -1,7 +1,8 @@
-"""Read a body, fit it, write it, report: between the bodies of wires and the conversation they hold.
+"""Read a body, fit it, write it, report: between the bodies of wires and the conversation they
+hold.
 
-What a target cannot hold is a loss, never an exception and never silence. Tools that a provider ran itself become something
-the target can hold. Knows wires only through their tables.
+What a target cannot hold is a loss, never an exception and never silence. Tools that a provider ran
+itself become something the target can hold. Knows wires only through their tables.
 """
 
 from __future__ import annotations
@@ -14,7 +15,18 @@ from typing import TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NO_MAP, IdMap, IdRule, fit_calls, fit_names, follow, is_minted, matcher, needed, odd
+from toolwire.conversation.ids import (
+    NO_MAP,
+    IdMap,
+    IdRule,
+    fit_calls,
+    fit_names,
+    follow,
+    is_minted,
+    matcher,
+    needed,
+    odd,
+)
 from toolwire.conversation.json import JSON, Body, dump, load
 from toolwire.conversation.model import Change, Choice, Conversation, Kind, Loss
 from toolwire.conversation.pairing import pairs
@@ -35,7 +47,13 @@ class Encoded:
     __slots__ = ("_body", "_bytes", "changes", "ids", "losses", "tidy")
 
     def __init__(
-        self, body: JSON, losses: list[Loss], ids: IdMap, raw: bytes | None = None, *, changes: list[Change] | None = None
+        self,
+        body: JSON,
+        losses: list[Loss],
+        ids: IdMap,
+        raw: bytes | None = None,
+        *,
+        changes: list[Change] | None = None,
     ) -> None:
         self._body = body
         self._bytes = raw
@@ -44,11 +62,13 @@ class Encoded:
         self.changes: list[Change] = changes if changes is not None else []
         """What was mended for the target."""
         self.tidy = False
-        """Whether it was seen on the way that there is nothing to mend; if not, somebody has to look."""
+        """Whether it was seen on the way that there is nothing to mend; if not, somebody has to
+        look."""
 
     @property
     def body(self) -> JSON:
-        """The body as plain dicts and lists. It may share parts with the body it was made from: copy before changing it."""
+        """The body as plain dicts and lists. It may share parts with the body it was made from:
+        copy before changing it."""
         return self._body
 
     def json(self) -> bytes:
@@ -96,12 +116,21 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
 
 def _stopped(message: Message) -> Message:
     """An answer that asks for tools stopped for them, whatever reason its server gives."""
-    if message.stop != "stop" or not any(part.__class__ is Call and part.executor == "client" for part in message.parts):
+    if message.stop != "stop" or not any(
+        part.__class__ is Call and part.executor == "client" for part in message.parts
+    ):
         return message
     return replace(message, stop="tool")
 
 
-def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids: Ids = None, hosted: Hosted = "text") -> Encoded:
+def encode(
+    conversation: Conversation,
+    wire: str,
+    kind: Kind = "request",
+    *,
+    ids: Ids = None,
+    hosted: Hosted = "text",
+) -> Encoded:
     """The conversation as a body of a wire: its own gets back what it sent, to the letter.
 
     Raises LocalError if the wire does not exist or a value is none that JSON can hold.
@@ -115,9 +144,15 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     home = IdMap.of(ids)
     if kind == "response" and (glanced := _glanced(conversation, spoken, rules, home)) is not None:
         said = _written(conversation, spoken, glanced)
-        home_again = IdMap(glanced.sent, {}, glanced.forms) if glanced.sent or glanced.forms else IdMap()
-        return Encoded(said, list(dict.fromkeys(glanced.losses)) if glanced.losses else [], home_again)
-    if conversation.wire and not conversation.was:  # made by hand: it has no body that could be gone back to
+        home_again = (
+            IdMap(glanced.sent, {}, glanced.forms) if glanced.sent or glanced.forms else IdMap()
+        )
+        return Encoded(
+            said, list(dict.fromkeys(glanced.losses)) if glanced.losses else [], home_again
+        )
+    if (
+        conversation.wire and not conversation.was
+    ):  # made by hand: it has no body that could be gone back to
         conversation = replace(conversation, wire="")
     conversation, led = _followed(conversation)
     own = spoken.name == conversation.wire and kind == conversation.kind
@@ -128,13 +163,22 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     survey = _Survey(conversation, spoken.name)
     told: list[Loss] = []
     if survey.hosted and not (spoken.hosts and kind == "response" and hosted != "drop"):
-        conversation, told = settle_hosted(conversation, spoken.name, hosted, whole=kind == "request")
+        conversation, told = settle_hosted(
+            conversation, spoken.name, hosted, whole=kind == "request"
+        )
         survey = _Survey(conversation, spoken.name)
     if conversation.wire != spoken.name:
-        nameless = [tool for tool in conversation.tools if not tool.name and tool.kind in ("function", "custom")]
+        nameless = [
+            tool
+            for tool in conversation.tools
+            if not tool.name and tool.kind in ("function", "custom")
+        ]
         if nameless:
             told += [Loss(tool.at, "a tool without a name cannot be offered") for tool in nameless]
-            conversation = replace(conversation, tools=tuple(tool for tool in conversation.tools if tool not in nameless))
+            conversation = replace(
+                conversation,
+                tools=tuple(tool for tool in conversation.tools if tool not in nameless),
+            )
     page = _page(conversation, survey, spoken, rules, kind, home)
     page.losses += told
     for read in survey.foreign:
@@ -143,9 +187,15 @@ def encode(conversation: Conversation, wire: str, kind: Kind = "request", *, ids
     if own:
         page.losses += _torn(led, body, spoken, kind)
     changed = page.sent or page.names or page.forms
-    ids_home = IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms) if changed else IdMap()
+    ids_home = (
+        IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms)
+        if changed
+        else IdMap()
+    )
     encoded = Encoded(body, list(dict.fromkeys(page.losses)), ids_home)
-    encoded.tidy = survey.tidy and conversation.kind == "request" and _easy(rules, survey, conversation)
+    encoded.tidy = (
+        survey.tidy and conversation.kind == "request" and _easy(rules, survey, conversation)
+    )
     return encoded
 
 
@@ -157,7 +207,9 @@ def _written(conversation: Conversation, spoken: Wire, page: Page) -> JSON:
 
 
 def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
-    """The conversation with the results that lean on an edited call edited along, and their pairs."""
+    """The conversation with the results that lean on an edited call edited along, and
+    their pairs.
+    """
     before = conversation.was[0] if conversation.was else conversation.messages
     if before is conversation.messages or not isinstance(before, tuple):
         return conversation, []
@@ -166,29 +218,47 @@ def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
         return conversation, []
     kept = {id(result) for result in conversation.results()}
     followed = replace(conversation, messages=messages)
-    return followed, [pair for pair in followed.pairs() if pair.result is not None and id(pair.result) not in kept]
+    return followed, [
+        pair for pair in followed.pairs() if pair.result is not None and id(pair.result) not in kept
+    ]
 
 
 def _torn(led: list[Pair], body: JSON, spoken: Wire, kind: Kind) -> list[Loss]:
-    """Results that followed their call and are not found by it in the body all the same: the wire has no place for the tie."""
+    """Results that followed their call and are not found by it in the body all the same: the wire
+    has no place for the tie."""
     if not led:
         return []
     found = {_told(pair) for pair in spoken.read(body, kind).pairs()} - {None}
     why = "it found its call by what was edited, and this wire cannot tell it otherwise"
-    return [Loss(pair.result.at, why) for pair in led if pair.result is not None and _told(pair) not in found]
+    return [
+        Loss(pair.result.at, why)
+        for pair in led
+        if pair.result is not None and _told(pair) not in found
+    ]
 
 
 def _told(pair: Pair) -> tuple[str, str, str] | None:
-    return (pair.call.name, pair.call.arguments, pair.result.text) if pair.call and pair.result else None
+    return (
+        (pair.call.name, pair.call.arguments, pair.result.text)
+        if pair.call and pair.result
+        else None
+    )
 
 
 def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
-    """The body a conversation was read from with the edits of single parts; UNSET if more than that was changed."""
-    if not conversation.was or conversation.was[1] is not conversation.tools or conversation.was[2] is not conversation.settings:
+    """The body a conversation was read from with the edits of single parts; UNSET if more than that
+    was changed."""
+    if (
+        not conversation.was
+        or conversation.was[1] is not conversation.tools
+        or conversation.was[2] is not conversation.settings
+    ):
         return UNSET
     page = Page(spoken.name, conversation.kind, ids=None, names={}, home=NO_MAP)
     before = spoken.read(conversation.source, conversation.kind)
-    if [len(message.parts) for message in before.messages] != [len(message.parts) for message in conversation.messages]:
+    if [len(message.parts) for message in before.messages] != [
+        len(message.parts) for message in conversation.messages
+    ]:
         return UNSET  # messages were joined or parted
     return edited(conversation.parts(), before.parts(), conversation.source, (), page)
 
@@ -196,11 +266,21 @@ def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
 class _Survey:
     """One look at every part before writing: calls, results, and what another wire left in them.
 
-    `tidy`: it begins with the user, and the results of a turn stand right behind its calls, one each, in their order; those of
-    the last turn may be still to come.
+    `tidy`: it begins with the user, and the results of a turn stand right behind its calls, one
+    each, in their order; those of the last turn may be still to come.
     """
 
-    __slots__ = ("calls", "errors", "foreign", "hosted", "mixed", "native", "results", "thoughts", "tidy")
+    __slots__ = (
+        "calls",
+        "errors",
+        "foreign",
+        "hosted",
+        "mixed",
+        "native",
+        "results",
+        "thoughts",
+        "tidy",
+    )
 
     def __init__(self, conversation: Conversation, target: str) -> None:
         calls: list[Call] = []
@@ -226,7 +306,12 @@ class _Survey:
                 continue
             if raw.__class__ is dict and message.row is not None:
                 only = parts[0] if len(parts) == 1 else None
-                if len(raw) == 2 and only.__class__ is Text and only.raw.__class__ is str and "role" in raw:
+                if (
+                    len(raw) == 2
+                    and only.__class__ is Text
+                    and only.raw.__class__ is str
+                    and "role" in raw
+                ):
                     if due:
                         tidy = False
                     continue  # a role and a plain text: nothing more can be in it
@@ -264,17 +349,32 @@ class _Survey:
                 else:
                     thoughts = thoughts or part.__class__ is Reasoning
                     mixed = mixed or told is message
-                if part.raw is not raw and (part.seal is not None or not (part.row is None or part.row.clean(part.raw))):
+                if part.raw is not raw and (
+                    part.seal is not None or not (part.row is None or part.row.clean(part.raw))
+                ):
                     foreign.append(part)
         if conversation.wire != target:
             foreign += conversation.tools
-        self.calls, self.results, self.foreign, self.hosted, self.native = calls, results, foreign, hosted, native
+        self.calls, self.results, self.foreign, self.hosted, self.native = (
+            calls,
+            results,
+            foreign,
+            hosted,
+            native,
+        )
         self.tidy, self.errors, self.mixed, self.thoughts = tidy, errors, mixed, thoughts
 
 
 def _easy(rules: Profile, survey: _Survey, conversation: Conversation) -> bool:
     """Whether a tidy history is all that a target asks for."""
-    if rules.rests or rules.ends or rules.alternates or rules.content or rules.native or not rules.has_ids:
+    if (
+        rules.rests
+        or rules.ends
+        or rules.alternates
+        or rules.content
+        or rules.native
+        or not rules.has_ids
+    ):
         return False
     if rules.echo:
         asked = conversation.settings
@@ -285,7 +385,9 @@ def _easy(rules: Profile, survey: _Survey, conversation: Conversation) -> bool:
             return False
     if rules.words and survey.errors:
         return False
-    return not (rules.offers and survey.calls and not conversation.tools) and not (rules.answers == "alone" and survey.mixed)
+    return not (rules.offers and survey.calls and not conversation.tools) and not (
+        rules.answers == "alone" and survey.mixed
+    )
 
 
 def _opened(messages: tuple[Message, ...]) -> bool:
@@ -294,16 +396,27 @@ def _opened(messages: tuple[Message, ...]) -> bool:
 
 
 def _glanced(conversation: Conversation, spoken: Wire, rules: Profile, home: IdMap) -> Page | None:
-    """The page for an answer of words and calls that can be sent as they are: what most answers are. None for any other."""
+    """The page for an answer of words and calls that can be sent as they are: what most answers
+    are. None for any other."""
     came = PROFILES.get(conversation.wire)
     was = conversation.was
-    if not was or was[0] is not conversation.messages or conversation.wire == spoken.name or conversation.tools:
+    if (
+        not was
+        or was[0] is not conversation.messages
+        or conversation.wire == spoken.name
+        or conversation.tools
+    ):
         return None
     if came is None or home.ids or home.names or home.forms or len(conversation.messages) != 1:
         return None
     message = conversation.messages[0]
     raw = message.raw
-    if message.wire == spoken.name or message.row is None or raw.__class__ is not dict or not message.row.keys.issuperset(raw):
+    if (
+        message.wire == spoken.name
+        or message.row is None
+        or raw.__class__ is not dict
+        or not message.row.keys.issuperset(raw)
+    ):
         return None
     ids: list[str] = []
     fits = _fits(rules, came)
@@ -364,16 +477,34 @@ def _fits(rules: Profile, came: Profile) -> _Fits:
     return found
 
 
-def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Profile, kind: Kind, home: IdMap) -> Page:
+def _page(
+    conversation: Conversation,
+    survey: _Survey,
+    spoken: Wire,
+    rules: Profile,
+    kind: Kind,
+    home: IdMap,
+) -> Page:
     """The page to write on, with ids and names fitted to the rules of the target."""
 
     def owners() -> dict[int, Call]:
         walked = pairs(conversation.messages, ordered=conversation.ordered)
-        return {id(pair.result): pair.call for pair in walked if pair.call is not None and pair.result is not None}
+        return {
+            id(pair.result): pair.call
+            for pair in walked
+            if pair.call is not None and pair.result is not None
+        }
 
     known = {**survey.native, **home.ids} if survey.native else home.ids
-    sent = fit_calls(survey.calls, survey.results, owners, rules.ids, unique=rules.unique and not survey.native, home=known,
-                     messages=conversation.messages)  # fmt: skip
+    sent = fit_calls(
+        survey.calls,
+        survey.results,
+        owners,
+        rules.ids,
+        unique=rules.unique and not survey.native,
+        home=known,
+        messages=conversation.messages,
+    )
     names: dict[str, str] = {}
     came = PROFILES.get(conversation.wire)
     if conversation.wire != spoken.name or home.names:
@@ -391,7 +522,10 @@ def _page(conversation: Conversation, survey: _Survey, spoken: Wire, rules: Prof
     page.results = survey.results
     page.needed = partial(needed, conversation.messages, ordered=conversation.ordered)
     if survey.calls and came is not None and came.wire != spoken.name:
-        page.sent = {one: one for one in odd([call.id for call in survey.calls if not is_minted(call.id)], came.ids)}
+        page.sent = {
+            one: one
+            for one in odd([call.id for call in survey.calls if not is_minted(call.id)], came.ids)
+        }
     return page
 
 

@@ -1,6 +1,7 @@
 """The two ways in which a wire can be broken: by the peer, or by what we were asked to say.
 
-Losses and findings are values and never raised; whatever else leaves this package as an exception is a bug.
+Losses and findings are values and never raised; whatever else leaves this package as an exception
+is a bug.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A history between two turns: which calls wait, what answers them, and its newest part.
 
-Whatever is done keeps pairs whole: a result goes where its call wants it, and a cut never parts a call from its result, nor the
-calls of one turn from each other. What is not touched keeps the JSON it came as. Knows no wire by name; profiles say what each
-takes.
+Whatever is done keeps pairs whole: a result goes where its call wants it, and a cut never parts a
+call from its result, nor the calls of one turn from each other. What is not touched keeps the JSON
+it came as. Knows no wire by name; profiles say what each takes.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from toolwire.lint.facts import View
 from toolwire.lint.transforms import MARK, interrupted, laid
 
 BYTES_A_TOKEN = 4
-"""The estimate that `cut` goes by: one token for so many bytes of JSON. It is cheap, and wrong by a third either way."""
+"""The estimate that `cut` goes by: one token for so many bytes of JSON. It is cheap, and wrong by a
+third either way."""
 
 
-# --- calls that wait -----------------------------------------------------------------------------------------------
+# --- calls that wait ------------------------------------------------------------------------------
 
 
 def pending(body: Body, wire: str, kind: Kind = "request") -> list[Call]:
-    """The client's calls at the end of a history that have no result yet: answer, retry or abandon them.
+    """The client's calls at the end of a history that have no result yet: answer, retry or abandon
+    them.
 
-    Those are of the last turn in which tools were called, if the assistant has not spoken since. A call without a result
-    that lies further back is a fault of the history: `check` finds it.
+    Those are of the last turn in which tools were called, if the assistant has not spoken since. A
+    call without a result that lies further back is a fault of the history: `check` finds it.
     """
     return _waiting(_view(body, wire, kind))
 
@@ -41,24 +43,32 @@ def pending(body: Body, wire: str, kind: Kind = "request") -> list[Call]:
 def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     """The history with an answer to every call that waits, which says that it was not run, and why.
 
-    The answer is an error and is marked as made here, so that nobody takes it for a result of the tool. A call that may have
-    been answered, by a result that names none, is left alone, and that is a loss.
+    The answer is an error and is marked as made here, so that nobody takes it for a result of the
+    tool. A call that may have been answered, by a result that names none, is left alone, and that
+    is a loss.
     """
     view = _view(body, wire)
     words = None if reason is None else f"{MARK} {reason}"
     unclear = {id(call): call for one in view.unclear for call in one.calls}
     left = [call for call in _waiting(view) if id(call) not in unclear]
-    out = _answered(view, {id(call): interrupted(call) if words is None else call.result(words, error=True) for call in left})
+    out = _answered(
+        view,
+        {
+            id(call): interrupted(call) if words is None else call.result(words, error=True)
+            for call in left
+        },
+    )
     why = "a result without an id may be the answer of this call; it still waits"
     out.losses.extend(Loss(call.at, why) for call in _waiting(view) if id(call) in unclear)
     return out
 
 
 def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Encoded:
-    """The history with results for calls that wait, by the ids of the calls; those that are not given go on waiting.
+    """The history with results for calls that wait, by the ids of the calls; those that are not
+    given go on waiting.
 
-    A result is text, parts or any JSON value, or one made by `Call.result`, for errors. Raises LocalError if no call, or more
-    than one, waits under an id.
+    A result is text, parts or any JSON value, or one made by `Call.result`, for errors. Raises
+    LocalError if no call, or more than one, waits under an id.
     """
     view = _view(body, wire)
     waits: dict[str, list[Call]] = {}
@@ -67,18 +77,32 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
     for one in results:
         calls = waits.get(one, [])
         if not calls:
-            there = ", ".join(f"{call.id} ({call.name})" for held in waits.values() for call in held) or "none"
-            raise LocalError(wire, (), f"no call waits under the id {one!r}; those that wait: {there}")
+            there = (
+                ", ".join(f"{call.id} ({call.name})" for held in waits.values() for call in held)
+                or "none"
+            )
+            raise LocalError(
+                wire, (), f"no call waits under the id {one!r}; those that wait: {there}"
+            )
         if len(calls) > 1:
-            raise LocalError(wire, calls[0].at, f"{len(calls)} calls wait under the id {one!r}: repair the history first")
-    return _answered(view, {id(waits[one][0]): _result(waits[one][0], given, wire) for one, given in results.items()})
+            raise LocalError(
+                wire,
+                calls[0].at,
+                f"{len(calls)} calls wait under the id {one!r}: repair the history first",
+            )
+    return _answered(
+        view,
+        {id(waits[one][0]): _result(waits[one][0], given, wire) for one, given in results.items()},
+    )
 
 
 def _result(call: Call, given: Output | Result, wire: str) -> Result:
     if not isinstance(given, Result):
         return call.result(given)
     if given.call_id != call.id:
-        raise LocalError(wire, call.at, f"a result of {given.call_id} is given for the call {call.id}")
+        raise LocalError(
+            wire, call.at, f"a result of {given.call_id} is given for the call {call.id}"
+        )
     return call.result(given.output, error=given.error)
 
 
@@ -91,23 +115,31 @@ def _waiting(view: View) -> list[Call]:
 
 
 def _answered(view: View, given: Mapping[int, Result]) -> Encoded:
-    """The history with results of calls of its last turn, by the identity of the calls, where the target wants them."""
+    """The history with results of calls of its last turn, by the identity of the calls, where the
+    target wants them."""
     blocks = [block for block in view.blocks if any(id(call) in given for call in block.calls)]
     return _written(laid(view, blocks, given) if given else view.conversation)
 
 
-# --- the newest part -----------------------------------------------------------------------------------------------
+# --- the newest part ------------------------------------------------------------------------------
 
 
-def cut(body: Body, wire: str, *, messages: int | None = None, tokens: int | None = None) -> Encoded:
+def cut(
+    body: Body, wire: str, *, messages: int | None = None, tokens: int | None = None
+) -> Encoded:
     """The newest part of a history: so many messages, or about so many tokens.
 
-    System prompt, tools and settings stay, and count as tokens. No pair and no turn is split, and the first message is one
-    that the target takes there; for that, more is kept than was asked for. Nothing is put in: if even the oldest message
-    cannot begin a history, that is a loss. A cut history has no fault that the whole one had not. Tokens are estimated, by
-    the bytes of the JSON. Raises LocalError unless exactly one of the two is given, and is positive.
+    System prompt, tools and settings stay, and count as tokens. No pair and no turn is split, and
+    the first message is one that the target takes there; for that, more is kept than was asked for.
+    Nothing is put in: if even the oldest message cannot begin a history, that is a loss. A cut
+    history has no fault that the whole one had not. Tokens are estimated, by the bytes of the JSON.
+    Raises LocalError unless exactly one of the two is given, and is positive.
     """
-    wanted = [(name, value) for name, value in (("messages", messages), ("tokens", tokens)) if value is not None]
+    wanted = [
+        (name, value)
+        for name, value in (("messages", messages), ("tokens", tokens))
+        if value is not None
+    ]
     if len(wanted) != 1:
         raise LocalError(wire, (), "say how much to keep: either messages or tokens")
     name, many = wanted[0]
@@ -117,25 +149,35 @@ def cut(body: Body, wire: str, *, messages: int | None = None, tokens: int | Non
     start = _newest(view, many) if messages is not None else _affordable(view, many)
     out, first = _from(view, max(start, view.opening))
     if first is not None and not _begins(view, first):
-        out.losses.append(Loss(first.at, "a history cannot begin with this here, and there is nothing older"))
+        out.losses.append(
+            Loss(first.at, "a history cannot begin with this here, and there is nothing older")
+        )
     return out
 
 
 def _from(view: View, start: int) -> tuple[Encoded, Message | None]:
-    """The history from the newest legal place on that is not after `start`, and its first message."""
+    """The history from the newest legal place on that is not after `start`, and its first
+    message.
+    """
     said = view.conversation
     held = _held(view)
     before: Counter[str] | None = None
     for n in range(min(start, len(view.messages) - 1), view.opening, -1):
         if held[n] or not _begins(view, view.messages[n]):
             continue
-        kept = _written(replace(said, messages=(*view.messages[: view.opening], *view.messages[n:])))
+        kept = _written(
+            replace(said, messages=(*view.messages[: view.opening], *view.messages[n:]))
+        )
         if before is None:
             before = Counter(finding.name for finding in found(view))
-        after = Counter(finding.name for finding in found(View(decode(kept.body, said.wire), view.profile)))
+        after = Counter(
+            finding.name for finding in found(View(decode(kept.body, said.wire), view.profile))
+        )
         if after <= before:
             return kept, view.messages[n]
-    return _written(said), view.messages[view.opening] if view.opening < len(view.messages) else None
+    return _written(said), (
+        view.messages[view.opening] if view.opening < len(view.messages) else None
+    )
 
 
 def _begins(view: View, message: Message) -> bool:
@@ -149,10 +191,18 @@ def _begins(view: View, message: Message) -> bool:
 
 def _held(view: View) -> list[bool]:
     """For each place whether something would be torn apart by beginning there."""
-    spans = [(view.at(pair.call), view.at(pair.result)) for pair in view.pairs if pair.call and pair.result]
+    spans = [
+        (view.at(pair.call), view.at(pair.result))
+        for pair in view.pairs
+        if pair.call and pair.result
+    ]
     spans += [(turn.asks[0], turn.asks[-1]) for turn in view.turns]
     for turn in view.turns:
-        places = [view.at(answer) for call in turn.calls if (answer := view.answer.get(id(call))) is not None]
+        places = [
+            view.at(answer)
+            for call in turn.calls
+            if (answer := view.answer.get(id(call))) is not None
+        ]
         spans += [(turn.asks[0], max(places))] if places else []
     spans += _namesakes(view)
     edges = [0] * (len(view.messages) + 2)
@@ -168,14 +218,17 @@ def _held(view: View) -> list[bool]:
 
 
 def _goes_on(before: Message, message: Message) -> bool:
-    """Whether a message goes on with what the one before it says: they stand in one message of the body, or are what the
-    assistant says in one go, where what it thought leads what it does.
+    """Whether a message goes on with what the one before it says: they stand in one message of the
+    body, or are what the assistant says in one go, where what it thought leads what it does.
     """
-    return (bool(message.at) and before.at == message.at) or before.role == message.role == "assistant"
+    return (
+        bool(message.at) and before.at == message.at
+    ) or before.role == message.role == "assistant"
 
 
 def _namesakes(view: View) -> list[tuple[int, int]]:
-    """Results that no call took, and the call that bears their id: without it, they would be worse than they are."""
+    """Results that no call took, and the call that bears their id: without it, they would be worse
+    than they are."""
     if not view.stray:
         return []
     places: dict[str, list[int]] = {}
@@ -192,12 +245,17 @@ def _namesakes(view: View) -> list[tuple[int, int]]:
 
 def _newest(view: View, many: int) -> int:
     """The place of the oldest of so many messages, counted as the body has them."""
-    heads = [n for n, message in enumerate(view.messages) if n == 0 or not message.at or view.messages[n - 1].at != message.at]
+    heads = [
+        n
+        for n, message in enumerate(view.messages)
+        if n == 0 or not message.at or view.messages[n - 1].at != message.at
+    ]
     return heads[-many] if many <= len(heads) else 0
 
 
 def _affordable(view: View, tokens: int) -> int:
-    """The oldest place from which on everything fits into so many tokens, by the estimate; at least the last message does."""
+    """The oldest place from which on everything fits into so many tokens, by the estimate; at least
+    the last message does."""
     weights = _weights(view)
     room = tokens * BYTES_A_TOKEN - (len(dump(view.body)) - sum(weights[view.opening :]))
     start = len(weights)
@@ -207,15 +265,24 @@ def _affordable(view: View, tokens: int) -> int:
 
 
 def _weights(view: View) -> list[int]:
-    """The bytes of each message, and of what separates it from the next; without the tools it offers, which stay."""
+    """The bytes of each message, and of what separates it from the next; without the tools it
+    offers, which stay."""
     seen: set[At] = set()
     found_in: list[int] = []
     offers: dict[At, int] = {}
     for tool in view.conversation.tools:
         if len(tool.at) > 2:
-            offers[tool.at[:2]] = offers.get(tool.at[:2], 0) + len(dump(tool.raw) if tool.raw is not UNSET else b"") + 1
+            offers[tool.at[:2]] = (
+                offers.get(tool.at[:2], 0)
+                + len(dump(tool.raw) if tool.raw is not UNSET else b"")
+                + 1
+            )
     for message in view.messages:
-        stays = sum(offers.get(at, 0) for at in {part.at[:2] for part in message.parts}) if offers else 0
+        stays = (
+            sum(offers.get(at, 0) for at in {part.at[:2] for part in message.parts})
+            if offers
+            else 0
+        )
         if message.raw is not UNSET:
             found_in.append(len(dump(message.raw)) + 1 - stays)
             continue
@@ -228,7 +295,7 @@ def _weights(view: View) -> list[int]:
     return found_in
 
 
-# --- in and out ------------------------------------------------------------------------------------------------------
+# --- in and out -----------------------------------------------------------------------------------
 
 
 def _view(body: Body, wire: str, kind: Kind = "request") -> View:

@@ -1,7 +1,7 @@
 """A body of one wire as a body of another, mended for whoever it goes to; and what wires there are.
 
-What a target cannot hold is a loss, what it would refuse is repaired and told, both as values. Knows wires and rules only through
-their tables.
+What a target cannot hold is a loss, what it would refuse is repaired and told, both as values.
+Knows wires and rules only through their tables.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def translate(
 ) -> Encoded:
     """A body of one wire as a body of another, with every loss and the map that leads home.
 
-    A history is mended for the target as `repair` does it, safe fixes only; `changes` says what was done, with pointers into the
-    new body. That it is tidy is seen on the way, and costs nothing more. On the way home, with `ids`, what was sent once comes
-    back as it was, unless `repair` is asked for.
+    A history is mended for the target as `repair` does it, safe fixes only; `changes` says what was
+    done, with pointers into the new body. That it is tidy is seen on the way, and costs nothing
+    more. On the way home, with `ids`, what was sent once comes back as it was, unless `repair` is
+    asked for.
     """
     mends = ids is None if repair is None else repair
     return addressed(decode(body, source, kind), target, kind, ids=ids, hosted=hosted, repair=mends)
@@ -53,7 +54,9 @@ def addressed(
     mended = mend(encoded.body, resolve(target)[0].name, target=target)
     if not mended.changes:
         return encoded
-    return Encoded(mended.body, encoded.losses, mended.ids.before(encoded.ids), changes=mended.changes)
+    return Encoded(
+        mended.body, encoded.losses, mended.ids.before(encoded.ids), changes=mended.changes
+    )
 
 
 def detect(body: Body) -> str:

@@ -1,7 +1,9 @@
-"""The process that the tests of interruption kill: an agent with a doorbell, which dies where it is told to.
+"""The process that the tests of interruption kill: an agent with a doorbell, which dies where it is
+told to.
 
-It reads orders line by line and forks a child for each, which saves the imports; the exit code comes back as a line. A ring is a
-line of a file, with an fsync: it happened, whatever became of the process.
+It reads orders line by line and forks a child for each, which saves the imports; the exit code
+comes back as a line. A ring is a line of a file, with an fsync: it happened, whatever became of the
+process.
 """
 
 from __future__ import annotations
@@ -106,7 +108,11 @@ async def go(orders: Orders) -> Report:
         fate.passes("asked")
         return Allow()
 
-    inner: Store = FileStore(folder / "thread.json") if orders.store == "file" else SqliteStore(folder / "threads.db", "one")
+    inner: Store = (
+        FileStore(folder / "thread.json")
+        if orders.store == "file"
+        else SqliteStore(folder / "threads.db", "one")
+    )
     model = HttpModel(orders.model, base=orders.url, key="k" * 20)
     calls = Calls(SqliteLedger(folder / "calls.db")) if orders.ledger else Calls()
     async with calls, model:
@@ -122,7 +128,9 @@ async def go(orders: Orders) -> Report:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs in the background ignores it, and so do its children
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # whoever runs in the background ignores it, and so do its children
     for line in sys.stdin:
         orders = msgspec.json.decode(line, type=Orders)
         child = os.fork()

@@ -1,9 +1,10 @@
-"""Mocks of every provider behind one real socket, agents that talk to them, and what there was to see.
+"""Mocks of every provider behind one real socket, agents that talk to them, and what there was to
+see.
 
-    said = talk(Agent(house.model("anthropic"), [add]), "add 1 and 2")
-    assert over(said).text
+    said = talk(Agent(house.model("anthropic"), [add]), "add 1 and 2") assert over(said).text
 
-Each mock has a path of its own, so that tests can count requests. Knows no wire but by how its server is named.
+Each mock has a path of its own, so that tests can count requests. Knows no wire but by how its
+server is named.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ NAMES = {
     "ollama": ("ollama", ""),
     "kimi": ("kimi", "/v1"),
 }
-"""Every wire of a model, and one profile: the name of its endpoint, and the path under which its server is."""
+"""Every wire of a model, and one profile: the name of its endpoint, and the path under which its
+server is."""
 WIRES = list(NAMES)
 KEY = "sk-secret-0123456789abcdef"
 QUICK = Patience(tries=3, first=0.01, longest=0.02, connect=5.0, silence=5.0)
@@ -94,7 +96,9 @@ class House:
             listener.listen(128)
             house = cls(f"http://127.0.0.1:{listener.getsockname()[1]}")
             server = uvicorn.Server(
-                uvicorn.Config(house, log_config=None, lifespan="off", timeout_graceful_shutdown=1, ws="none")
+                uvicorn.Config(
+                    house, log_config=None, lifespan="off", timeout_graceful_shutdown=1, ws="none"
+                )
             )
             thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
             thread.start()
@@ -130,11 +134,24 @@ class House:
 
 
 def model_at(
-    wire: str, url: str, *, stream: bool = True, native: bool | None = None, patience: Patience = QUICK, name: str = "demo"
+    wire: str,
+    url: str,
+    *,
+    stream: bool = True,
+    native: bool | None = None,
+    patience: Patience = QUICK,
+    name: str = "demo",
 ) -> HttpModel:
     """A model of a wire at an address."""
     named, below = ("text", "/v1") if wire == TEXT else NAMES.get(wire, (wire, "/v1"))
-    return HttpModel(f"{named}:{name}", base=url + below, key=KEY, stream=stream, native=native, patience=patience)
+    return HttpModel(
+        f"{named}:{name}",
+        base=url + below,
+        key=KEY,
+        stream=stream,
+        native=native,
+        patience=patience,
+    )
 
 
 def talk(agent: Agent, question: str | Message | None = None) -> list[Seen]:

@@ -68,11 +68,23 @@ SINGLE: tuple[Event, ...] = (
     Broke("no"),
     Stop(),
 )
-NAMES: tuple[Move, ...] = ("ask", "call", "edit", "ran", "answer", "calls", "results", "limit", "break", "stop")
+NAMES: tuple[Move, ...] = (
+    "ask",
+    "call",
+    "edit",
+    "ran",
+    "answer",
+    "calls",
+    "results",
+    "limit",
+    "break",
+    "stop",
+)
 
 
 def begun(phase: Phase, *, calls: bool = False, last: bool = False) -> Machine:
-    """A machine in a phase; while it is asking, perhaps with a call that runs; perhaps in the last turn it has."""
+    """A machine in a phase; while it is asking, perhaps with a call that runs; perhaps in the last
+    turn it has."""
     made = REACHED[phase]()
     if calls and phase is Phase.ASKING:
         made.take(Complete(ONE))
@@ -153,7 +165,9 @@ def test_the_diagram_has_an_arrow_for_every_row() -> None:
     lines = diagram().splitlines()
     assert lines[0] == "stateDiagram-v2"
     for (before, move), end in MOVES.items():
-        assert any(line.strip().startswith(f"{before} --> {end}: ") and move in line for line in lines)
+        assert any(
+            line.strip().startswith(f"{before} --> {end}: ") and move in line for line in lines
+        )
 
 
 def test_a_turn_is_saved_before_anything_of_it_is_done() -> None:
@@ -168,15 +182,24 @@ def test_a_turn_is_saved_before_anything_of_it_is_done() -> None:
 
 
 def told(thread: Thread) -> list[tuple[str, object]]:
-    return [(part.call_id, part.output) for message in thread.messages for part in message.parts if isinstance(part, Result)]
+    return [
+        (part.call_id, part.output)
+        for message in thread.messages
+        for part in message.parts
+        if isinstance(part, Result)
+    ]
 
 
 def test_results_stand_in_the_order_of_their_calls_whenever_they_come() -> None:
-    made = machine(Ask("hi"), Answered(asks(ONE, TWO)), Ran(1, TWO.result("y")), Ran(0, ONE.result("x")))
+    made = machine(
+        Ask("hi"), Answered(asks(ONE, TWO)), Ran(1, TWO.result("y")), Ran(0, ONE.result("x"))
+    )
     assert told(made.thread) == [("c1", "x"), ("c2", "y")]
 
 
-def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_their_results() -> None:
+def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_their_results() -> (
+    None
+):
     made = machine(Ask("hi"), Complete(TWO), Complete(ONE), Ran(0, TWO.result("y")))
     made.take(Answered(asks(ONE, TWO)))
     made.take(Ran(1, ONE.result("x")))
@@ -193,7 +216,10 @@ def test_in_whatever_order_calls_are_complete_and_run_each_result_stands_with_it
         made.take(Answered(asks(*three)))
         for n in ran[early:]:
             made.take(Ran(n, begun[n].result(begun[n].id)))
-        assert told(made.thread) == [(call.id, call.id) for call in three] and made.phase is Phase.ASKING
+        assert (
+            told(made.thread) == [(call.id, call.id) for call in three]
+            and made.phase is Phase.ASKING
+        )
 
 
 def test_a_call_that_the_answer_has_under_another_id_is_not_run_twice() -> None:
@@ -215,7 +241,9 @@ def test_a_call_that_ran_and_is_not_in_the_answer_after_all_is_told_all_the_same
 def test_two_calls_under_one_id_run_under_two() -> None:
     twin = Call("c1", "ring", Json('{"n":2}'))
     made = machine(Ask("hi"))
-    runs = [one for call in (ONE, twin) for one in made.take(Complete(call)) if isinstance(one, Run)]
+    runs = [
+        one for call in (ONE, twin) for one in made.take(Complete(call)) if isinstance(one, Run)
+    ]
     made.take(Answered(asks(ONE, twin)))
     made.take(Ran(1, runs[1].call.result("y")))
     made.take(Ran(0, runs[0].call.result("x")))

@@ -1,4 +1,5 @@
-"""Models over HTTP: keys, tries, refusals, streams that break, cancellation, and what is never told."""
+"""Models over HTTP: keys, tries, refusals, streams that break, cancellation, and what is never
+told."""
 
 from __future__ import annotations
 
@@ -9,7 +10,20 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from agent.house import KEY, QUICK, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
+from agent.house import (
+    KEY,
+    QUICK,
+    TEXT,
+    WIRES,
+    House,
+    add,
+    model_at,
+    only,
+    outputs,
+    over,
+    sound,
+    talk,
+)
 from msgspec.structs import replace
 
 from toolwire.agent.endpoints import ROWS, Endpoint, address
@@ -29,9 +43,14 @@ from toolwire.streaming.events import Start
 
 QUESTION = "add 1 and 2, and add 3 and 4"
 ANSWER: Object = {
-    "id": "c", "object": "chat.completion", "created": 0, "model": "demo",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}],
-}  # fmt: skip
+    "id": "c",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "demo",
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}
+    ],
+}
 
 
 class Heard:
@@ -47,7 +66,10 @@ class Heard:
         while (await receive()).get("more_body"):
             pass
         status, headers, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        pairs = [(name.encode(), value.encode()) for name, value in {"content-type": "application/json", **headers}.items()]
+        pairs = [
+            (name.encode(), value.encode())
+            for name, value in {"content-type": "application/json", **headers}.items()
+        ]
         await send({"type": "http.response.start", "status": status, "headers": pairs})
         await send({"type": "http.response.body", "body": body})
 
@@ -59,12 +81,14 @@ def said(body: JSON) -> bytes:
 GOOD: tuple[int, dict[str, str], bytes] = (200, {}, said(ANSWER))
 
 
-def asked(house: House, *answers: tuple[int, dict[str, str], bytes], wire: str = "openai-chat") -> tuple[Agent, Heard]:
+def asked(
+    house: House, *answers: tuple[int, dict[str, str], bytes], wire: str = "openai-chat"
+) -> tuple[Agent, Heard]:
     server = Heard(*answers)
     return Agent(model_at(wire, house.place(server)), [add]), server
 
 
-# --- names, addresses, keys -----------------------------------------------------------------------------------------
+# --- names, addresses, keys -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.free], ids=lambda row: row.name)
@@ -81,7 +105,9 @@ def test_without_a_key_it_is_said_which_variable_to_set(row: Endpoint) -> None:
 def test_a_server_that_people_run_themselves_needs_no_key() -> None:
     for row in ROWS:
         if row.free:
-            assert address(f"{row.name}:m", {row.base_env: "http://gpu.example:9000/v1"}).key is None
+            assert (
+                address(f"{row.name}:m", {row.base_env: "http://gpu.example:9000/v1"}).key is None
+            )
 
 
 @pytest.mark.parametrize(
@@ -93,10 +119,16 @@ def test_a_server_that_people_run_themselves_needs_no_key() -> None:
         ("azure-openai:m", {"AZURE_OPENAI_API_KEY": "k"}, "set AZURE_OPENAI_ENDPOINT"),
         ("https://host/v1:m", {}, "say which profile"),
         ("https://host/v1#nobody:m", {}, "say which profile"),
-        ("bedrock:m", {"AWS_ACCESS_KEY_ID": "a", "AWS_SESSION_TOKEN": "t"}, "AWS_SECRET_ACCESS_KEY"),
+        (
+            "bedrock:m",
+            {"AWS_ACCESS_KEY_ID": "a", "AWS_SESSION_TOKEN": "t"},
+            "AWS_SECRET_ACCESS_KEY",
+        ),
     ],
 )
-def test_a_model_that_cannot_be_found_is_refused_with_what_is_missing(text: str, env: dict[str, str], words: str) -> None:
+def test_a_model_that_cannot_be_found_is_refused_with_what_is_missing(
+    text: str, env: dict[str, str], words: str
+) -> None:
     with pytest.raises(LocalError, match=words):
         address(text, env)
 
@@ -107,13 +139,23 @@ def test_a_model_that_cannot_be_found_is_refused_with_what_is_missing(text: str,
         ("ollama:llama3:8b", {}, "http://localhost:11434/api/chat"),
         ("ollama:x", {"OLLAMA_HOST": "box"}, "http://box:11434/api/chat"),
         ("ollama:x", {"OLLAMA_HOST": "box:99"}, "http://box:99/api/chat"),
-        ("https://gpu.example/v1#vllm:Qwen/Qwen3:8b", {}, "https://gpu.example/v1/chat/completions"),
-        ("bedrock:anthropic.claude-3:0", {"AWS_BEARER_TOKEN_BEDROCK": "t", "AWS_REGION": "eu-west-1"},
-         "https://bedrock-runtime.eu-west-1.amazonaws.com/model/anthropic.claude-3%3A0/converse-stream"),
-        ("gemini:g", {"GOOGLE_API_KEY": "k"},
-         "https://generativelanguage.googleapis.com/v1beta/models/g:streamGenerateContent?alt=sse"),
+        (
+            "https://gpu.example/v1#vllm:Qwen/Qwen3:8b",
+            {},
+            "https://gpu.example/v1/chat/completions",
+        ),
+        (
+            "bedrock:anthropic.claude-3:0",
+            {"AWS_BEARER_TOKEN_BEDROCK": "t", "AWS_REGION": "eu-west-1"},
+            "https://bedrock-runtime.eu-west-1.amazonaws.com/model/anthropic.claude-3%3A0/converse-stream",
+        ),
+        (
+            "gemini:g",
+            {"GOOGLE_API_KEY": "k"},
+            "https://generativelanguage.googleapis.com/v1beta/models/g:streamGenerateContent?alt=sse",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_name_leads_to_an_address(text: str, env: dict[str, str], url: str) -> None:
     assert address(text, env).url(stream=True) == url
 
@@ -125,13 +167,16 @@ def test_every_endpoint_has_a_profile_and_every_model_with_a_base_of_its_own_is_
         assert found.url(stream=False).startswith("http://127.0.0.1:1/")
 
 
-# --- tries ----------------------------------------------------------------------------------------------------------
+# --- tries ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("wire", "status"), [*((wire, 429) for wire in WIRES), ("anthropic", 500), ("gemini", 503), ("bedrock", 529)]
+    ("wire", "status"),
+    [*((wire, 429) for wire in WIRES), ("anthropic", 500), ("gemini", 503), ("bedrock", 529)],
 )
-def test_a_busy_server_is_asked_again_until_it_answers(house: House, wire: str, status: int) -> None:
+def test_a_busy_server_is_asked_again_until_it_answers(
+    house: House, wire: str, status: int
+) -> None:
     placed = house.mock(wire)
     seen = talk(Agent(model_at(wire, placed.url), [add]), f"[[error {status} 2]] [[text hello]]")
     assert placed.statuses() == [status, status, 200]
@@ -172,7 +217,9 @@ def test_other_errors_are_not_tried_again(house: House, status: int) -> None:
         ({"retry-after": "inf"}, 0.0),
     ],
 )
-def test_a_server_is_left_alone_for_as_long_as_it_wants(house: House, headers: dict[str, str], least: float) -> None:
+def test_a_server_is_left_alone_for_as_long_as_it_wants(
+    house: House, headers: dict[str, str], least: float
+) -> None:
     agent, server = asked(house, (429, headers, b"{}"), GOOD)
     began = monotonic()
     seen = talk(agent, "hi")
@@ -196,19 +243,25 @@ def test_a_server_that_is_not_there_is_tried_again_and_then_reported() -> None:
 
 def test_nobody_is_followed_elsewhere_with_a_key(house: House) -> None:
     there = Heard(GOOD)
-    agent, server = asked(house, (307, {"location": house.place(there) + "/v1/chat/completions"}, b""))
+    agent, server = asked(
+        house, (307, {"location": house.place(there) + "/v1/chat/completions"}, b"")
+    )
     end = over(talk(agent, "hi"))
     assert end.phase is Phase.BROKEN and "307" in str(end.why)
     assert len(server.scopes) == 1 and not there.scopes
 
 
-# --- histories that are refused -------------------------------------------------------------------------------------
+# --- histories that are refused -------------------------------------------------------------------
 
 OPEN = Call("call_1", "Calculator_Add", Json('{"a":1,"b":2}'))
 LONG = Call("functions.add:" + "0" * 80, "Calculator_Add", Json('{"a":1,"b":2}'))
 ODD = {
-    "a call that nobody answered": Thread("t").said("hi").answered(Message("assistant", (OPEN,))).said("never mind"),
-    "an id that is too long": Thread("t").said("hi").answered(Message("assistant", (LONG,)), [LONG.result("3")]),
+    "a call that nobody answered": (
+        Thread("t").said("hi").answered(Message("assistant", (OPEN,))).said("never mind")
+    ),
+    "an id that is too long": (
+        Thread("t").said("hi").answered(Message("assistant", (LONG,)), [LONG.result("3")])
+    ),
 }
 """Histories that some servers take, and others of the same wire do not."""
 
@@ -227,7 +280,14 @@ def test_a_history_that_is_refused_is_mended_once_and_sent_again(house: House, n
 
 def test_a_history_that_is_still_refused_is_reported_with_what_it_means(house: House) -> None:
     refusal = said(
-        {"error": {"message": "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous message."}}
+        {
+            "error": {
+                "message": (
+                    "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous"
+                    " message."
+                )
+            }
+        }
     )
     agent, server = asked(house, (400, {}, refusal))
     end = over(talk(agent, "hi"))
@@ -239,7 +299,14 @@ def test_a_history_that_is_still_refused_is_reported_with_what_it_means(house: H
 
 def test_a_refusal_is_mended_at_most_once(house: House) -> None:
     refusal = said(
-        {"error": {"message": "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous message."}}
+        {
+            "error": {
+                "message": (
+                    "Invalid parameter: 'tool_call_id' of 'x' not found in 'tool_calls' of previous"
+                    " message."
+                )
+            }
+        }
     )
     agent, server = asked(house, (400, {}, refusal), wire="vllm")
     agent.thread = ODD["a call that nobody answered"]
@@ -249,14 +316,18 @@ def test_a_refusal_is_mended_at_most_once(house: House) -> None:
     assert len(str(over(seen).why).splitlines()) > 1
 
 
-# --- answers that break ---------------------------------------------------------------------------------------------
+# --- answers that break ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(house: House, wire: str) -> None:
+def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(
+    house: House, wire: str
+) -> None:
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
-    script = '[[cut]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b": 4}]]'
+    script = (
+        '[[cut]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b": 4}]]'
+    )
     seen = talk(agent, script)
     given = {done.call.arguments.replace(" ", "") for done in only(seen, Running)}
     assert '{"a":3,"b":4}' not in given
@@ -267,8 +338,13 @@ def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(ho
     sound(agent)
 
 
-@pytest.mark.parametrize(("wire", "stream"), [*((wire, True) for wire in WIRES), ("anthropic", False), ("bedrock", False)])
-def test_an_answer_cut_off_in_its_words_is_asked_for_again(house: House, wire: str, stream: bool) -> None:
+@pytest.mark.parametrize(
+    ("wire", "stream"),
+    [*((wire, True) for wire in WIRES), ("anthropic", False), ("bedrock", False)],
+)
+def test_an_answer_cut_off_in_its_words_is_asked_for_again(
+    house: House, wire: str, stream: bool
+) -> None:
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url, stream=stream), [add])
     seen = talk(agent, "[[cut]] [[text one two three four five six seven eight nine ten]]")
@@ -279,29 +355,59 @@ def test_an_answer_cut_off_in_its_words_is_asked_for_again(house: House, wire: s
 
 BREAKS: dict[str, list[Object]] = {
     "anthropic": [
-        {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "demo", "content": [],
-         "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}},
+        {
+            "type": "message_start",
+            "message": {
+                "id": "m",
+                "type": "message",
+                "role": "assistant",
+                "model": "demo",
+                "content": [],
+                "stop_reason": None,
+                "stop_sequence": None,
+                "usage": {"input_tokens": 1, "output_tokens": 1},
+            },
+        },
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hel"}},
     ],
     "openai-chat": [
-        {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "demo",
-         "choices": [{"index": 0, "delta": {"role": "assistant", "content": "hel"}, "finish_reason": None}]},
+        {
+            "id": "c",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": "demo",
+            "choices": [
+                {
+                    "index": 0,
+                    "delta": {"role": "assistant", "content": "hel"},
+                    "finish_reason": None,
+                }
+            ],
+        }
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
     ("kind", "message", "tries"),
-    [("overloaded_error", "Overloaded", QUICK.tries), ("invalid_request_error", f"the key {KEY} is bad", 1)],
+    [
+        ("overloaded_error", "Overloaded", QUICK.tries),
+        ("invalid_request_error", f"the key {KEY} is bad", 1),
+    ],
 )
 @pytest.mark.parametrize("wire", BREAKS)
 def test_an_error_in_the_middle_of_a_stream_is_tried_again_only_if_it_may_pass(
     house: House, wire: str, kind: str, message: str, tries: int
 ) -> None:
     error: Object = {"type": "error", "error": {"type": kind, "message": message}}
-    events = [f"event: {event.get('type', 'message')}\ndata: {json.dumps(event)}\n\n" for event in [*BREAKS[wire], error]]
-    agent, server = asked(house, (200, {"content-type": "text/event-stream"}, "".join(events).encode()), wire=wire)
+    events = [
+        f"event: {event.get('type', 'message')}\ndata: {json.dumps(event)}\n\n"
+        for event in [*BREAKS[wire], error]
+    ]
+    agent, server = asked(
+        house, (200, {"content-type": "text/event-stream"}, "".join(events).encode()), wire=wire
+    )
     seen = talk(agent, "hi")
     assert len(server.scopes) == tries
     assert over(seen).phase is Phase.BROKEN
@@ -323,7 +429,9 @@ def test_an_error_in_the_middle_of_a_stream_is_tried_again_only_if_it_may_pass(
         ((401, {}, said({"error": f"bad key {KEY}"})), "OPENAI_API_KEY"),
     ],
 )
-def test_what_is_no_answer_is_an_error_that_says_so(house: House, answer: tuple[int, dict[str, str], bytes], words: str) -> None:
+def test_what_is_no_answer_is_an_error_that_says_so(
+    house: House, answer: tuple[int, dict[str, str], bytes], words: str
+) -> None:
     agent, _ = asked(house, answer)
     end = over(talk(agent, "hi"))
     assert end.phase is Phase.BROKEN and words in str(end.why)
@@ -331,7 +439,7 @@ def test_what_is_no_answer_is_an_error_that_says_so(house: House, answer: tuple[
     sound(agent)
 
 
-# --- going away -----------------------------------------------------------------------------------------------------
+# --- going away -----------------------------------------------------------------------------------
 
 
 class Slow:
@@ -344,7 +452,13 @@ class Slow:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         while (await receive()).get("more_body"):
             pass
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-type", b"text/event-stream")],
+            }
+        )
         await send({"type": "http.response.body", "body": self.opening, "more_body": True})
         while (await receive())["type"] != "http.disconnect":
             pass
@@ -352,7 +466,9 @@ class Slow:
 
 
 def opening(wire: str) -> bytes:
-    return "".join(f"event: {one.get('type', 'message')}\ndata: {json.dumps(one)}\n\n" for one in BREAKS[wire]).encode()
+    return "".join(
+        f"event: {one.get('type', 'message')}\ndata: {json.dumps(one)}\n\n" for one in BREAKS[wire]
+    ).encode()
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -363,7 +479,9 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("how", ["cancel", "leave"])
-def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(house: House, how: str, tmp_path: Path) -> None:
+def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
+    house: House, how: str, tmp_path: Path
+) -> None:
     server = Slow(opening("anthropic"))
     store = FileStore(tmp_path / "t.json")
     agent = Agent(model_at("anthropic", house.place(server)), [add], store=store)
@@ -397,7 +515,11 @@ def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(house: H
     asyncio.run(both(cancelled() if how == "cancel" else left()))
     kept = asyncio.run(store.load())
     assert kept is not None and kept.id == agent.thread.id
-    assert [message.role for message in agent.thread.messages] == [message.role for message in kept.messages] == ["user"]
+    assert (
+        [message.role for message in agent.thread.messages]
+        == [message.role for message in kept.messages]
+        == ["user"]
+    )
     sound(agent)
 
 
@@ -434,8 +556,11 @@ def test_a_connection_is_used_for_more_than_one_turn(house: House) -> None:
 def test_a_model_can_be_asked_by_itself(house: House) -> None:
     async def go() -> Reply:
         async with model_at("mistral", house.mock("mistral").url) as model:
-            body = Encoded({"model": "demo", "messages": [{"role": "user", "content": "[[text hello]]"}]}, [], Thread("t").body(
-                "mistral", tools=[], settings={}).ids)  # fmt: skip
+            body = Encoded(
+                {"model": "demo", "messages": [{"role": "user", "content": "[[text hello]]"}]},
+                [],
+                Thread("t").body("mistral", tools=[], settings={}).ids,
+            )
             (reply,) = [one async for one in model.ask(body) if isinstance(one, Reply)]
             return reply
 

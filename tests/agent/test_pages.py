@@ -20,13 +20,19 @@ def test_the_page_shows_the_machine_as_it_is() -> None:
     assert f"```mermaid\n{diagram()}\n```" in (ROOT / "docs" / "agent.md").read_text()
 
 
-def test_the_example_runs_with_two_providers_and_a_tool_server(house: House, tmp_path: Path) -> None:
+def test_the_example_runs_with_two_providers_and_a_tool_server(
+    house: House, tmp_path: Path
+) -> None:
     first, second = house.mock("anthropic"), house.mock("openai-chat")
     with serving(Tools(add), tmp_path) as tools:
         env = {
-            **os.environ, "ANTHROPIC_BASE_URL": first.url, "OPENAI_BASE_URL": f"{second.url}/v1", "TOOLS_URL": tools.url,
-            "ANTHROPIC_API_KEY": "any", "OPENAI_API_KEY": "any",
-        }  # fmt: skip
+            **os.environ,
+            "ANTHROPIC_BASE_URL": first.url,
+            "OPENAI_BASE_URL": f"{second.url}/v1",
+            "TOOLS_URL": tools.url,
+            "ANTHROPIC_API_KEY": "any",
+            "OPENAI_API_KEY": "any",
+        }
         command = [sys.executable, str(ROOT / "examples" / "agent.py")]
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -31,7 +31,9 @@ from toolwire.io.threads import FileStore, SqliteStore, Store
 from toolwire.lint import check
 from toolwire.tools import tool
 
-SCRIPT = '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'
+SCRIPT = (
+    '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'
+)
 TESTS = Path(__file__).parents[1]
 
 
@@ -52,7 +54,9 @@ class Nursery:
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
     command = [sys.executable, str(TESTS / "agent" / "child.py")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield Nursery(process)
         assert process.stdin is not None
         process.stdin.close()
@@ -76,9 +80,16 @@ def orders(house: House, folder: Path, wire: str, **more: object) -> Orders:
 
 
 POINTS = [
-    *(("save", n) for n in (1, 2, 3, 4, 6, 8)), ("saved", 2), ("saved", 5), *(("event", n) for n in (2, 9, 18)),
-    ("ring", 1), ("ring", 3), ("rung", 2), ("rung", 3), ("asked", 2),
-]  # fmt: skip
+    *(("save", n) for n in (1, 2, 3, 4, 6, 8)),
+    ("saved", 2),
+    ("saved", 5),
+    *(("event", n) for n in (2, 9, 18)),
+    ("ring", 1),
+    ("ring", 3),
+    ("rung", 2),
+    ("rung", 3),
+    ("asked", 2),
+]
 
 
 @pytest.mark.parametrize(("die", "n"), POINTS)
@@ -86,10 +97,14 @@ def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_sai
     house: House, nursery: Nursery, tmp_path: Path, die: str, n: int
 ) -> None:
     wire = WIRES[(n + len(die)) % len(WIRES)]  # so that all of them come up
-    first = orders(house, tmp_path, wire, question=SCRIPT, die=die, n=n, store="sqlite" if n % 2 else "file")
+    first = orders(
+        house, tmp_path, wire, question=SCRIPT, die=die, n=n, store="sqlite" if n % 2 else "file"
+    )
     assert nursery.run(first) == -9, "it did not die"
     before = rings(tmp_path)
-    again = msgspec.structs.replace(first, die="", question=None if die != "save" or n > 1 else SCRIPT)
+    again = msgspec.structs.replace(
+        first, die="", question=None if die != "save" or n > 1 else SCRIPT
+    )
     assert nursery.run(again) == 0
     told, after = reported(tmp_path), rings(tmp_path)
     assert told.phase == "done"
@@ -97,7 +112,9 @@ def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_sai
     lost = [one for one in told.done if one[1] == "lost"]
     for door in ("1", "2", "3"):
         said = told.text.partition(f"Door_Ring(n={door}) ")[2].splitlines()[0]
-        assert (door in after and said == f"gave: rang {door}") or "[toolwire] it was started, and it is not known" in said
+        assert (
+            door in after and said == f"gave: rang {door}"
+        ) or "[toolwire] it was started, and it is not known" in said
     assert 1 <= len(lost) <= 2 if die in ("ring", "rung") else len(lost) <= 2
     assert all(after[door] == 1 for door in before)
 
@@ -105,7 +122,9 @@ def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_sai
 def test_a_call_that_had_not_been_allowed_is_asked_about_again_and_one_that_had_is_not(
     house: House, nursery: Nursery, tmp_path: Path
 ) -> None:
-    first = orders(house, tmp_path, "anthropic", question='[[call Door_Ring {"n": 1}]]', die="asked", n=1)
+    first = orders(
+        house, tmp_path, "anthropic", question='[[call Door_Ring {"n": 1}]]', die="asked", n=1
+    )
     assert nursery.run(first) == -9 and not rings(tmp_path)
     assert nursery.run(msgspec.structs.replace(first, die="rung", n=1, question=None)) == -9
     assert rings(tmp_path) == {"1": 1}
@@ -115,7 +134,9 @@ def test_a_call_that_had_not_been_allowed_is_asked_about_again_and_one_that_had_
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "gemini", TEXT])
-def test_ctrl_c_saves_the_thread_and_stops_the_call(house: House, nursery: Nursery, tmp_path: Path, wire: str) -> None:
+def test_ctrl_c_saves_the_thread_and_stops_the_call(
+    house: House, nursery: Nursery, tmp_path: Path, wire: str
+) -> None:
     first = orders(house, tmp_path, wire, question='[[call Door_Ring {"n": 1}]]', die="interrupt")
     assert nursery.run(first) == 130
     kept = Thread.of((tmp_path / "thread.json").read_bytes(), id="x")
@@ -126,7 +147,9 @@ def test_ctrl_c_saves_the_thread_and_stops_the_call(house: House, nursery: Nurse
     assert told.done[0][1] in ("failed", "lost")
 
 
-def test_without_a_durable_record_nothing_is_run_again_and_that_is_said(house: House, nursery: Nursery, tmp_path: Path) -> None:
+def test_without_a_durable_record_nothing_is_run_again_and_that_is_said(
+    house: House, nursery: Nursery, tmp_path: Path
+) -> None:
     first = orders(house, tmp_path, "mistral", question=SCRIPT, die="rung", n=1, ledger=False)
     assert nursery.run(first) == -9
     assert nursery.run(msgspec.structs.replace(first, die="", question=None)) == 0
@@ -135,7 +158,7 @@ def test_without_a_durable_record_nothing_is_run_again_and_that_is_said(house: H
     assert "it is not known whether this call ran" in told.done[0][3]
 
 
-# --- in one process ---------------------------------------------------------------------------------------------------
+# --- in one process -------------------------------------------------------------------------------
 
 
 def stores(folder: Path) -> list[Store]:
@@ -143,7 +166,9 @@ def stores(folder: Path) -> list[Store]:
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
-def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(house: House, wire: str, tmp_path: Path) -> None:
+def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
+    house: House, wire: str, tmp_path: Path
+) -> None:
     store = FileStore(tmp_path / "thread.json")
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add], store=store)
@@ -173,10 +198,25 @@ def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
     assert set(placed.statuses()) == {200}
 
 
-def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_anything_runs(house: House, tmp_path: Path) -> None:
+def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_anything_runs(
+    house: House, tmp_path: Path
+) -> None:
     path = tmp_path / "thread.json"
-    call = {"id": "call_1", "type": "function", "function": {"name": "Calculator_Add", "arguments": '{"a":1,"b":2}'}}
-    path.write_text(json.dumps({"messages": [{"role": "user", "content": "add"}, {"role": "assistant", "tool_calls": [call]}]}))
+    call = {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "Calculator_Add", "arguments": '{"a":1,"b":2}'},
+    }
+    path.write_text(
+        json.dumps(
+            {
+                "messages": [
+                    {"role": "user", "content": "add"},
+                    {"role": "assistant", "tool_calls": [call]},
+                ]
+            }
+        )
+    )
     ids: list[str] = []
 
     @tool(id="Calculator.Add@1.0.0")
@@ -191,7 +231,12 @@ def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_any
         return a + b
 
     calls = Calls(SqliteLedger(tmp_path / "calls.db"))
-    agent = Agent(model_at("openai-chat", house.mock("openai-chat").url), [noting], store=FileStore(path), calls=calls)
+    agent = Agent(
+        model_at("openai-chat", house.mock("openai-chat").url),
+        [noting],
+        store=FileStore(path),
+        calls=calls,
+    )
 
     async def go() -> None:
         async with calls:
@@ -214,7 +259,9 @@ def test_a_thread_that_is_over_is_told_so_and_nobody_is_asked(house: House, tmp_
     assert end.usage == first.usage
 
 
-def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(house: House, tmp_path: Path) -> None:
+def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(
+    house: House, tmp_path: Path
+) -> None:
     call = Call("toolu_1", "Calculator_Add", Json('{"a":1,"b":2}'))
     for wire in WIRES:
         placed = house.mock(wire)
@@ -226,7 +273,9 @@ def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(ho
         sound(agent)
 
 
-def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_there(house: House) -> None:
+def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_there(
+    house: House,
+) -> None:
     rung: list[int] = []
 
     @tool(id="Door.Ring@1.0.0")
@@ -256,11 +305,13 @@ def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_ther
     sound(agent)
 
 
-# --- what is kept --------------------------------------------------------------------------------------------------------
+# --- what is kept ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
-def test_a_thread_that_was_kept_asks_its_model_with_the_same_request(house: House, wire: str) -> None:
+def test_a_thread_that_was_kept_asks_its_model_with_the_same_request(
+    house: House, wire: str
+) -> None:
     agent = Agent(model_at(wire, house.mock(wire).url), [add])
     talk(agent, "[[repeat-id]] add 1 and 2, and add 3 and 4")
     kept = Thread.of(json.dumps(agent.thread.to_json()), id="other")
@@ -273,15 +324,30 @@ def test_a_thread_that_was_kept_asks_its_model_with_the_same_request(house: Hous
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
-def test_a_result_that_was_an_error_stays_one_when_it_was_kept_and_goes_elsewhere(house: House, wire: str) -> None:
+def test_a_result_that_was_an_error_stays_one_when_it_was_kept_and_goes_elsewhere(
+    house: House, wire: str
+) -> None:
     agent = Agent(model_at(wire, house.mock(wire).url), [add])
-    talk(agent, '[[call Calculator_Add {"a": "one"}]] [[call Calculator_Add {"a": 1, "b": 2}]] [[unknown-tool]]')
+    talk(
+        agent,
+        '[[call Calculator_Add {"a": "one"}]] [[call Calculator_Add {"a": 1, "b": 2}]]'
+        " [[unknown-tool]]",
+    )
     kept = Thread.of(json.dumps(agent.thread.to_json()), id="x")
-    errors = [[part.error for part in message.parts if isinstance(part, Result)] for message in kept.messages]
+    errors = [
+        [part.error for part in message.parts if isinstance(part, Result)]
+        for message in kept.messages
+    ]
     assert [error for some in errors for error in some] == [True, False, True]
-    sent = kept.said("go on").body("anthropic", tools=agent.offer.tools, settings={"model": "m"}).body
+    sent = (
+        kept.said("go on").body("anthropic", tools=agent.offer.tools, settings={"model": "m"}).body
+    )
     if wire != TEXT:
-        assert [result.error for result in decode(sent, "anthropic").results()] == [True, False, True]
+        assert [result.error for result in decode(sent, "anthropic").results()] == [
+            True,
+            False,
+            True,
+        ]
     there = agent.request(agent.thread.said("go on")).body
     assert agent.request(kept.said("go on")).body == there
 
@@ -302,7 +368,11 @@ def test_both_stores_keep_the_last_thread_and_say_what_is_wrong(tmp_path: Path) 
             for n in range(3):
                 await store.save(Thread("t").said(f"hello {n}"))
             kept = await store.load()
-            assert kept is not None and kept.id == "t" and kept.messages == Thread("t").said("hello 2").messages
+            assert (
+                kept is not None
+                and kept.id == "t"
+                and kept.messages == Thread("t").said("hello 2").messages
+            )
         (tmp_path / "thread.json").write_bytes(b"\xff not json")
         with pytest.raises(LocalError, match=r"thread\.json"):
             await stores(tmp_path)[0].load()
@@ -339,7 +409,9 @@ def test_a_save_that_was_cancelled_never_comes_after_a_newer_one(tmp_path: Path)
     assert kept is not None and kept.messages == Thread("t").said("new").messages
 
 
-def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_runs_on(house: House, tmp_path: Path) -> None:
+def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_runs_on(
+    house: House, tmp_path: Path
+) -> None:
     class Full(FileStore):
         saves = 0
 
@@ -356,7 +428,9 @@ def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_ru
         """Ring."""
         ran.append(1)
 
-    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [ring], store=Full(tmp_path / "t.json"))
+    agent = Agent(
+        model_at("anthropic", house.mock("anthropic").url), [ring], store=Full(tmp_path / "t.json")
+    )
     with pytest.raises(LocalError, match="the disk is full"):
         talk(agent, "[[call Door_Ring {}]]")
     assert not ran, "what is not kept is not run"
@@ -374,11 +448,17 @@ def test_keys_do_not_depend_on_the_process_or_on_how_often_a_thread_was_kept() -
 
 def test_a_denied_call_stays_denied_after_it_was_taken_up(house: House, tmp_path: Path) -> None:
     agent = Agent(
-        model_at("anthropic", house.mock("anthropic").url), [add], store=FileStore(tmp_path / "t.json"),
+        model_at("anthropic", house.mock("anthropic").url),
+        [add],
+        store=FileStore(tmp_path / "t.json"),
         approve=lambda call, tool: Deny("no"),
-    )  # fmt: skip
+    )
     assert outputs(talk(agent, "add 1 and 2")) == {0: "[toolwire] no"}
-    again = Agent(model_at("anthropic", house.mock("anthropic").url), [add], store=FileStore(tmp_path / "t.json"))
+    again = Agent(
+        model_at("anthropic", house.mock("anthropic").url),
+        [add],
+        store=FileStore(tmp_path / "t.json"),
+    )
     asyncio.run(again.resume())
     assert check(again.request(again.thread.said("x")).body, "anthropic") == []
     assert not only(talk(again), Running)

@@ -1,4 +1,6 @@
-"""Signatures, judged by the library that AWS itself publishes, and what really goes over the wire."""
+"""Signatures, judged by the library that AWS itself publishes, and what really goes over
+the wire.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ MODELS = [
 ]
 
 
-def theirs(url: str, headers: dict[str, str], body: bytes, token: str | None, region: str) -> dict[str, str]:
+def theirs(
+    url: str, headers: dict[str, str], body: bytes, token: str | None, region: str
+) -> dict[str, str]:
     """What the official library signs."""
     request = AWSRequest("POST", url, headers=dict(headers), data=body)
     keys = Credentials(ENV["AWS_ACCESS_KEY_ID"], ENV["AWS_SECRET_ACCESS_KEY"], token)
@@ -42,13 +46,24 @@ def theirs(url: str, headers: dict[str, str], body: bytes, token: str | None, re
     return {name.lower(): str(value) for name, value in request.headers.items()}
 
 
-def agree(url: str, headers: dict[str, str], body: bytes, *, token: str | None = None, region: str = "eu-west-1") -> None:
+def agree(
+    url: str,
+    headers: dict[str, str],
+    body: bytes,
+    *,
+    token: str | None = None,
+    region: str = "eu-west-1",
+) -> None:
     env = {**ENV, "region": region, **({"AWS_SESSION_TOKEN": token} if token else {})}
     ours = signed("POST", url, headers, body, env=env, service="bedrock", now=NOW)
     wanted = theirs(url, headers, body, token, region)
     proof = [name for name in wanted if name == "authorization" or name.startswith("x-amz-")]
     assert {name: ours[name] for name in proof} == {name: wanted[name] for name in proof}
-    assert "authorization" in wanted and "x-amz-date" in wanted and ("x-amz-security-token" in wanted) == (token is not None)
+    assert (
+        "authorization" in wanted
+        and "x-amz-date" in wanted
+        and ("x-amz-security-token" in wanted) == (token is not None)
+    )
 
 
 JSON = {"content-type": "application/json"}
@@ -64,18 +79,26 @@ def test_with_a_session_token_too() -> None:
     agree(f"{HOST}/model/m/converse", JSON, b"{}", token="FwoGZXIvYXdzE//token==")
 
 
-@pytest.mark.parametrize("query", ["a=1", "b=2&a=1", "a=2&a=1", "key=with%20space&other=%2F", "empty="])
+@pytest.mark.parametrize(
+    "query", ["a=1", "b=2&a=1", "a=2&a=1", "key=with%20space&other=%2F", "empty="]
+)
 def test_with_a_query(query: str) -> None:
     agree(f"{HOST}/model/m/converse?{query}", JSON, b"{}")
 
 
-@pytest.mark.parametrize("base", ["http://127.0.0.1:8080", "https://host:443", "http://host:80", "https://host:8443"])
+@pytest.mark.parametrize(
+    "base", ["http://127.0.0.1:8080", "https://host:443", "http://host:80", "https://host:8443"]
+)
 def test_with_any_host_and_port(base: str) -> None:
     agree(f"{base}/model/m/converse", JSON, b"{}", region="us-gov-west-1")
 
 
 def test_with_odd_header_fields_and_bodies() -> None:
-    agree(f"{HOST}/model/m/converse", {**JSON, "User-Agent": "toolwire", "X-Odd": "  two   spaces "}, "größe 😀".encode())
+    agree(
+        f"{HOST}/model/m/converse",
+        {**JSON, "User-Agent": "toolwire", "X-Odd": "  two   spaces "},
+        "größe 😀".encode(),
+    )
     agree(HOST, {}, b"")
 
 
@@ -87,13 +110,22 @@ def test_what_is_sent_is_what_was_signed(house: House) -> None:
         headers = scope["headers"]
         assert isinstance(headers, list)
         fields = {name.decode(): value.decode() for name, value in headers}
-        paths.append((scope["raw_path"], fields["host"], fields["authorization"], fields["x-amz-security-token"]))
+        paths.append(
+            (
+                scope["raw_path"],
+                fields["host"],
+                fields["authorization"],
+                fields["x-amz-security-token"],
+            )
+        )
         await placed.mock(scope, receive, send)
 
     env = {key: value for key, value in ENV.items() if key != "region"}
     url = house.place(noted)
     model = HttpModel(
-        "bedrock:anthropic.claude-3:0", base=url, env={**env, "AWS_REGION": "eu-west-1", "AWS_SESSION_TOKEN": "token-token"}
+        "bedrock:anthropic.claude-3:0",
+        base=url,
+        env={**env, "AWS_REGION": "eu-west-1", "AWS_SESSION_TOKEN": "token-token"},
     )
     assert "gave: 3.0" in over(talk(Agent(model, [add]), "add 1 and 2")).text
     path, host, authorization, token = paths[0]

@@ -1,7 +1,9 @@
-"""A thread goes from provider to provider, and results of every kind go with it, each under its call.
+"""A thread goes from provider to provider, and results of every kind go with it, each under its
+call.
 
-The five situations at the end are those of a bug report against a framework that sent results where ids belong: results of
-various lengths, JSON from MCP tools, several turns, calls without ids, and special characters.
+The five situations at the end are those of a bug report against a framework that sent results where
+ids belong: results of various lengths, JSON from MCP tools, several turns, calls without ids, and
+special characters.
 """
 
 from __future__ import annotations
@@ -43,16 +45,27 @@ def test_a_thread_goes_around_all_wires_and_back_saved_and_loaded_after_every_tu
     sums: list[str] = []
     for n, wire in enumerate([*ALL, *reversed(ALL)] if stream else ALL):
         store = FileStore(tmp_path / "t.json") if stream else SqliteStore(tmp_path / "t.db", "t")
-        agent = Agent(model_at(wire, placed[wire].url, stream=stream), [add], store=store, system="be brief")
+        agent = Agent(
+            model_at(wire, placed[wire].url, stream=stream), [add], store=store, system="be brief"
+        )
         asyncio.run(agent.resume())
         seen = talk(agent, f"add {n} and 2, and add {n} and 4, then add the results")
         end = over(seen)
-        sums = [f"(a={n}, b=2) gave: {n + 2}.0", f"(a={n}, b=4) gave: {n + 4}.0", f"gave: {2 * n + 6}.0"]
+        sums = [
+            f"(a={n}, b=2) gave: {n + 2}.0",
+            f"(a={n}, b=4) gave: {n + 4}.0",
+            f"gave: {2 * n + 6}.0",
+        ]
         assert end.phase is Phase.DONE and all(one in end.text for one in sums), (wire, end)
         assert not only(seen, Again)
         sound(agent)
     assert {status for one in placed.values() for status in one.statuses()} == {200}
-    results = [part for message in agent.thread.messages for part in message.parts if isinstance(part, Result)]
+    results = [
+        part
+        for message in agent.thread.messages
+        for part in message.parts
+        if isinstance(part, Result)
+    ]
     assert len(results) == 3 * (n + 1)
 
 
@@ -68,12 +81,22 @@ def test_a_call_of_any_wire_is_answered_under_its_id_on_any_other(house: House, 
         assert set(placed.statuses()) == {200}
         if first == TEXT:
             continue
-        pairs = [pair for pair in decode(placed.bodies()[-1], second).pairs() if pair.call and pair.result]
-        told = {json.dumps(pair.call.input): pair.result.text for pair in pairs if pair.call and pair.result}
-        assert "3" in told['{"a": 1, "b": 2}'] and "7" in told['{"a": 3, "b": 4}'] and len(told) == 3
+        pairs = [
+            pair
+            for pair in decode(placed.bodies()[-1], second).pairs()
+            if pair.call and pair.result
+        ]
+        told = {
+            json.dumps(pair.call.input): pair.result.text
+            for pair in pairs
+            if pair.call and pair.result
+        }
+        assert (
+            "3" in told['{"a": 1, "b": 2}'] and "7" in told['{"a": 3, "b": 4}'] and len(told) == 3
+        )
 
 
-# --- the five situations ----------------------------------------------------------------------------------------------
+# --- the five situations --------------------------------------------------------------------------
 
 
 def giving(values: dict[str, JSON]) -> Tools:
@@ -92,12 +115,15 @@ def giving(values: dict[str, JSON]) -> Tools:
 
 
 def asked(house: House, wire: str, values: dict[str, JSON]) -> tuple[list[JSON], str]:
-    """What the thread holds after a tool was called for all values at once, and what the model saw of them."""
+    """What the thread holds after a tool was called for all values at once, and what the model saw
+    of them."""
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [giving(values)])
     seen = talk(agent, " ".join(f'[[call Docs_Search {{"query": "{name}"}}]]' for name in values))
     assert over(seen).phase is Phase.DONE, over(seen).why
-    assert len(only(seen, Done)) == len(values) and not any(done.result.error for done in only(seen, Done))
+    assert len(only(seen, Done)) == len(values) and not any(
+        done.result.error for done in only(seen, Done)
+    )
     assert set(placed.statuses()) == {200}
     sound(agent)
     answer, told = agent.thread.messages[1:3]
@@ -119,11 +145,15 @@ def test_situation_1_results_of_various_lengths(house: House, wire: str) -> None
 
 
 @pytest.mark.parametrize("wire", ALL)
-def test_situation_2_json_of_1721_characters_from_an_mcp_tool(house: House, wire: str, mcp: str) -> None:
+def test_situation_2_json_of_1721_characters_from_an_mcp_tool(
+    house: House, wire: str, mcp: str
+) -> None:
     async def go() -> str:
         async with McpClient(mcp) as client, model_at(wire, house.mock(wire).url) as model:
             agent = Agent(model, await client.tools())
-            end = await agent.run('[[call Docs_Search {"query": "S3"}]] [[call Docs_Search {"query": "EC2"}]]')
+            end = await agent.run(
+                '[[call Docs_Search {"query": "S3"}]] [[call Docs_Search {"query": "EC2"}]]'
+            )
             sound(agent)
             assert end.phase is Phase.DONE, end.why
             return end.text
@@ -134,13 +164,19 @@ def test_situation_2_json_of_1721_characters_from_an_mcp_tool(house: House, wire
 
 
 FOUND: JSON = {
-    "results": [{"title": f"bucket policy {n}", "url": f"https://docs.example/s3/{n}", "score": n / 7} for n in range(30)]
+    "results": [
+        {"title": f"bucket policy {n}", "url": f"https://docs.example/s3/{n}", "score": n / 7}
+        for n in range(30)
+    ]
 }
 
 
 @pytest.fixture(scope="module")
 def mcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    offered, calls = giving({"S3": FOUND, "EC2": FOUND}), Calls(SqliteLedger(tmp_path_factory.mktemp("mcp") / "calls.db"))
+    offered, calls = (
+        giving({"S3": FOUND, "EC2": FOUND}),
+        Calls(SqliteLedger(tmp_path_factory.mktemp("mcp") / "calls.db")),
+    )
     server = ToolServer(offered, calls)
     McpApp(offered, calls).mount(server)
     with running(server) as where:
@@ -164,7 +200,9 @@ CHAT_ID = re.compile(rb'"id": ?"(call_|functions\.)[^"]*"')
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("empty", [b'"id":""', b'"id":null'])
 @pytest.mark.parametrize("wire", ["openai-chat", "kimi", "mistral"])
-def test_situation_4_calls_whose_server_gives_no_ids(house: House, wire: str, empty: bytes, stream: bool) -> None:
+def test_situation_4_calls_whose_server_gives_no_ids(
+    house: House, wire: str, empty: bytes, stream: bool
+) -> None:
     placed = house.mock(wire)
     pattern = re.compile(rb'"id": ?"[a-zA-Z0-9]{9}"') if wire == "mistral" else CHAT_ID
 
@@ -175,14 +213,19 @@ def test_situation_4_calls_whose_server_gives_no_ids(house: House, wire: str, em
                 message = {**message, "body": pattern.sub(empty, body)}
             headers = message.get("headers")
             if isinstance(headers, list):
-                message = {**message, "headers": [pair for pair in headers if pair[0] != b"content-length"]}
+                message = {
+                    **message,
+                    "headers": [pair for pair in headers if pair[0] != b"content-length"],
+                }
             await send(message)
 
         await placed.mock(scope, receive, without)  # type: ignore[arg-type]
 
     agent = Agent(model_at(wire, house.place(forgetful), stream=stream), [add])
     text = over(talk(agent, "add 1 and 2, and add 3 and 4, then add the results")).text
-    assert "(a=1, b=2) gave: 3.0" in text and "(a=3, b=4) gave: 7.0" in text and "gave: 10.0" in text
+    assert (
+        "(a=1, b=2) gave: 3.0" in text and "(a=3, b=4) gave: 7.0" in text and "gave: 10.0" in text
+    )
     assert set(placed.statuses()) == {200}
     sound(agent)
 

@@ -26,21 +26,35 @@ from toolwire.tools import tool
 SCRIPTS = {
     "parallel": "add 1 and 2, and add 3 and 4",
     "several turns": "add 2 and 3, and add 4 and 5, then add the results",
-    "words between": '[[think hm]] [[text let me see]] [[call Calculator_Add {"a": 1, "b": 2}]] [[then]] [[text and so]]',
-    "one id for all": '[[repeat-id]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b": 4}]]',
+    "words between": (
+        '[[think hm]] [[text let me see]] [[call Calculator_Add {"a": 1, "b": 2}]] [[then]] [[text'
+        " and so]]"
+    ),
+    "one id for all": (
+        '[[repeat-id]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b":'
+        " 4}]]"
+    ),
     "the same id again": "[[repeat-id]] [[never-stop]] add 1 and 2",
     "calls in text": "add 1 and 2, and add 3 and 4 [[say-as-text]]",
     "an unknown tool": "[[unknown-tool]]",
     "arguments that do not fit": '[[call Calculator_Add {"a": "one"}]]',
     "a busy server": "[[error 500 1]] add 1 and 2",
     "only words": "[[text hello]]",
-    "a stream that was cut": '[[cut]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b": 4}]]',
+    "a stream that was cut": (
+        '[[cut]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b": 4}]]'
+    ),
 }
 FAILS = {"a stream that was cut"}
 
 
 def told(
-    house: House, wire: str, target: str, question: str | None, *, version: int | None = None, agent: Agent | None = None
+    house: House,
+    wire: str,
+    target: str,
+    question: str | None,
+    *,
+    version: int | None = None,
+    agent: Agent | None = None,
 ) -> list[bytes]:
     made = agent or Agent(model_at(wire, house.mock(wire).url), [add], limits=Limits(turns=3))
 
@@ -60,7 +74,9 @@ def parts(verdict: dict[str, JSON]) -> list[Object]:
 
 
 @pytest.mark.parametrize("version", CLIENTS)
-def test_the_real_ai_sdk_reads_every_run_with_each_output_under_its_call(house: House, version: int) -> None:
+def test_the_real_ai_sdk_reads_every_run_with_each_output_under_its_call(
+    house: House, version: int
+) -> None:
     headers = Told[bytes]("ai-sdk").headers
     asks: list[tuple[str, str, dict[str, JSON]]] = []
     with ExitStack() as stack:
@@ -69,7 +85,10 @@ def test_the_real_ai_sdk_reads_every_run_with_each_output_under_its_call(house: 
             for one in {wire, "openai-chat"} if version == 6 else {wire}:
                 said = told(house, one, "ai-sdk", script, version=version)
                 server = stack.enter_context(serve(said, headers["content-type"], headers=headers))
-                asks += [(name, one, {"package": package, "url": server.url}) for package in CLIENTS[version]]
+                asks += [
+                    (name, one, {"package": package, "url": server.url})
+                    for package in CLIENTS[version]
+                ]
         verdicts = judged(ask for _, _, ask in asks)
     for (name, wire, _), verdict in zip(asks, verdicts, strict=True):
         label = f"{name} on {wire}: {verdict.get('error')}"
@@ -92,12 +111,18 @@ def test_the_real_ai_sdk_reads_every_run_with_each_output_under_its_call(house: 
         assert isinstance(chat, dict) and chat["status"] == "ready", label
 
 
-def test_what_a_front_end_is_told_of_a_run_that_is_taken_up_and_of_one_that_is_refused(house: House) -> None:
+def test_what_a_front_end_is_told_of_a_run_that_is_taken_up_and_of_one_that_is_refused(
+    house: House,
+) -> None:
     call = Call("call_1", "Calculator_Add", Json('{"a":1,"b":2}'))
     headers = Told[bytes]("ai-sdk").headers
     resumed = Agent(model_at("anthropic", house.mock("anthropic").url), [reading])
     resumed.thread = Thread("t").said("hi").answered(Message("assistant", (call,)))
-    denied = Agent(model_at("anthropic", house.mock("anthropic").url), [add], approve=lambda call, tool: Deny("not today"))
+    denied = Agent(
+        model_at("anthropic", house.mock("anthropic").url),
+        [add],
+        approve=lambda call, tool: Deny("not today"),
+    )
     with ExitStack() as stack:
         asks: list[dict[str, JSON]] = []
         for agent, question in ((resumed, None), (denied, "add 1 and 2")):
@@ -125,9 +150,16 @@ def reading(a: int, b: int) -> int:
 
 def test_the_openai_client_reads_a_run(house: House) -> None:
     for wire in ("anthropic", TEXT):
-        with serve(told(house, wire, "openai-chat", SCRIPTS["several turns"]), "text/event-stream") as server:
+        with serve(
+            told(house, wire, "openai-chat", SCRIPTS["several turns"]), "text/event-stream"
+        ) as server:
             client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
-            with client, client.chat.completions.stream(model="m", messages=[{"role": "user", "content": "hi"}]) as stream:
+            with (
+                client,
+                client.chat.completions.stream(
+                    model="m", messages=[{"role": "user", "content": "hi"}]
+                ) as stream,
+            ):
                 end = stream.get_final_completion()
         choice = end.choices[0]
         assert choice.finish_reason == "stop" and not choice.message.tool_calls
@@ -138,29 +170,50 @@ def test_the_openai_client_reads_a_run(house: House) -> None:
 
 def test_the_anthropic_client_reads_a_run(house: House) -> None:
     for wire in ("openai-chat", "gemini"):
-        with serve(told(house, wire, "anthropic", SCRIPTS["several turns"]), "text/event-stream") as server:
+        with serve(
+            told(house, wire, "anthropic", SCRIPTS["several turns"]), "text/event-stream"
+        ) as server:
             client = Anthropic(base_url=server.url, api_key="none", max_retries=0)
-            asked = client.messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "hi"}])
+            asked = client.messages.stream(
+                model="m", max_tokens=9, messages=[{"role": "user", "content": "hi"}]
+            )
             with client, asked as stream:
                 end = stream.get_final_message()
         text = "".join(block.text for block in end.content if block.type == "text")
-        assert end.stop_reason == "end_turn" and not [block for block in end.content if block.type == "tool_use"]
+        assert end.stop_reason == "end_turn" and not [
+            block for block in end.content if block.type == "tool_use"
+        ]
         assert "[Calculator_Add answered: 5.0]" in text and "gave: 14.0" in text
 
 
-NO_ANSWER = {("genkit", "the same id again"): "its answer is the last message, and the run was stopped before there was one"}
+NO_ANSWER = {
+    (
+        "genkit",
+        "the same id again",
+    ): "its answer is the last message, and the run was stopped before there was one"
+}
 
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in FAILS])
 def test_a_run_folds_on_every_wire(house: House, name: str) -> None:
-    seen = talk(Agent(model_at("anthropic", house.mock("anthropic").url), [add], limits=Limits(turns=3)), SCRIPTS[name])
+    seen = talk(
+        Agent(model_at("anthropic", house.mock("anthropic").url), [add], limits=Limits(turns=3)),
+        SCRIPTS[name],
+    )
     for target in streaming():
         made: Told[bytes] = Told(target)
         said = [data for one in seen for data in made.take(one)] + made.end() + [made.tail]
         read = decode(fold(b"".join(said), target), target, "response")
-        words = "".join(part.text for message in read.messages for part in message.parts if isinstance(part, Text))
+        words = "".join(
+            part.text
+            for message in read.messages
+            for part in message.parts
+            if isinstance(part, Text)
+        )
         assert words or read.calls() or (target, name) in NO_ANSWER, target
-        assert all(result.call_id in {call.id for call in read.calls()} for result in read.results()), target
+        assert all(
+            result.call_id in {call.id for call in read.calls()} for result in read.results()
+        ), target
 
 
 def test_results_do_not_come_in_the_middle_of_words(house: House) -> None:
@@ -169,5 +222,7 @@ def test_results_do_not_come_in_the_middle_of_words(house: House) -> None:
     seen = talk(agent, script)
     made: Told[Object] = Told("openai-chat", lambda chunk: dict(chunk))
     out = [one for event in seen for one in made.take(event)]
-    words = "".join(str(choice["delta"].get("content") or "") for one in out for choice in one["choices"])  # type: ignore[index,union-attr,call-overload]
+    words = "".join(
+        str(choice["delta"].get("content") or "") for one in out for choice in one["choices"]
+    )  # type: ignore[index,union-attr,call-overload]
     assert words.startswith("one two three[Calculator_Add was called with")

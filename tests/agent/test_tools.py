@@ -1,4 +1,5 @@
-"""Tools in the loop: wherever they run, whoever may say no, and whatever they do, every call gets a result under its id."""
+"""Tools in the loop: wherever they run, whoever may say no, and whatever they do, every call gets a
+result under its id."""
 
 from __future__ import annotations
 
@@ -42,13 +43,19 @@ def answered(agent: Agent) -> None:
             assert len(set(told)) == len(told)
 
 
-# --- what tools do ----------------------------------------------------------------------------------------------------
+# --- what tools do --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_whatever_a_tool_does_its_call_gets_a_result_and_others_go_on(house: House, name: str) -> None:
+def test_whatever_a_tool_does_its_call_gets_a_result_and_others_go_on(
+    house: House, name: str
+) -> None:
     bad, words, error = TOOLS[name]
-    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [bad, add], limits=Limits(result_chars=2000))
+    agent = Agent(
+        model_at("anthropic", house.mock("anthropic").url),
+        [bad, add],
+        limits=Limits(result_chars=2000),
+    )
     called = f"[[call {bad.runnable.name} {{}}]]"
     began = monotonic()
     seen = talk(agent, f'{called} [[call Calculator_Add {{"a": 1, "b": 2}}]] {called}')
@@ -70,7 +77,9 @@ def test_whatever_tools_do_the_history_stays_valid_on_every_wire(house: House, w
     bad = {name: one[0] for name, one in TOOLS.items() if name not in ("huge", "many")}
     agent = Agent(model_at(wire, placed.url), [*bad.values(), add])
     seen = talk(agent, " ".join(f"[[call {one.runnable.name} {{}}]]" for one in bad.values()))
-    assert [done.result.error for done in sorted(only(seen, Done), key=lambda done: done.n)] == [TOOLS[name][2] for name in bad]
+    assert [done.result.error for done in sorted(only(seen, Done), key=lambda done: done.n)] == [
+        TOOLS[name][2] for name in bad
+    ]
     assert over(seen).phase is Phase.DONE and set(placed.statuses()) == {200}
     answered(agent)
     sound(agent)
@@ -86,10 +95,15 @@ def test_a_long_result_is_cut_with_a_mark_and_a_short_one_is_not(house: House) -
         """
         return "é" * size
 
-    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [give], limits=Limits(result_chars=100))
+    agent = Agent(
+        model_at("anthropic", house.mock("anthropic").url), [give], limits=Limits(result_chars=100)
+    )
     seen = talk(agent, '[[call Text_Give {"size": 100}]] [[call Text_Give {"size": 101}]]')
     assert outputs(seen)[0] == "é" * 100
-    assert outputs(seen)[1] == "é" * 100 + "\n[toolwire] cut: 101 characters, of which the first 100 are here"
+    assert (
+        outputs(seen)[1]
+        == "é" * 100 + "\n[toolwire] cut: 101 characters, of which the first 100 are here"
+    )
 
 
 def test_the_limit_for_all_tools_ends_a_call_that_takes_too_long(house: House) -> None:
@@ -99,24 +113,34 @@ def test_the_limit_for_all_tools_ends_a_call_that_takes_too_long(house: House) -
         await asyncio.sleep(30)
         return ""
 
-    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [run], limits=Limits(tool_seconds=0.05))
+    agent = Agent(
+        model_at("anthropic", house.mock("anthropic").url), [run], limits=Limits(tool_seconds=0.05)
+    )
     seen = talk(agent, "[[call Slow_Run {}]]")
     assert only(seen, Done)[0].state == "timeout" and "too long" in over(seen).text
 
 
-# --- what models do -----------------------------------------------------------------------------------------------------
+# --- what models do -------------------------------------------------------------------------------
 
 STRANGE = {
-    "an unknown tool": ('[[unknown-tool]] [[call Calculator_Add {"a": 1, "b": 2}]]', "there is no tool 'no_such_tool'"),
+    "an unknown tool": (
+        '[[unknown-tool]] [[call Calculator_Add {"a": 1, "b": 2}]]',
+        "there is no tool 'no_such_tool'",
+    ),
     "a name that is nearly right": ('[[call calculator_add {"a": 1, "b": 2}]]', "Calculator_Add"),
-    "arguments that do not fit": ('[[call Calculator_Add {"a": "one"}]]', "the arguments do not fit"),
+    "arguments that do not fit": (
+        '[[call Calculator_Add {"a": "one"}]]',
+        "the arguments do not fit",
+    ),
     "more arguments than there are": ('[[call Calculator_Add {"a": 1, "b": 2, "c": 3}]]', ""),
 }
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
 @pytest.mark.parametrize("name", STRANGE)
-def test_a_call_that_cannot_be_run_is_answered_with_what_is_wrong(house: House, wire: str, name: str) -> None:
+def test_a_call_that_cannot_be_run_is_answered_with_what_is_wrong(
+    house: House, wire: str, name: str
+) -> None:
     script, words = STRANGE[name]
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
@@ -130,11 +154,16 @@ def test_a_call_that_cannot_be_run_is_answered_with_what_is_wrong(house: House, 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
-def test_broken_arguments_are_answered_and_the_history_stays_valid(house: House, wire: str, stream: bool) -> None:
+def test_broken_arguments_are_answered_and_the_history_stays_valid(
+    house: House, wire: str, stream: bool
+) -> None:
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url, stream=stream), [add], limits=Limits(turns=3))
     seen = talk(agent, '[[broken-json]] [[call Calculator_Add {"a": 1, "b": 2}]]')
-    assert not any(done.result.output == 3.0 and done.state == "done" and done.call.input is None for done in only(seen, Done))
+    assert not any(
+        done.result.output == 3.0 and done.state == "done" and done.call.input is None
+        for done in only(seen, Done)
+    )
     assert set(placed.statuses()) == {200}
     assert over(seen).phase in (Phase.DONE, Phase.STOPPED, Phase.BROKEN)
     answered(agent)
@@ -157,7 +186,9 @@ def test_repeated_ids_get_each_its_own_result(house: House, wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
-def test_a_model_that_never_stops_is_stopped_by_the_limit_and_can_be_asked_again(house: House, wire: str) -> None:
+def test_a_model_that_never_stops_is_stopped_by_the_limit_and_can_be_asked_again(
+    house: House, wire: str
+) -> None:
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add], limits=Limits(turns=4))
     seen = talk(agent, "[[never-stop]] add 1 and 2")
@@ -178,7 +209,7 @@ def test_an_agent_without_tools_only_talks_also_over_a_thread_with_calls(house: 
     assert over(talk(bare, "[[text hello]]")).text == "hello"
 
 
-# --- who may run what ---------------------------------------------------------------------------------------------------
+# --- who may run what -----------------------------------------------------------------------------
 
 
 def rule(call: Call, tool: Runnable) -> Verdict:
@@ -194,7 +225,10 @@ async def slowly(call: Call, tool: Runnable) -> Verdict:
     return rule(call, tool)
 
 
-@pytest.mark.parametrize(("wire", "ask"), [*((wire, rule) for wire in [*WIRES, TEXT]), ("anthropic", slowly), (TEXT, slowly)])
+@pytest.mark.parametrize(
+    ("wire", "ask"),
+    [*((wire, rule) for wire in [*WIRES, TEXT]), ("anthropic", slowly), (TEXT, slowly)],
+)
 def test_a_call_is_allowed_denied_or_edited_before_it_runs(
     house: House, wire: str, ask: Callable[[Call, Runnable], Verdict]
 ) -> None:
@@ -208,7 +242,9 @@ def test_a_call_is_allowed_denied_or_edited_before_it_runs(
     assert [call.input for call in calls_of(agent.thread.messages[1])][2] == {"a": 30, "b": 40}
     if wire != TEXT:
         sent = decode(placed.bodies()[1], wire).calls()
-        assert [call.input for call in sent][1:] == [{"a": 2, "b": 2}, {"a": 30, "b": 40}], "the model sees what was run"
+        assert [call.input for call in sent][1:] == [{"a": 2, "b": 2}, {"a": 30, "b": 40}], (
+            "the model sees what was run"
+        )
     assert set(placed.statuses()) == {200}
     answered(agent)
     sound(agent)
@@ -227,7 +263,9 @@ def unsure(call: Call, tool: Runnable) -> Verdict:
 
 
 @pytest.mark.parametrize("ask", [failing, cancelled, unsure])
-def test_without_a_clear_yes_nothing_runs(house: House, ask: Callable[[Call, Runnable], Verdict]) -> None:
+def test_without_a_clear_yes_nothing_runs(
+    house: House, ask: Callable[[Call, Runnable], Verdict]
+) -> None:
     agent = Agent(model_at("anthropic", house.mock("anthropic").url), [add], approve=ask)
     seen = talk(agent, QUESTION)
     assert not only(seen, Running)
@@ -236,10 +274,12 @@ def test_without_a_clear_yes_nothing_runs(house: House, ask: Callable[[Call, Run
     answered(agent)
 
 
-# --- where tools run ------------------------------------------------------------------------------------------------------
+# --- where tools run ------------------------------------------------------------------------------
 
 
-def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(house: House, tmp_path: Path) -> None:
+def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
+    house: House, tmp_path: Path
+) -> None:
     rings: list[str] = []
 
     def named(kit: str) -> Tools:
@@ -257,17 +297,26 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(hous
 
     async def go(oxp: str, mcp: str) -> list[object]:
         placed = house.mock("anthropic")
-        async with OxpClient(oxp) as far, McpClient(mcp) as farther, model_at("anthropic", placed.url) as model:
+        async with (
+            OxpClient(oxp) as far,
+            McpClient(mcp) as farther,
+            model_at("anthropic", placed.url) as model,
+        ):
             agent = Agent(model, [named("Near"), *await far.tools(), *await farther.tools()])
             seen = [
                 one
                 async for one in agent.watch(
-                    " ".join(f'[[call {kit}_Ring {{"name": "Ann"}}]]' for kit in ("Near", "Far", "Farther"))
+                    " ".join(
+                        f'[[call {kit}_Ring {{"name": "Ann"}}]]'
+                        for kit in ("Near", "Far", "Farther")
+                    )
                 )
             ]
             answered(agent)
             sound(agent)
-            return [one.result.output for one in seen if isinstance(one, Done)] + [one for one in seen if isinstance(one, Over)]
+            return [one.result.output for one in seen if isinstance(one, Done)] + [
+                one for one in seen if isinstance(one, Over)
+            ]
 
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -277,7 +326,9 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(hous
     first = ToolServer(named("Far"), Calls(SqliteLedger(tmp_path / "a" / "calls.db")))
     with running(first) as oxp, running(second) as mcp:
         out = asyncio.run(go(oxp.url, f"{mcp.url}/mcp"))
-    assert sorted(map(str, out[:-1])) == [f"{kit} rang at Ann under True" for kit in ("Far", "Farther", "Near")]
+    assert sorted(map(str, out[:-1])) == [
+        f"{kit} rang at Ann under True" for kit in ("Far", "Farther", "Near")
+    ]
     assert sorted(rings) == ["Far Ann", "Farther Ann", "Near Ann"]
 
 
@@ -293,12 +344,19 @@ def test_a_tool_gets_what_it_needs_and_without_it_the_model_is_told(house: House
 
     script = '[[call Mail_Send {"to": "Ann"}]]'
     url = house.mock("openai-chat").url
-    assert "the tool needs MAIL_KEY" in over(talk(Agent(model_at("openai-chat", url), [send]), script)).text
-    seen = talk(Agent(model_at("openai-chat", url), [send], secrets={"MAIL_KEY": "0123456789"}), script)
+    assert (
+        "the tool needs MAIL_KEY"
+        in over(talk(Agent(model_at("openai-chat", url), [send]), script)).text
+    )
+    seen = talk(
+        Agent(model_at("openai-chat", url), [send], secrets={"MAIL_KEY": "0123456789"}), script
+    )
     assert "sent with a key of 10" in over(seen).text
 
 
-def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(house: House) -> None:
+def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(
+    house: House,
+) -> None:
     @tool(id="Bank.Pay@1.0.0", on_crash="transactional")
     async def pay(context: Context) -> None:
         """Pay."""
@@ -307,7 +365,9 @@ def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(h
         Agent(model_at("anthropic", "http://127.0.0.1:9"), [pay])
 
 
-def test_the_record_knows_a_call_by_an_id_that_names_its_thread(house: House, tmp_path: Path) -> None:
+def test_the_record_knows_a_call_by_an_id_that_names_its_thread(
+    house: House, tmp_path: Path
+) -> None:
     keys: list[str] = []
 
     @tool(id="Door.Ring@1.0.0")
@@ -315,7 +375,11 @@ def test_the_record_knows_a_call_by_an_id_that_names_its_thread(house: House, tm
         """Ring."""
         keys.append(context.call_id)
 
-    agent = Agent(model_at("kimi", house.mock("kimi").url), [ring], calls=Calls(SqliteLedger(tmp_path / "calls.db")))
+    agent = Agent(
+        model_at("kimi", house.mock("kimi").url),
+        [ring],
+        calls=Calls(SqliteLedger(tmp_path / "calls.db")),
+    )
 
     async def go() -> None:
         async with agent.calls:

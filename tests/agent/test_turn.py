@@ -1,4 +1,5 @@
-"""One turn: calls in parallel and early, results in the native form or in text, and histories from elsewhere."""
+"""One turn: calls in parallel and early, results in the native form or in text, and histories from
+elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ QUESTION = "add 1 and 2, and add 3 and 4"
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
-def test_every_wire_answers_two_calls_of_one_tool_and_counts_what_it_took(house: House, wire: str, stream: bool) -> None:
+def test_every_wire_answers_two_calls_of_one_tool_and_counts_what_it_took(
+    house: House, wire: str, stream: bool
+) -> None:
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url, stream=stream), [add])
     seen = talk(agent, QUESTION)
@@ -39,17 +42,24 @@ def test_every_wire_answers_two_calls_of_one_tool_and_counts_what_it_took(house:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_wire_with_tools_gets_one_message_with_the_calls_and_then_one_result_for_each(house: House, wire: str) -> None:
+def test_a_wire_with_tools_gets_one_message_with_the_calls_and_then_one_result_for_each(
+    house: House, wire: str
+) -> None:
     placed = house.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     talk(agent, QUESTION)
     read = decode(placed.bodies()[1], wire)
-    roles = [(message.role, [type(part) for part in message.parts if not isinstance(part, Text)]) for message in read.messages]
+    roles = [
+        (message.role, [type(part) for part in message.parts if not isinstance(part, Text)])
+        for message in read.messages
+    ]
     assert roles[1] == ("assistant", [Call, Call])
     assert [kind for _, kinds in roles[2:] for kind in kinds] == [Result, Result]
     asked, told = read.calls(), read.results()
     assert [result.call_id for result in told] == [call.id for call in asked]
-    assert [(pair.call, pair.result) for pair in read.pairs()] == list(zip(asked, told, strict=True))
+    assert [(pair.call, pair.result) for pair in read.pairs()] == list(
+        zip(asked, told, strict=True)
+    )
     if wire in ("openai-chat", "azure-openai", "kimi", "mistral"):
         messages = placed.bodies()[1]["messages"]
         assert isinstance(messages, list)
@@ -59,7 +69,8 @@ def test_a_wire_with_tools_gets_one_message_with_the_calls_and_then_one_result_f
 
 
 def in_text(body: Object) -> None:
-    """A request in which the calls are words: an answer that is content only, and one user message with all results."""
+    """A request in which the calls are words: an answer that is content only, and one user message
+    with all results."""
     messages = body["messages"]
     assert isinstance(messages, list)
     plain = [one for one in messages if isinstance(one, dict) and one["role"] != "system"]
@@ -69,7 +80,9 @@ def in_text(body: Object) -> None:
     assert "3.0" in told and "7.0" in told
 
 
-def test_a_model_without_tools_gets_content_only_and_one_user_message_with_all_results(house: House) -> None:
+def test_a_model_without_tools_gets_content_only_and_one_user_message_with_all_results(
+    house: House,
+) -> None:
     placed = house.mock(TEXT)
     agent = Agent(model_at(TEXT, placed.url), [add])
     seen = talk(agent, QUESTION)
@@ -95,7 +108,11 @@ def test_a_turn_that_a_model_with_tools_spoke_in_text_is_told_in_text_and_the_ne
     assert outputs(seen) == {0: 3.0, 1: 7.0}
     read = decode(placed.bodies()[1], wire)
     assert not read.calls() and not read.results()
-    assert [message.role for message in read.messages if message.role != "system"] == ["user", "assistant", "user"]
+    assert [message.role for message in read.messages if message.role != "system"] == [
+        "user",
+        "assistant",
+        "user",
+    ]
     seen = talk(agent, "add 5 and 6")
     assert "gave: 11.0" in over(seen).text
     read = decode(placed.bodies()[-1], wire)
@@ -112,7 +129,7 @@ def test_words_that_only_look_like_a_call_stay_words(house: House) -> None:
     assert "<tool_call>" in over(seen).text
 
 
-# --- when calls run -------------------------------------------------------------------------------------------------
+# --- when calls run -------------------------------------------------------------------------------
 
 
 class Watch:
@@ -147,7 +164,11 @@ def test_calls_run_at_once_up_to_the_limit(house: House) -> None:
     for limit in (1, 3):
         watch = Watch(0.02)
         placed = house.mock("anthropic")
-        agent = Agent(model_at("anthropic", placed.url, stream=False), [watch.ring], limits=Limits(parallel=limit))
+        agent = Agent(
+            model_at("anthropic", placed.url, stream=False),
+            [watch.ring],
+            limits=Limits(parallel=limit),
+        )
         seen = talk(agent, RINGS)
         assert outputs(seen) == {n: float(n) for n in range(6)}
         assert watch.most == limit
@@ -170,7 +191,9 @@ def test_a_tool_may_say_how_often_it_runs_at_once(house: House) -> None:
         now -= 1
         return n
 
-    seen = talk(Agent(model_at("anthropic", house.mock("anthropic").url, stream=False), [ring]), RINGS)
+    seen = talk(
+        Agent(model_at("anthropic", house.mock("anthropic").url, stream=False), [ring]), RINGS
+    )
     assert outputs(seen) == {n: float(n) for n in range(6)}
     assert most == 2
 
@@ -229,11 +252,23 @@ def test_an_agent_can_be_asked_without_asyncio_again_and_again(house: House) -> 
     assert len(agent.thread.messages) == 8
 
 
-# --- histories from elsewhere ---------------------------------------------------------------------------------------
+# --- histories from elsewhere ---------------------------------------------------------------------
 
-CALL: Object = {"id": "call_1", "type": "function", "function": {"name": "Calculator_Add", "arguments": '{"a":1,"b":2}'}}
+CALL: Object = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "Calculator_Add", "arguments": '{"a":1,"b":2}'},
+}
 OLD: dict[str, tuple[JSON, int]] = {
-    "a body": ({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}, 2),
+    "a body": (
+        {
+            "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "hello"},
+            ]
+        },
+        2,
+    ),
     "a list": ([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}], 2),
     "results as words": (
         {
@@ -262,8 +297,16 @@ OLD: dict[str, tuple[JSON, int]] = {
             "max_tokens": 9,
             "messages": [
                 {"role": "user", "content": "hi"},
-                {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "Calculator_Add", "input": {}}]},
-                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "3"}]},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "tool_use", "id": "toolu_1", "name": "Calculator_Add", "input": {}}
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "3"}],
+                },
             ],
         },
         3,
@@ -285,7 +328,10 @@ def test_histories_from_elsewhere_load_and_go_on(house: House, name: str, target
     assert set(placed.statuses()) == {200}
 
 
-@pytest.mark.parametrize("body", [b"", b"nothing", b"[1]", b"3", {"toolwire": 2}, {"toolwire": 1, "id": "x", "stretches": [1]}])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"nothing", b"[1]", b"3", {"toolwire": 2}, {"toolwire": 1, "id": "x", "stretches": [1]}],
+)
 def test_what_is_no_history_is_refused_with_words(body: JSON | bytes) -> None:
     with pytest.raises(WireError):
         Thread.of(body, id="old")

@@ -53,18 +53,28 @@ def test_tool_version_and_key_make_a_difference() -> None:
     prints = {
         fingerprint(key, tool, {})
         for key in (KEY, b"x" * 32)
-        for tool in (ADD, ToolId("Calculator", "Add", Version(1, 0, 1)), ToolId("Calculator", "Sub", Version(1)))
+        for tool in (
+            ADD,
+            ToolId("Calculator", "Add", Version(1, 0, 1)),
+            ToolId("Calculator", "Sub", Version(1)),
+        )
     }
     assert len(prints) == 6
 
 
 def test_a_fingerprint_is_a_keyed_hash() -> None:
     text = b'["Calculator.Add","1.0.0",{"a":1,"b":"x"}]'
-    assert fingerprint(KEY, ADD, {"b": "x", "a": 1.0}) == hmac.new(KEY, text, hashlib.sha256).digest()
+    assert (
+        fingerprint(KEY, ADD, {"b": "x", "a": 1.0}) == hmac.new(KEY, text, hashlib.sha256).digest()
+    )
 
 
 TREES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
@@ -99,7 +109,9 @@ NAMES = [
 def test_no_two_callers_share_a_key() -> None:
     keys = [key_of(who, user, call) for who in NAMES for user in (None, *NAMES) for call in NAMES]
     assert len(set(keys)) == len(keys)
-    assert len({tenant(*pair) for pair in combinations(NAMES, 2)}) == len(list(combinations(NAMES, 2)))
+    assert len({tenant(*pair) for pair in combinations(NAMES, 2)}) == len(
+        list(combinations(NAMES, 2))
+    )
 
 
 def test_keys_are_printable_and_bounded_and_plain_ids_stay_as_they_are() -> None:

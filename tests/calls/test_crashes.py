@@ -25,7 +25,9 @@ async def crash(path: Path, tool: Runnable) -> None:
     ledger = SqliteLedger(path)
     await ledger.open()
     fp = fingerprint(ledger.key, tool.id, {})
-    claim = await ledger.claim(key_of("p", None, "c1"), fp, tool=str(tool.id), on_crash=tool.on_crash, token=b"t" * 16)
+    claim = await ledger.claim(
+        key_of("p", None, "c1"), fp, tool=str(tool.id), on_crash=tool.on_crash, token=b"t" * 16
+    )
     assert claim.state == "new"
     await ledger.close()
 
@@ -77,7 +79,9 @@ def test_after_a_crash_the_tool_decides(
     def blocking(arguments: Mapping[str, object], context: Context) -> object:
         return asyncio.run(body(arguments, context))
 
-    tool = runnable(body if is_async else blocking, is_async=is_async, on_crash=on_crash, probe=probe)
+    tool = runnable(
+        body if is_async else blocking, is_async=is_async, on_crash=on_crash, probe=probe
+    )
 
     async def main() -> None:
         path = tmp_path / "calls.db"
@@ -109,7 +113,9 @@ class Failing(MemoryLedger):
             self.times -= 1
             raise self.error
 
-    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
         self._fail("claim")
         return await super().claim(key, fp, tool=tool, on_crash=on_crash, token=token)
 
@@ -126,9 +132,17 @@ class Failing(MemoryLedger):
         return await super().wait(key, timeout)
 
 
-@pytest.mark.parametrize("error", [LedgerUnavailable("full"), OSError("unforeseen")], ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize(("what", "state", "runs"), [("claim", "unavailable", 0), ("finish", "done", 1)])
-def test_a_ledger_that_fails_stops_a_call_before_and_not_after_it_ran(what: str, state: str, runs: int, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [LedgerUnavailable("full"), OSError("unforeseen")],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize(
+    ("what", "state", "runs"), [("claim", "unavailable", 0), ("finish", "done", 1)]
+)
+def test_a_ledger_that_fails_stops_a_call_before_and_not_after_it_ran(
+    what: str, state: str, runs: int, error: Exception
+) -> None:
     async def main() -> None:
         body = Counted()
         async with Calls(Failing(what, error)) as calls:
@@ -179,7 +193,7 @@ def test_who_was_overtaken_tells_what_the_other_recorded(other: Outcome | None, 
     asyncio.run(main())
 
 
-# --- transactions ------------------------------------------------------------------------------------------------
+# --- transactions ---------------------------------------------------------------------------------
 
 
 class Connection:
@@ -295,13 +309,15 @@ def test_a_fenced_transaction_writes_nothing() -> None:
 def test_tools_that_cannot_be_run_as_they_want_are_refused_at_the_start() -> None:
     calls = Calls()
     calls.fits([runnable(Counted()), runnable(Counted(), on_crash="probe", probe=knows)])
-    with pytest.raises(ToolMistake, match=r"Test\.Tool@1\.0\.0: .*MemoryLedger has no transactions"):
+    with pytest.raises(
+        ToolMistake, match=r"Test\.Tool@1\.0\.0: .*MemoryLedger has no transactions"
+    ):
         calls.fits([runnable(Counted(), on_crash="transactional")])
     with pytest.raises(ToolMistake, match="no probe"):
         calls.fits([runnable(Counted(), on_crash="probe")])
 
 
-# --- another runner ----------------------------------------------------------------------------------------------
+# --- another runner -------------------------------------------------------------------------------
 
 
 class Engine:
@@ -311,24 +327,39 @@ class Engine:
         self.end = end
         self.seen: list[tuple[Claim, Object]] = []
 
-    async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+    async def run(
+        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+    ) -> Outcome:
         self.seen.append((claim, arguments))
         if isinstance(self.end, Exception):
             raise self.end
         return self.end
 
 
-@pytest.mark.parametrize("ledger", [MemoryLedger, Transactional], ids=["without transactions", "with transactions"])
-def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledger(ledger: Callable[[], MemoryLedger]) -> None:
+@pytest.mark.parametrize(
+    "ledger", [MemoryLedger, Transactional], ids=["without transactions", "with transactions"]
+)
+def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledger(
+    ledger: Callable[[], MemoryLedger],
+) -> None:
     with pytest.raises(
-        ToolMistake, match=r"Test\.Tool@1\.0\.0: .*an engine \(Engine\) runs it outside the ledger's transactions$"
+        ToolMistake,
+        match=(
+            r"Test\.Tool@1\.0\.0: .*an engine \(Engine\) runs it outside the ledger's transactions$"
+        ),
     ):
-        Calls(ledger(), runner=Engine(Outcome(1))).fits([runnable(Counted(), on_crash="transactional")])
+        Calls(ledger(), runner=Engine(Outcome(1))).fits(
+            [runnable(Counted(), on_crash="transactional")]
+        )
 
 
 @pytest.mark.parametrize(
     ("end", "state", "replayed"),
-    [(Outcome(5), "done", True), (NoEffect("no"), "failed", False), (OSError("engine down"), "failed", True)],
+    [
+        (Outcome(5), "done", True),
+        (NoEffect("no"), "failed", False),
+        (OSError("engine down"), "failed", True),
+    ],
     ids=["outcome", "no effect", "broken"],
 )
 def test_bodies_may_run_on_an_engine(end: Outcome | Exception, state: str, replayed: bool) -> None:

@@ -1,4 +1,5 @@
-"""Calls on an engine whose runs outlive the server: what becomes of them when it stops, comes back, or is told nothing."""
+"""Calls on an engine whose runs outlive the server: what becomes of them when it stops, comes back,
+or is told nothing."""
 
 from __future__ import annotations
 
@@ -20,20 +21,25 @@ from toolwire.tools.runnable import Context, OnCrash, Runnable
 
 
 class Elsewhere:
-    """An engine that is not in this process, as far as it matters: what it has begun goes on until the test lets it end."""
+    """An engine that is not in this process, as far as it matters: what it has begun goes on until
+    the test lets it end."""
 
     def __init__(self) -> None:
         self.begun: list[tuple[CallKey, int]] = []
         self.resumed = 0
         self._ends: dict[tuple[CallKey, int], asyncio.Future[Outcome]] = {}
 
-    async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+    async def run(
+        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+    ) -> Outcome:
         run = (claim.key, claim.attempt)
         if run not in self._ends:
             self.begun.append(run)
         return await asyncio.shield(self._end(run))
 
-    async def resume(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+    async def resume(
+        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+    ) -> Outcome:
         self.resumed += 1
         return await self.run(claim, tool, arguments, context)
 
@@ -52,7 +58,10 @@ async def nothing(arguments: Mapping[str, object], context: Context) -> object:
     raise AssertionError("the body runs here, and not on the engine")
 
 
-def ask(on_crash: OnCrash = "report", probe: Callable[[Mapping[str, object], Context], object] | None = None) -> Ask:
+def ask(
+    on_crash: OnCrash = "report",
+    probe: Callable[[Mapping[str, object], Context], object] | None = None,
+) -> Ask:
     tool = runnable(nothing, on_crash=on_crash, probe=probe)
     return Ask(tool=tool, input={"n": 1}, call_id="c", principal="p")
 
@@ -76,7 +85,9 @@ async def left(place: Path, engine: Elsewhere, what: Ask) -> None:
 
 
 @pytest.mark.parametrize("on_crash", ["report", "retry"])
-def test_the_next_server_gets_the_result_of_what_the_last_one_began(tmp_path: Path, on_crash: OnCrash) -> None:
+def test_the_next_server_gets_the_result_of_what_the_last_one_began(
+    tmp_path: Path, on_crash: OnCrash
+) -> None:
     async def main() -> None:
         engine = Elsewhere()
         await left(tmp_path, engine, ask(on_crash))
@@ -86,7 +97,11 @@ def test_the_next_server_gets_the_result_of_what_the_last_one_began(tmp_path: Pa
                 await asyncio.sleep(0.01)
             engine.ends(Outcome("done there"))
             answer = await again
-            assert (answer.state, answer.outcome, answer.attempt) == ("done", Outcome("done there"), 1)
+            assert (answer.state, answer.outcome, answer.attempt) == (
+                "done",
+                Outcome("done there"),
+                1,
+            )
             assert (await server.call(ask(on_crash))).replayed
         assert (len(engine.begun), engine.resumed) == (1, 1)
 
@@ -117,7 +132,9 @@ def test_what_the_engine_does_not_know_is_lost_and_stays_lost(tmp_path: Path) ->
 
 def test_an_engine_that_breaks_leaves_a_call_that_can_be_resumed(tmp_path: Path) -> None:
     class Broken(Elsewhere):
-        async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+        async def run(
+            self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+        ) -> Outcome:
             if not self.resumed:
                 raise OSError("broken pipe")
             return Outcome("it had begun")
@@ -148,7 +165,9 @@ ENDS = [NoEffect("nothing happened"), Outcome(None, Failure("later", can_retry=T
 
 
 @pytest.mark.parametrize("end", ENDS, ids=["nothing", "later"])
-def test_a_call_that_came_to_nothing_while_no_server_lived_may_run_again(tmp_path: Path, end: Outcome | NoEffect) -> None:
+def test_a_call_that_came_to_nothing_while_no_server_lived_may_run_again(
+    tmp_path: Path, end: Outcome | NoEffect
+) -> None:
     async def main() -> None:
         engine = Elsewhere()
         await left(tmp_path, engine, ask())

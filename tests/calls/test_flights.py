@@ -46,7 +46,9 @@ class Watched(MemoryLedger):
 
     claims = 0
 
-    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
         self.claims += 1
         return await super().claim(key, fp, tool=tool, on_crash=on_crash, token=token)
 
@@ -57,13 +59,17 @@ def test_a_storm_of_duplicates_runs_each_id_once(ids: int, tmp_path: Path) -> No
         body = Counted()
         tool = runnable(body)
         async with Calls(SqliteLedger(tmp_path / "calls.db")) as calls:
-            answers = await asyncio.gather(*(calls.call(ask(tool, f"c{n % ids}")) for n in range(400)))
+            answers = await asyncio.gather(
+                *(calls.call(ask(tool, f"c{n % ids}")) for n in range(400))
+            )
             assert calls.metrics.in_flight == 0
         assert body.runs == ids
         assert {answer.state for answer in answers} == {"done"}
         assert sum(not answer.replayed for answer in answers) == ids
         for n in range(ids):
-            assert len({str(answer.outcome) for answer in answers if answer.call_id == f"c{n}"}) == 1
+            assert (
+                len({str(answer.outcome) for answer in answers if answer.call_id == f"c{n}"}) == 1
+            )
 
     asyncio.run(main())
 
@@ -141,7 +147,9 @@ def test_who_waits_longer_than_allowed_is_told_that_it_runs() -> None:
             first = asyncio.create_task(calls.call(ask(runnable(body))))
             await body.begun.wait()
             for wait in (None, 0.01):
-                late = await calls.call(Ask(tool=runnable(body), call_id="c1", principal="p", wait=wait))
+                late = await calls.call(
+                    Ask(tool=runnable(body), call_id="c1", principal="p", wait=wait)
+                )
                 assert late.state == "running" and late.retry_after_ms and late.outcome is None
             body.free.set()
             assert (await first).state == "done"
@@ -156,7 +164,9 @@ def test_a_call_that_runs_in_another_process_is_waited_for() -> None:
         async with Calls(ledger) as here, Calls(ledger) as there:
             first = asyncio.create_task(here.call(ask(runnable(body))))
             await body.begun.wait()
-            tired = await there.call(Ask(tool=runnable(idle), call_id="c1", principal="p", wait=0.02))
+            tired = await there.call(
+                Ask(tool=runnable(idle), call_id="c1", principal="p", wait=0.02)
+            )
             assert tired.state == "running" and tired.started_at is not None
             second = asyncio.create_task(there.call(ask(runnable(idle))))
             await asyncio.sleep(0.01)
@@ -175,7 +185,9 @@ def test_a_call_released_elsewhere_runs_here() -> None:
         tool = runnable(body)
         async with Calls(ledger) as calls:
             fp = fingerprint(ledger.key, tool.id, {})
-            claim = await ledger.claim(key_of("p", None, "c1"), fp, tool=str(tool.id), on_crash="report", token=b"t")
+            claim = await ledger.claim(
+                key_of("p", None, "c1"), fp, tool=str(tool.id), on_crash="report", token=b"t"
+            )
             waiting = asyncio.create_task(calls.call(ask(tool)))
             await asyncio.sleep(0.02)
             assert body.runs == 0
@@ -210,7 +222,9 @@ def test_draining_waits_for_calls_under_way_and_takes_no_new_ones() -> None:
 
 
 @pytest.mark.parametrize(("on_crash", "again"), [("report", False), ("retry", True)])
-def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(on_crash: OnCrash, again: bool) -> None:
+def test_what_does_not_end_in_time_is_cancelled_and_its_callers_are_told(
+    on_crash: OnCrash, again: bool
+) -> None:
     async def main() -> None:
         body = Held()
         calls = Calls(ledger := MemoryLedger())
@@ -249,7 +263,9 @@ def test_more_calls_than_allowed_are_told_to_come_again() -> None:
     asyncio.run(main())
 
 
-def test_a_body_that_will_not_stop_does_not_keep_the_server_from_stopping(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_will_not_stop_does_not_keep_the_server_from_stopping(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("toolwire.io.calls.GRACE", 0.05)
 
     async def main() -> None:

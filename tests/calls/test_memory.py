@@ -13,7 +13,9 @@ FP = b"f" * 32
 
 
 async def claimed(ledger: MemoryLedger, name: str, token: bytes = b"t", fp: bytes = FP) -> Claim:
-    return await ledger.claim(CallKey("p", name), fp, tool="Test.Tool@1.0.0", on_crash="report", token=token)
+    return await ledger.claim(
+        CallKey("p", name), fp, tool="Test.Tool@1.0.0", on_crash="report", token=token
+    )
 
 
 async def done(ledger: MemoryLedger, name: str, value: str = "v") -> None:

@@ -1,4 +1,5 @@
-"""The path of a call on a real PostgreSQL: two replicas, and tools that write into the ledger's own database."""
+"""The path of a call on a real PostgreSQL: two replicas, and tools that write into the ledger's own
+database."""
 
 from __future__ import annotations
 
@@ -40,12 +41,16 @@ def test_a_storm_over_two_replicas_runs_each_id_once() -> None:
             Calls(PostgresLedger(postgres.dsn(), schema=schema)) as one,
             Calls(PostgresLedger(postgres.dsn(), schema=schema)) as two,
         ):
-            answers = await asyncio.gather(*(calls.call(ask(tool, f"c{n % 10}")) for n in range(100) for calls in (one, two)))
+            answers = await asyncio.gather(
+                *(calls.call(ask(tool, f"c{n % 10}")) for n in range(100) for calls in (one, two))
+            )
             other = await two.call(ask(tool, "c0", {"other": 1}))
         assert {answer.state for answer in answers} == {"done"}
         assert (body.runs, other.state) == (10, "mismatch")
         for n in range(10):
-            assert len({str(answer.outcome) for answer in answers if answer.call_id == f"c{n}"}) == 1
+            assert (
+                len({str(answer.outcome) for answer in answers if answer.call_id == f"c{n}"}) == 1
+            )
 
     asyncio.run(main())
 
@@ -104,7 +109,9 @@ def test_a_transactional_tool_that_runs_into_its_timeout_has_written_nothing() -
             answer = await calls.call(ask(runnable(body, on_crash="transactional", timeout=0.3)))
             assert answer.outcome is not None and answer.outcome.failure is not None
             assert answer.outcome.failure.kind == "timeout"
-            assert (await calls.call(ask(runnable(body, on_crash="transactional", timeout=0.3)))).replayed
+            assert (
+                await calls.call(ask(runnable(body, on_crash="transactional", timeout=0.3)))
+            ).replayed
         assert await rows(name) == 0
 
     asyncio.run(main())

@@ -44,7 +44,12 @@ def raising(error: BaseException) -> Callable[[], JSON]:
 
 ENDS: dict[str, tuple[Callable[[], object], str, str, str | None]] = {
     # name: (what the body does, in the message, in the developer's message, kind)
-    "tool error": (raising(ToolError("No such city.", developer_message="404", kind="nope")), "No such city.", "404", "nope"),
+    "tool error": (
+        raising(ToolError("No such city.", developer_message="404", kind="nope")),
+        "No such city.",
+        "404",
+        "nope",
+    ),
     "retryable": (raising(RetryableToolError("Later.")), "Later.", "", None),
     "no effect": (raising(NoEffect("Nothing done.")), "Nothing done.", "", None),
     "exception": (
@@ -54,21 +59,55 @@ ENDS: dict[str, tuple[Callable[[], object], str, str, str | None]] = {
         "exception",
     ),
     "mute exception": (raising(Mute()), "(Mute)", "__str__ raised SystemExit", "exception"),
-    "cancelled by itself": (raising(asyncio.CancelledError("mine")), "(CancelledError)", "mine", "exception"),
+    "cancelled by itself": (
+        raising(asyncio.CancelledError("mine")),
+        "(CancelledError)",
+        "mine",
+        "exception",
+    ),
     "keyboard interrupt": (raising(KeyboardInterrupt()), "(KeyboardInterrupt)", "", "exception"),
     "exit": (leave, "(SystemExit)", "SystemExit: 2", "exception"),
     "stop iteration": (stop, "(RuntimeError)", "StopIteration", "exception"),
-    "its own timeout": (raising(TimeoutError("upstream")), "(TimeoutError)", "upstream", "exception"),
-    "group of one": (raising(ExceptionGroup("g", [ExceptionGroup("h", [ToolError("Inner.")])])), "Inner.", "", None),
-    "group": (raising(ExceptionGroup("g", [ValueError("v"), KeyError("k")])), "(ExceptionGroup)", "KeyError: 'k'", "exception"),
-    "base group": (raising(BaseExceptionGroup("g", [SystemExit(1), KeyError()])), "(BaseExceptionGroup)", "", "exception"),
+    "its own timeout": (
+        raising(TimeoutError("upstream")),
+        "(TimeoutError)",
+        "upstream",
+        "exception",
+    ),
+    "group of one": (
+        raising(ExceptionGroup("g", [ExceptionGroup("h", [ToolError("Inner.")])])),
+        "Inner.",
+        "",
+        None,
+    ),
+    "group": (
+        raising(ExceptionGroup("g", [ValueError("v"), KeyError("k")])),
+        "(ExceptionGroup)",
+        "KeyError: 'k'",
+        "exception",
+    ),
+    "base group": (
+        raising(BaseExceptionGroup("g", [SystemExit(1), KeyError()])),
+        "(BaseExceptionGroup)",
+        "",
+        "exception",
+    ),
     "not JSON": (Odd, "not what it promises", "a Odd is not JSON", "bad-result"),
-    "not a number": (lambda: {"x": float("nan")}, "not what it promises", "not a JSON number", "bad-result"),
+    "not a number": (
+        lambda: {"x": float("nan")},
+        "not what it promises",
+        "not a JSON number",
+        "bad-result",
+    ),
 }
 
 
 def failure_of(answer: Answer) -> Failure:
-    assert answer.state == "failed" and answer.outcome is not None and answer.outcome.failure is not None
+    assert (
+        answer.state == "failed"
+        and answer.outcome is not None
+        and answer.outcome.failure is not None
+    )
     return answer.outcome.failure
 
 

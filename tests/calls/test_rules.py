@@ -26,7 +26,9 @@ Made = Callable[[], Ledger]
 @pytest.fixture(params=["memory", "sqlite"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
     """Makes a ledger."""
-    return MemoryLedger if request.param == "memory" else lambda: SqliteLedger(tmp_path / "calls.db")
+    return (
+        MemoryLedger if request.param == "memory" else lambda: SqliteLedger(tmp_path / "calls.db")
+    )
 
 
 def test_the_first_call_runs_and_the_second_gets_its_answer(made: Made) -> None:
@@ -36,7 +38,12 @@ def test_the_first_call_runs_and_the_second_gets_its_answer(made: Made) -> None:
         async with Calls(made()) as calls:
             first = await calls.call(ask(tool, "c1", {"a": 1}))
             second = await calls.call(ask(tool, "c1", {"a": 1}))
-        assert (first.state, first.replayed, first.recorded, first.call_id) == ("done", False, True, "c1")
+        assert (first.state, first.replayed, first.recorded, first.call_id) == (
+            "done",
+            False,
+            True,
+            "c1",
+        )
         assert (second.state, second.replayed, second.call_id) == ("done", True, "c1")
         assert first.outcome is not None and first.outcome == second.outcome
         assert first.outcome.value == [1, {"a": 1}]
@@ -92,7 +99,13 @@ def test_a_rotated_token_and_another_trace_are_the_same_call(made: Made) -> None
         tool = runnable(body, needs=Needs((Authorization("google"),), ("KEY",)))
         async with Calls(made()) as calls:
             for n in range(2):
-                asked = Ask(tool=tool, call_id="c1", tokens={"google": f"t{n}"}, secrets={"KEY": f"s{n}"}, trace_id=f"{n}")
+                asked = Ask(
+                    tool=tool,
+                    call_id="c1",
+                    tokens={"google": f"t{n}"},
+                    secrets={"KEY": f"s{n}"},
+                    trace_id=f"{n}",
+                )
                 assert (await calls.call(asked)).state == "done"
         assert body.runs == 1
 
@@ -101,10 +114,17 @@ def test_a_rotated_token_and_another_trace_are_the_same_call(made: Made) -> None
 
 @pytest.mark.parametrize(
     ("error", "again"),
-    [(ToolError("no"), 0), (RetryableToolError("later", retry_after_ms=5), 1), (NoEffect("nothing"), 1), (ValueError("x"), 0)],
+    [
+        (ToolError("no"), 0),
+        (RetryableToolError("later", retry_after_ms=5), 1),
+        (NoEffect("nothing"), 1),
+        (ValueError("x"), 0),
+    ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_failure_is_replayed_unless_it_may_be_tried_again(made: Made, error: Exception, again: int) -> None:
+def test_a_failure_is_replayed_unless_it_may_be_tried_again(
+    made: Made, error: Exception, again: int
+) -> None:
     async def main() -> None:
         attempts: list[int] = []
 
@@ -134,9 +154,13 @@ def test_a_call_that_could_not_begin_may_come_again_with_its_id(made: Made) -> N
                 await calls.call(Ask(tool=tool, call_id="c1", input={"bad": 1}))
             assert lacks.value.missing.secrets == ("KEY",)
             with pytest.raises(InvalidInput):
-                await calls.call(Ask(tool=tool, call_id="c1", input={"bad": 1}, secrets={"KEY": "k"}))
+                await calls.call(
+                    Ask(tool=tool, call_id="c1", input={"bad": 1}, secrets={"KEY": "k"})
+                )
             assert await calls.ledger.get(key_of("", None, "c1")) is None
-            assert (await calls.call(Ask(tool=tool, call_id="c1", secrets={"KEY": "k"}))).state == "done"
+            assert (
+                await calls.call(Ask(tool=tool, call_id="c1", secrets={"KEY": "k"}))
+            ).state == "done"
             with pytest.raises(MissingRequirements):  # not even the recorded answer is for everyone
                 await calls.call(Ask(tool=tool, call_id="c1"))
         assert body.runs == 1
@@ -151,7 +175,13 @@ def test_a_tool_sees_what_it_declared_and_nothing_else() -> None:
         async with Calls() as calls:
             for needs in (Needs(), Needs((Authorization("google"),), ("KEY",), True)):
                 await calls.call(
-                    Ask(tool=runnable(body, needs=needs), user_id="u", trace_id="tr", tokens=tokens, secrets=secrets)
+                    Ask(
+                        tool=runnable(body, needs=needs),
+                        user_id="u",
+                        trace_id="tr",
+                        tokens=tokens,
+                        secrets=secrets,
+                    )
                 )
         plain, full = body.contexts
         assert (plain.tokens, plain.secrets, plain.user_id, plain.trace_id) == ({}, {}, None, "tr")
@@ -161,7 +191,9 @@ def test_a_tool_sees_what_it_declared_and_nothing_else() -> None:
     asyncio.run(main())
 
 
-def test_a_call_without_an_id_gets_one_and_is_recorded_in_a_ledger_that_was_given(made: Made) -> None:
+def test_a_call_without_an_id_gets_one_and_is_recorded_in_a_ledger_that_was_given(
+    made: Made,
+) -> None:
     async def main() -> None:
         body = Counted()
         async with Calls(made()) as calls:
@@ -187,7 +219,9 @@ def test_without_a_ledger_only_calls_with_an_id_are_remembered() -> None:
 
 
 @pytest.mark.parametrize("record_reads", [False, True])
-def test_a_tool_that_only_reads_is_recorded_only_if_asked_for(made: Made, record_reads: bool) -> None:
+def test_a_tool_that_only_reads_is_recorded_only_if_asked_for(
+    made: Made, record_reads: bool
+) -> None:
     async def main() -> None:
         body = Counted()
         tool = runnable(body, read_only=True)
@@ -206,7 +240,11 @@ def test_an_expired_result_is_gone_and_not_run_again(tmp_path: Path) -> None:
         for kind in ("memory", "sqlite"):
             now = [1_800_000_000_000]
             clock = lambda now=now: now[0]
-            ledger: Ledger = MemoryLedger(clock=clock) if kind == "memory" else SqliteLedger(tmp_path / "calls.db", clock=clock)
+            ledger: Ledger = (
+                MemoryLedger(clock=clock)
+                if kind == "memory"
+                else SqliteLedger(tmp_path / "calls.db", clock=clock)
+            )
             body = Counted()
             tool = runnable(body)
             async with Calls(ledger) as calls:

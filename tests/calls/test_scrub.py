@@ -39,7 +39,11 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "form": quote_plus,
     "query": lambda value: urlencode({"key": value}),
     "url, lower case": lambda value: "".join(
-        one if one.isalnum() and one.isascii() else "".join(f"%{byte:02x}" for byte in one.encode()) if one not in "-_.~" else one
+        one
+        if one.isalnum() and one.isascii()
+        else "".join(f"%{byte:02x}" for byte in one.encode())
+        if one not in "-_.~"
+        else one
         for one in value
     ),
     "url in url": lambda value: quote(quote(value, safe="")),
@@ -60,7 +64,9 @@ def test_a_value_is_found_however_it_was_written(form: str, value: str) -> None:
     assert MASK in scrubbed
     assert scrubbed.startswith("before ") and scrubbed.endswith(" after")
     left = scrubbed.removeprefix("before ").removesuffix(" after").replace(MASK, "")
-    assert len(left) <= len(WRITTEN[form]("")) + 4, left  # what stands around it anyway, and shares a character with it in base64
+    assert len(left) <= len(WRITTEN[form]("")) + 4, (
+        left
+    )  # what stands around it anyway, and shares a character with it in base64
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,11 @@ def test_a_value_is_found_however_it_was_written(form: str, value: str) -> None:
         (["abcd", "abcdefgh"], "an abcdefgh, an abcd", f"an {MASK}, an {MASK}"),
         (["abcdef", "defghi"], "abcdefghi!", f"{MASK}!"),
         (["removed"], "[removed] removed", f"[{MASK}] {MASK}"),
-        (["123"], "pin 123, not 1234 nor a123; id_123", f"pin {MASK}, not 1234 nor a123; id_{MASK}"),
+        (
+            ["123"],
+            "pin 123, not 1234 nor a123; id_123",
+            f"pin {MASK}, not 1234 nor a123; id_{MASK}",
+        ),
         (["a"], "a cat", f"{MASK} cat"),
         (["", "long-secret"], "nothing here", "nothing here"),
     ],
@@ -87,7 +97,9 @@ def test_a_key_of_several_lines_is_found_line_by_line() -> None:
 
 
 @given(st.lists(st.text(min_size=4), min_size=1, max_size=4), st.lists(st.text(), max_size=5))
-def test_no_value_is_left_and_scrubbing_hides_nothing_else(values: list[str], between: list[str]) -> None:
+def test_no_value_is_left_and_scrubbing_hides_nothing_else(
+    values: list[str], between: list[str]
+) -> None:
     text = "".join(one + values[n % len(values)] for n, one in enumerate(between))
     scrubbed = Scrubber(values)(text)
     for value in values:
@@ -102,7 +114,9 @@ def test_nothing_to_hide_is_no_scrubber() -> None:
 
 
 def test_every_text_of_a_failure_is_scrubbed() -> None:
-    failure = Failure("m s3cret", "d s3cret", True, 5, "p s3cret", "k s3cret", {"s3cret": [{"x": "s3cret"}, 1]})
+    failure = Failure(
+        "m s3cret", "d s3cret", True, 5, "p s3cret", "k s3cret", {"s3cret": [{"x": "s3cret"}, 1]}
+    )
     assert "s3cret" not in repr(Scrubber(["s3cret"]).failure(failure))
 
 
@@ -122,12 +136,20 @@ def test_a_filter_cleans_messages_arguments_tracebacks_and_extras() -> None:
     logger = logging.Logger("apart")
     logger.addHandler(handler)
     with hiding(Scrubber(["s3cret"])):
-        logger.warning("given %s and %r", "s3cret", {"k": "s3cret"}, extra={"more": ["s3cret"]}, stack_info=True)
+        logger.warning(
+            "given %s and %r",
+            "s3cret",
+            {"k": "s3cret"},
+            extra={"more": ["s3cret"]},
+            stack_info=True,
+        )
         logger.warning("broken %d", "s3cret")
         try:
             raise ValueError("s3cret")
         except ValueError:
             logger.exception("oh s3cret")
-    assert "s3cret" not in handler.text.replace('["s3cret"]', "").replace('"s3cret"', "")  # the source line of this test
+    assert "s3cret" not in handler.text.replace('["s3cret"]', "").replace(
+        '"s3cret"', ""
+    )  # the source line of this test
     assert handler.text.count(MASK) >= 5
     assert "ValueError" in handler.text

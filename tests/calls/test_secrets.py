@@ -1,4 +1,5 @@
-"""A secret of a call is in no log record, no answer, no record and no span; and what is told of a call."""
+"""A secret of a call is in no log record, no answer, no record and no span; and what is told of a
+call."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def hidden(text: str) -> bool:
 
 
 LEAKS: dict[str, Callable[[str], Exception]] = {
-    "tool error": lambda text: ToolError(text, developer_message=text, kind=text, extra={text: [text]}),
+    "tool error": lambda text: ToolError(
+        text, developer_message=text, kind=text, extra={text: [text]}
+    ),
     "retryable": lambda text: RetryableToolError(text, additional_prompt_content=text),
     "no effect": lambda text: NoEffect(text, developer_message=text),
     "exception": lambda text: ValueError(text, {"k": text}),
@@ -55,7 +58,9 @@ LEAKS: dict[str, Callable[[str], Exception]] = {
 @pytest.mark.parametrize("name", LEAKS)
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize("call_id", ["c1", None])
-def test_secrets_are_nowhere(name: str, is_async: bool, call_id: str | None, caplog: pytest.LogCaptureFixture) -> None:
+def test_secrets_are_nowhere(
+    name: str, is_async: bool, call_id: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     log = logging.getLogger("some.library")
 
@@ -70,7 +75,11 @@ def test_secrets_are_nowhere(name: str, is_async: bool, call_id: str | None, cap
     async def later(arguments: Mapping[str, object], context: Context) -> object:
         return act(context)
 
-    tool = runnable(later if is_async else lambda arguments, context: act(context), is_async=is_async, needs=NEEDS)
+    tool = runnable(
+        later if is_async else lambda arguments, context: act(context),
+        is_async=is_async,
+        needs=NEEDS,
+    )
     provider, kept = spans()
 
     async def main() -> None:
@@ -169,9 +178,16 @@ def test_a_line_in_the_log_says_what_became_of_a_call(caplog: pytest.LogCaptureF
     assert first.getMessage().startswith("call 'c\\n1' of Test.Tool@1.0.0: done in ")
     assert second.getMessage().endswith(" (replayed)")
     fields = vars(first)
-    assert (fields["call_id"], fields["tool"], fields["state"], fields["attempt"]) == ("c\n1", "Test.Tool@1.0.0", "done", 1)
+    assert (fields["call_id"], fields["tool"], fields["state"], fields["attempt"]) == (
+        "c\n1",
+        "Test.Tool@1.0.0",
+        "done",
+        1,
+    )
     assert isinstance(fields["ms"], float)
-    assert "42" not in told(caplog.records).replace(first.pathname, "") or "private" not in told(caplog.records)
+    assert "42" not in told(caplog.records).replace(first.pathname, "") or "private" not in told(
+        caplog.records
+    )
 
 
 def test_inputs_are_logged_at_debug_level_only(caplog: pytest.LogCaptureFixture) -> None:

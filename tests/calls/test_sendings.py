@@ -32,7 +32,10 @@ def test_tokens_that_are_no_text_are_refused() -> None:
         sendings.called(sent, "T")
 
 
-@pytest.mark.parametrize("outcome", [Outcome({"x": [2**80]}), Outcome(None, Failure("no", kind="k", extra={"a": 1}), 2.5)])
+@pytest.mark.parametrize(
+    "outcome",
+    [Outcome({"x": [2**80]}), Outcome(None, Failure("no", kind="k", extra={"a": 1}), 2.5)],
+)
 def test_an_answer_arrives_as_it_was_sent(outcome: Outcome) -> None:
     assert sendings.answered(sendings.answer(MARK, outcome, 1000), MARK) == outcome
 
@@ -42,7 +45,12 @@ def test_a_promise_that_nothing_happened_arrives() -> None:
     with pytest.raises(NoEffect) as raised:
         sendings.answered(sendings.answer(MARK, sent, 1000), MARK)
     got = raised.value
-    assert (got.message, got.developer_message, got.kind, got.extra) == ("not today", "why", "shy", {"a": 1})
+    assert (got.message, got.developer_message, got.kind, got.extra) == (
+        "not today",
+        "why",
+        "shy",
+        {"a": 1},
+    )
 
 
 def test_a_lack_of_room_arrives() -> None:
@@ -63,7 +71,15 @@ def test_the_answer_of_another_call_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [None, "ended", b"", b"ended", b"ended " + MARK.encode() + b"\n{", b"else " + MARK.encode() + b"\n{}"]
+    "data",
+    [
+        None,
+        "ended",
+        b"",
+        b"ended",
+        b"ended " + MARK.encode() + b"\n{",
+        b"else " + MARK.encode() + b"\n{}",
+    ],
 )
 def test_what_is_no_answer_is_refused(data: object) -> None:
     with pytest.raises(sendings.Strange):

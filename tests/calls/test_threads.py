@@ -1,4 +1,6 @@
-"""Functions that block: in threads, with the context of their call, and never in each other's way."""
+"""Functions that block: in threads, with the context of their call, and never in each
+other's way.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class Blocking:
 
 @pytest.mark.parametrize("call_id", ["c1", None])
 @pytest.mark.parametrize("is_async", [True, False])
-def test_context_variables_of_the_caller_are_seen_by_the_body(is_async: bool, call_id: str | None) -> None:
+def test_context_variables_of_the_caller_are_seen_by_the_body(
+    is_async: bool, call_id: str | None
+) -> None:
     async def main() -> None:
         def body(arguments: Mapping[str, object], context: Context) -> object:
             assert (threading.current_thread() is threading.main_thread()) == is_async
@@ -99,12 +103,16 @@ def test_a_tool_that_hangs_leaves_the_others_alone() -> None:
                 known = await calls.ledger.get(key_of("p", None, answer.call_id))
                 assert (known is None) == (kind_of(answer) == "busy")
             for n in range(4):
-                assert (await calls.call(ask(runnable(fine, is_async=False), f"f{n}"))).state == "done"
+                assert (
+                    await calls.call(ask(runnable(fine, is_async=False), f"f{n}"))
+                ).state == "done"
             hangs.free.set()
             while hangs.now:
                 await asyncio.sleep(0.005)
             busy = next(answer.call_id for answer in dead if kind_of(answer) == "busy")
-            assert (await calls.call(ask(hanging, busy))).state == "done"  # room again, and the same id may come
+            assert (
+                await calls.call(ask(hanging, busy))
+            ).state == "done"  # room again, and the same id may come
 
     asyncio.run(main())
 
@@ -114,13 +122,19 @@ def test_all_threads_together_are_bounded() -> None:
         hangs = Blocking()
         async with Calls(runner=InlineRunner(threads=3, per_tool=2, patience=0.1)) as calls:
             many = [
-                asyncio.create_task(calls.call(ask(runnable(hangs, f"Test.T{n % 3}@1.0.0", is_async=False), f"c{n}")))
+                asyncio.create_task(
+                    calls.call(
+                        ask(runnable(hangs, f"Test.T{n % 3}@1.0.0", is_async=False), f"c{n}")
+                    )
+                )
                 for n in range(6)
             ]
             await asyncio.wait(many, timeout=5, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.sleep(0.15)
             assert hangs.most == 3
-            assert (await calls.call(ask(runnable(Counted()), "free"))).state == "done"  # async tools need no thread
+            assert (
+                await calls.call(ask(runnable(Counted()), "free"))
+            ).state == "done"  # async tools need no thread
             hangs.free.set()
             kinds = [kind_of(answer) for answer in await asyncio.gather(*many)]
         assert kinds.count("busy") == 3 and kinds.count(None) == 3

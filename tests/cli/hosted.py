@@ -102,12 +102,21 @@ class Served(Struct):
 @contextmanager
 def served(*arguments: str, lines: int = 4, **more: str) -> Iterator[Served]:
     """A verb that serves, once it listens."""
-    process = subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-                               env=environment(**more), start_new_session=True)  # fmt: skip
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=environment(**more),
+        start_new_session=True,
+    )
     assert process.stdout is not None and process.stderr is not None
     try:
         said = "".join(process.stdout.readline() for _ in range(lines))
-        assert " at http://" in said, said + (process.stderr.read() if process.poll() is not None else "")
+        assert " at http://" in said, said + (
+            process.stderr.read() if process.poll() is not None else ""
+        )
         yield Served(process, said, said.split(" at ")[1].split(";")[0].split()[0])
     finally:
         if process.poll() is None:

@@ -20,23 +20,40 @@ PROGRAM = (sys.executable, "-m", "toolwire.cli")
 
 def environment(**more: str) -> dict[str, str]:
     """This environment without what changes the looks of output."""
-    kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
+    }
     return {**kept, "PYTHONIOENCODING": "utf-8", **more}
 
 
 def piped(*arguments: str, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
     """The program with every stream a pipe."""
     return subprocess.run(
-        [*PROGRAM, *arguments], input=stdin, capture_output=True, env=environment(**more), check=False, timeout=60, cwd=ROOT
+        [*PROGRAM, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=environment(**more),
+        check=False,
+        timeout=60,
+        cwd=ROOT,
     )
 
 
 def at_terminal(*arguments: str, columns: int = 100) -> tuple[int, str]:
-    """The exit code, and what a person sees: without colours, lines without the blanks at their ends."""
+    """The exit code, and what a person sees: without colours, lines without the blanks at their
+    ends."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    process = subprocess.Popen([*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT,
-                               env=environment(TERM="xterm"))  # fmt: skip
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=ROOT,
+        env=environment(TERM="xterm"),
+    )
     os.close(theirs)
     seen = b""
     while True:
@@ -49,7 +66,9 @@ def at_terminal(*arguments: str, columns: int = 100) -> tuple[int, str]:
         seen += more
     os.close(ours)
     text = STYLE.sub("", seen.decode()).replace("\r\n", "\n")
-    return process.wait(timeout=60), "\n".join(line.rstrip() for line in text.split("\n")).strip("\n") + "\n"
+    return process.wait(timeout=60), "\n".join(line.rstrip() for line in text.split("\n")).strip(
+        "\n"
+    ) + "\n"
 
 
 def fences(page: str) -> list[tuple[str, str]]:

@@ -42,11 +42,21 @@ def rung(tmp_path_factory: pytest.TempPathFactory) -> Door:
 @pytest.fixture(scope="module")
 def server(rung: Door) -> Iterator[Served]:
     ledger = f"sqlite:///{rung.counts.with_name('calls.db')}"
-    with served("serve", EXAMPLES, rung.file, "--port", "0", "--ledger", ledger, lines=5, RINGS=str(rung.counts)) as found:
+    with served(
+        "serve",
+        EXAMPLES,
+        rung.file,
+        "--port",
+        "0",
+        "--ledger",
+        ledger,
+        lines=5,
+        RINGS=str(rung.counts),
+    ) as found:
         yield found
 
 
-# --- from a file -----------------------------------------------------------------------------------------------------
+# --- from a file ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -65,11 +75,18 @@ def test_arguments_are_words_or_json(line: list[str], value: str) -> None:
 
 
 def test_input_is_read_from_stdin() -> None:
-    assert told(local("Calculator.Add", "--input", "-", stdin='{"a": 20, "b": 22}')) == (0, "42\n", "")
+    assert told(local("Calculator.Add", "--input", "-", stdin='{"a": 20, "b": 22}')) == (
+        0,
+        "42\n",
+        "",
+    )
 
 
 def test_a_version_is_chosen_and_a_word_stays_a_word_where_the_schema_wants_one(rung: Door) -> None:
-    assert told(call("Door.Look@1", "--tools", rung.file))[:2] == (0, 'loading the door\n"nobody"\n')
+    assert told(call("Door.Look@1", "--tools", rung.file))[:2] == (
+        0,
+        'loading the door\n"nobody"\n',
+    )
     done = call("Door.Look", "at=10", "far=true", "--tools", rung.file)
     assert done.stdout.splitlines()[-1] == '{"at":"10","far":true}'
     done = call("Door.Look", "at:=null", "--tools", rung.file)
@@ -79,34 +96,50 @@ def test_a_version_is_chosen_and_a_word_stays_a_word_where_the_schema_wants_one(
 def test_secrets_and_tokens_come_from_the_environment_and_are_not_shown() -> None:
     line = ("SMS.Send", "to=+1", "message=hi", "--secret", "TWILIO_API_KEY")
     assert told(local(*line, env={"TWILIO_API_KEY": "hunter2"})) == (0, '{"status":"sent"}\n', "")
-    mails = local("Gmail.GetEmails", "query=parcel", "--user", "ann", "--token", "google=MY_TOKEN", env={"MY_TOKEN": "hunter2"})
+    mails = local(
+        "Gmail.GetEmails",
+        "query=parcel",
+        "--user",
+        "ann",
+        "--token",
+        "google=MY_TOKEN",
+        env={"MY_TOKEN": "hunter2"},
+    )
     assert [one["id"] for one in json.loads(mails.stdout)["emails"]] == ["2"]
 
 
 def test_a_failure_is_told_with_its_hints_and_exits_with_1() -> None:
-    assert told(local("Doorbell.Ring", "doorbell_id=none")) == (1, "", (
-        "Doorbell.Ring: The doorbell was not found.\n"
-        "The doorbells are: doorbell1, doorbell42.\n"
-        "it may be tried again after 500 ms\n"
-    ))  # fmt: skip
+    assert told(local("Doorbell.Ring", "doorbell_id=none")) == (
+        1,
+        "",
+        (
+            "Doorbell.Ring: The doorbell was not found.\n"
+            "The doorbells are: doorbell1, doorbell42.\n"
+            "it may be tried again after 500 ms\n"
+        ),
+    )
 
 
 def test_as_json_a_failure_is_on_stdout_with_all_that_is_known() -> None:
     done = local("Doorbell.Ring", "doorbell_id=none", "--call-id", "c1", "--json")
     row = json.loads(done.stdout)
     assert (done.exit_code, done.stderr) == (1, "")
-    assert (row["call_id"], row["state"], row["failure"]["can_retry"], row["failure"]["retry_after_ms"]) == (
-        "c1",
-        "failed",
-        True,
-        500,
-    )
+    assert (
+        row["call_id"],
+        row["state"],
+        row["failure"]["can_retry"],
+        row["failure"]["retry_after_ms"],
+    ) == ("c1", "failed", True, 500)
 
 
 def test_at_a_terminal_the_value_is_indented() -> None:
-    code, text = at_terminal("call", "Door.Look", "--input", '{"at":"sea"}', "--tools", str(ROOT / "nowhere.py"))
+    code, text = at_terminal(
+        "call", "Door.Look", "--input", '{"at":"sea"}', "--tools", str(ROOT / "nowhere.py")
+    )
     assert code == 2 and text == f"toolwire: {ROOT / 'nowhere.py'}: no such file\n"
-    code, text = at_terminal("call", "Calculator.Add", "a=1", "b=2", "--json", "--call-id", "c1", "--tools", EXAMPLES)
+    code, text = at_terminal(
+        "call", "Calculator.Add", "a=1", "b=2", "--json", "--call-id", "c1", "--tools", EXAMPLES
+    )
     assert code == 0
     assert text.startswith('{\n  "call_id": "c1",\n  "state": "done",\n')
 
@@ -115,8 +148,17 @@ def test_at_a_terminal_the_value_is_indented() -> None:
     ("line", "says"),
     [
         ("Calculator.Ad a=1 b=2", "Calculator.Ad: no such tool; did you mean Calculator.Add?"),
-        ("calculator_add a=1 b=2", "expected Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.2.3; did you mean Calculator.Add?"),
-        ("Calculator.Add@2 a=1 b=2", "Calculator.Add@2.0.0: no such version (2 means exactly 2.0.0); there is 1.0.0"),
+        (
+            "calculator_add a=1 b=2",
+            (
+                "expected Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.2.3; did you mean"
+                " Calculator.Add?"
+            ),
+        ),
+        (
+            "Calculator.Add@2 a=1 b=2",
+            "Calculator.Add@2.0.0: no such version (2 means exactly 2.0.0); there is 1.0.0",
+        ),
         ("Calculator.Add a=1", "Calculator.Add: b: is missing"),
         ("Calculator.Add a=1 b=x", "Calculator.Add: b: expected a number, got a string"),
         ("Calculator.Add a=1 b", "b: expected NAME=VALUE, or NAME:=JSON"),
@@ -125,12 +167,18 @@ def test_at_a_terminal_the_value_is_indented() -> None:
         ("Calculator.Add a:=x", "a:=x: not JSON"),
         ("Calculator.Add --input [1]", "--input: expected a JSON object"),
         ("Calculator.Add --input {", "--input: not JSON: Input data was truncated"),
-        ("SMS.Send to=1 message=x", "SMS.Send: the tool needs TWILIO_API_KEY (--token, --secret, --user)"),
-        ("SMS.Send to=1 message=x --secret NO_SUCH_VARIABLE", "the variable NO_SUCH_VARIABLE is not set"),
+        (
+            "SMS.Send to=1 message=x",
+            "SMS.Send: the tool needs TWILIO_API_KEY (--token, --secret, --user)",
+        ),
+        (
+            "SMS.Send to=1 message=x --secret NO_SUCH_VARIABLE",
+            "the variable NO_SUCH_VARIABLE is not set",
+        ),
         ("Calculator.Add --ledger mysql://me:hunter2@x/y", f"mysql://…@x/y: {LEDGERS}"),
         ("Calculator.Add a=1 b=2 --call-id=", "--call-id: expected an id, got nothing"),
     ],
-)  # fmt: skip
+)
 def test_misuse_is_one_line(line: str, says: str) -> None:
     code, out, err = told(local(*line.split()))
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -141,25 +189,45 @@ def test_a_secret_that_was_given_instead_of_its_name_is_not_repeated() -> None:
     code, _, err = told(local("Gmail.GetEmails", "--token", "google=ya29.Hunter2"))
     assert (code, err) == (
         2,
-        "toolwire: secrets and tokens are named, not given: expected the name of a variable of the environment\n",
+        (
+            "toolwire: secrets and tokens are named, not given: expected the name of a variable of"
+            " the environment\n"
+        ),
     )
 
 
 def test_a_ledger_beside_a_server_is_misuse() -> None:
     assert told(call("A.B", "--ledger", "memory:")) == (
-        2, "", "toolwire: --ledger is of use with --tools: a server records its calls itself\n",
-    )  # fmt: skip
+        2,
+        "",
+        "toolwire: --ledger is of use with --tools: a server records its calls itself\n",
+    )
 
 
 def test_the_same_call_id_runs_once_and_another_call_under_it_not_at_all(tmp_path: Path) -> None:
     there = door(tmp_path)
-    line = ("--tools", there.file, "--ledger", f"sqlite:///{tmp_path / 'calls.db'}", "--call-id", "c1")
+    line = (
+        "--tools",
+        there.file,
+        "--ledger",
+        f"sqlite:///{tmp_path / 'calls.db'}",
+        "--call-id",
+        "c1",
+    )
     env = {"RINGS": str(there.counts)}
     for _ in range(2):
         assert call("Door.Ring", "n=1", *line, env=env).stdout.splitlines()[-1] == '"rung 1"'
     other = call("Door.Ring", "n=2", *line, env=env)
-    assert (other.exit_code, other.stderr) == (1, "Door.Ring: this call id belongs to another call; nothing was run\n")
-    assert json.loads(call("Door.Ring", "n=1", "--json", *line, env=env).stdout.splitlines()[-1])["replayed"] is True
+    assert (other.exit_code, other.stderr) == (
+        1,
+        "Door.Ring: this call id belongs to another call; nothing was run\n",
+    )
+    assert (
+        json.loads(call("Door.Ring", "n=1", "--json", *line, env=env).stdout.splitlines()[-1])[
+            "replayed"
+        ]
+        is True
+    )
     assert there.rings == ["1"]
 
 
@@ -178,17 +246,24 @@ def test_after_a_crash_it_is_said_that_nobody_knows(tmp_path: Path) -> None:
     )
     assert piped(*line, RINGS=str(there.counts), DIE="1").returncode == -signal.SIGKILL
     done = piped(*line, RINGS=str(there.counts))
-    says = "Door.Ring: it was begun, and nobody knows how it ended; it is not run again under this call id\n"
+    says = (
+        "Door.Ring: it was begun, and nobody knows how it ended; it is not run again under this"
+        " call id\n"
+    )
     assert (done.returncode, done.stderr.decode()) == (1, says)
     assert there.rings == ["1"]
 
 
-# --- from servers ----------------------------------------------------------------------------------------------------
+# --- from servers ---------------------------------------------------------------------------------
 
 
 def test_a_server_is_asked_by_its_url_or_by_the_environment(server: Served) -> None:
     assert told(call("Calculator.Add", "a=10", "b=5", "--url", server.url)) == (0, "15\n", "")
-    assert told(call("Calculator.Add", "a=10", "b=5", env={"TOOLWIRE_URL": server.url})) == (0, "15\n", "")
+    assert told(call("Calculator.Add", "a=10", "b=5", env={"TOOLWIRE_URL": server.url})) == (
+        0,
+        "15\n",
+        "",
+    )
     assert told(call("Door.Look@1", "--url", server.url)) == (0, '"nobody"\n', "")
 
 
@@ -196,7 +271,9 @@ def test_on_a_server_the_same_call_id_runs_once(server: Served, rung: Door) -> N
     line = ("Door.Ring", "n=41", "--url", server.url, "--call-id", "c41")
     assert [told(call(*line)) for _ in range(2)] == [(0, '"rung 41"\n', "")] * 2
     assert call("Door.Ring", "n=42", "--url", server.url, "--call-id", "c41").exit_code == 2
-    assert told(call("Door.Ring", "n=43", "--url", server.url)) == told(call("Door.Ring", "n=43", "--url", server.url))
+    assert told(call("Door.Ring", "n=43", "--url", server.url)) == told(
+        call("Door.Ring", "n=43", "--url", server.url)
+    )
     assert [rung.rings.count(n) for n in ("41", "42", "43")] == [1, 0, 2]
 
 
@@ -206,12 +283,26 @@ def test_on_a_server_the_same_call_id_runs_once(server: Served, rung: Door) -> N
         ("Doorbell.Ring doorbell_id=none", 1, "Doorbell.Ring: The doorbell was not found."),
         ("Door.Break", 1, "Door.Break: The door is made of steel."),
         ("Calculator.Add a=1", 2, "toolwire: Calculator.Add: b: is missing"),
-        ("Calculator.Add a=1 b=x", 2, "toolwire: Calculator.Add: b: expected a number, got a string"),
-        ("Calculator.Ad a=1", 2, "toolwire: Calculator.Ad: no such tool; did you mean Calculator.Add?"),
-        ("SMS.Send to=1 message=x", 2, "toolwire: SMS.Send: the tool needs TWILIO_API_KEY (--token, --secret, --user)"),
+        (
+            "Calculator.Add a=1 b=x",
+            2,
+            "toolwire: Calculator.Add: b: expected a number, got a string",
+        ),
+        (
+            "Calculator.Ad a=1",
+            2,
+            "toolwire: Calculator.Ad: no such tool; did you mean Calculator.Add?",
+        ),
+        (
+            "SMS.Send to=1 message=x",
+            2,
+            "toolwire: SMS.Send: the tool needs TWILIO_API_KEY (--token, --secret, --user)",
+        ),
     ],
 )
-def test_what_a_server_says_is_told_as_if_the_tool_were_here(server: Served, line: str, code: int, says: str) -> None:
+def test_what_a_server_says_is_told_as_if_the_tool_were_here(
+    server: Served, line: str, code: int, says: str
+) -> None:
     done = call(*line.split(), "--url", server.url)
     assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (code, "", says)
 
@@ -230,22 +321,34 @@ def test_no_server_there_is_said_in_one_line() -> None:
 
 
 def test_a_server_over_mcp_and_a_program_are_asked_alike(server: Served, tmp_path: Path) -> None:
-    assert told(call("Toolwire.Calculator_Add", "a=1", "b=2", "--tools", f"mcp+{server.url}/mcp"))[0] == 2
-    assert told(call("Calculator.Add", "a=1", "b=2", "--tools", f"mcp+{server.url}/mcp")) == (0, "3\n", "")
+    assert (
+        told(call("Toolwire.Calculator_Add", "a=1", "b=2", "--tools", f"mcp+{server.url}/mcp"))[0]
+        == 2
+    )
+    assert told(call("Calculator.Add", "a=1", "b=2", "--tools", f"mcp+{server.url}/mcp")) == (
+        0,
+        "3\n",
+        "",
+    )
     there = door(tmp_path)
     command = shlex.join([*PROGRAM, "serve", there.file, "--stdio", "--ledger", "memory:"])
     done = piped("call", "Door.Look", "at=sea", "--tools", f"mcp:{command}")
     assert (done.returncode, done.stdout) == (0, b'{"at":"sea","far":false}\n')
 
 
-# --- as a process ----------------------------------------------------------------------------------------------------
+# --- as a process ---------------------------------------------------------------------------------
 
 
 def test_control_c_ends_it_with_130_and_without_a_word(tmp_path: Path) -> None:
     there = door(tmp_path)
     line = [*PROGRAM, "call", "Door.Ring", "n=1", "seconds=30", "--tools", there.file]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(RINGS=str(there.counts)),
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:  # fmt: skip
+    with subprocess.Popen(
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(RINGS=str(there.counts)),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
         while not there.rings:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
@@ -256,11 +359,19 @@ def test_control_c_ends_it_with_130_and_without_a_word(tmp_path: Path) -> None:
 def test_control_c_while_a_file_is_loaded_ends_it_the_same_way(tmp_path: Path) -> None:
     there = tmp_path / "there"
     # in small steps: a signal that comes just before a long sleep is heard after it
-    slow = f"import time\nfrom pathlib import Path\nPath({str(there)!r}).touch()\nfor _ in range(3000): time.sleep(0.01)\n"
+    slow = (
+        f"import time\nfrom pathlib import Path\nPath({str(there)!r}).touch()\nfor _ in"
+        " range(3000): time.sleep(0.01)\n"
+    )
     (tmp_path / "slow.py").write_text(slow)
     line = [*PROGRAM, "call", "A.B", "--tools", str(tmp_path / "slow.py")]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:  # fmt: skip
+    with subprocess.Popen(
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
         while not there.exists():
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
@@ -268,16 +379,24 @@ def test_control_c_while_a_file_is_loaded_ends_it_the_same_way(tmp_path: Path) -
         assert process.stderr is not None and process.stderr.read() == b""
 
 
-def test_a_reader_that_went_away_is_no_surprise_and_with_stdout_closed_nothing_is_run(tmp_path: Path) -> None:
+def test_a_reader_that_went_away_is_no_surprise_and_with_stdout_closed_nothing_is_run(
+    tmp_path: Path,
+) -> None:
     there = door(tmp_path)
     ours, theirs = os.pipe()
     os.close(ours)
     line = [*PROGRAM, "call", "Calculator.Add", "a=1", "b=2", "--tools", EXAMPLES]
-    done = subprocess.run(line, stdout=theirs, stderr=subprocess.PIPE, env=environment(), check=False, timeout=60)
+    done = subprocess.run(
+        line, stdout=theirs, stderr=subprocess.PIPE, env=environment(), check=False, timeout=60
+    )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
     shell = f"'{sys.executable}' -m toolwire.cli call Door.Ring n=1 --tools '{there.file}' >&-"
     done = subprocess.run(
-        ["sh", "-c", shell], capture_output=True, env=environment(RINGS=str(there.counts)), check=False, timeout=60
+        ["sh", "-c", shell],
+        capture_output=True,
+        env=environment(RINGS=str(there.counts)),
+        check=False,
+        timeout=60,
     )
     assert (done.returncode, done.stderr, there.rings) == (2, b"toolwire: stdout is closed\n", [])

@@ -19,9 +19,17 @@ USER: Object = {"role": "user", "content": "hi"}
 CALL: Object = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 ASKS: Object = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 BAD = json.dumps({"model": "m", "messages": [USER, ASKS, USER]})
-CLEAN = json.dumps({"model": "m", "messages": [USER, ASKS, {"role": "tool", "tool_call_id": "c1", "content": "1"}]})
+CLEAN = json.dumps(
+    {"model": "m", "messages": [USER, ASKS, {"role": "tool", "tool_call_id": "c1", "content": "1"}]}
+)
 OPEN = json.dumps({"model": "m", "messages": [USER, ASKS]})
-ANSWER = json.dumps({"id": "r", "object": "chat.completion", "choices": [{"index": 0, "message": ASKS, "finish_reason": "stop"}]})
+ANSWER = json.dumps(
+    {
+        "id": "r",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": ASKS, "finish_reason": "stop"}],
+    }
+)
 PLACE = "/messages/1/tool_calls/0"
 OTHER = json.dumps({"name": "some-package", "version": "1.0.0"})
 
@@ -37,18 +45,22 @@ def names(result: Result) -> list[str]:
 
 def rows(*arguments: str, stdin: str | bytes = "") -> list[dict[str, JSON]]:
     """The findings as JSON."""
-    found: list[dict[str, JSON]] = json.loads(check("--format", "json", *arguments, stdin=stdin).stdout)
+    found: list[dict[str, JSON]] = json.loads(
+        check("--format", "json", *arguments, stdin=stdin).stdout
+    )
     return found
 
 
-# --- exit codes --------------------------------------------------------------------------------------------------
+# --- exit codes -----------------------------------------------------------------------------------
 
 
 def test_a_finding_is_a_line_with_file_pointer_code_name_message_and_fix(tmp_path: Path) -> None:
     file = tmp_path / "history.json"
     file.write_text(BAD)
     result = check(str(file))
-    assert re.fullmatch(rf"{re.escape(str(file))}:{PLACE}: TW021 missing-result: .+ \[safe fix\]\n", result.stdout)
+    assert re.fullmatch(
+        rf"{re.escape(str(file))}:{PLACE}: TW021 missing-result: .+ \[safe fix\]\n", result.stdout
+    )
     assert (result.exit_code, result.stderr) == (1, "1 body; 1 error; fixes: 1 safe\n")
 
 
@@ -74,9 +86,17 @@ def test_quiet_leaves_the_exit_code_and_nothing_else() -> None:
     ("arguments", "line"),
     [
         (["--from", "antropic"], "toolwire: no such wire: antropic; did you mean anthropic?\n"),
-        (["--select", "missing-rseult"], "toolwire: no such rule: missing-rseult; did you mean missing-result?\n"),
+        (
+            ["--select", "missing-rseult"],
+            "toolwire: no such rule: missing-rseult; did you mean missing-result?\n",
+        ),
         (["--ignore", "TW999x"], "toolwire: no such rule: TW999x; toolwire rules lists them\n"),
-        (["--format", "xml"], re.compile(r"toolwire: Invalid value for '--format': .*\(see toolwire check --help\)\n")),
+        (
+            ["--format", "xml"],
+            re.compile(
+                r"toolwire: Invalid value for '--format': .*\(see toolwire check --help\)\n"
+            ),
+        ),
     ],
 )
 def test_misuse_is_one_line_and_two(arguments: list[str], line: str | re.Pattern[str]) -> None:
@@ -85,7 +105,7 @@ def test_misuse_is_one_line_and_two(arguments: list[str], line: str | re.Pattern
     assert re.fullmatch(line if isinstance(line, re.Pattern) else re.escape(line), result.stderr)
 
 
-# --- what it reads -----------------------------------------------------------------------------------------------
+# --- what it reads --------------------------------------------------------------------------------
 
 
 def test_a_broken_file_is_named_and_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -99,7 +119,9 @@ def test_a_broken_file_is_named_and_does_not_stop_the_others(tmp_path: Path) -> 
     assert summary == "1 body; 1 error; fixes: 1 safe; 2 unreadable"
 
 
-def test_a_folder_is_looked_through_and_what_is_of_no_wire_is_passed_over_and_counted(tmp_path: Path) -> None:
+def test_a_folder_is_looked_through_and_what_is_of_no_wire_is_passed_over_and_counted(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / ".hidden").mkdir()
     (tmp_path / "deep" / "er" / "b.json").write_text(BAD)
@@ -136,16 +158,25 @@ def test_what_was_looked_through_without_a_body_is_not_called_clean(tmp_path: Pa
 def test_a_folder_without_anything_to_look_at_is_misuse(tmp_path: Path) -> None:
     result = check(str(tmp_path))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"toolwire: {tmp_path}: nothing to look at; in a folder that is .json, .jsonl, .ndjson, .sse\n"
+    assert (
+        result.stderr
+        == f"toolwire: {tmp_path}: nothing to look at; in a folder that is .json, .jsonl, .ndjson,"
+        " .sse\n"
+    )
 
 
 def test_each_line_of_a_file_of_lines_is_a_body_and_named_by_its_line(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     file.write_text(f"{CLEAN}\n\n{BAD}\nnot json\n{BAD}\n")
     result = check(str(file), "--from", "openai-chat")
-    assert [line.split(": ")[0] for line in result.stdout.splitlines()] == [f"{file}:3:{PLACE}", f"{file}:5:{PLACE}"]
+    assert [line.split(": ")[0] for line in result.stdout.splitlines()] == [
+        f"{file}:3:{PLACE}",
+        f"{file}:5:{PLACE}",
+    ]
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[0].startswith(f"toolwire: {file}:4: openai-chat: broken JSON: ")
+    assert result.stderr.splitlines()[0].startswith(
+        f"toolwire: {file}:4: openai-chat: broken JSON: "
+    )
     assert result.stderr.splitlines()[1] == "3 bodies; 2 errors; fixes: 2 safe; 1 unreadable"
 
 
@@ -166,7 +197,11 @@ def test_an_answer_is_read_as_one_without_being_asked() -> None:
 
 def stream(*deltas: JSON) -> str:
     chunks: list[JSON] = [
-        {"id": "r", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        {
+            "id": "r",
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": None}],
+        }
         for delta in deltas
     ]
     return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
@@ -178,15 +213,23 @@ def test_a_recorded_stream_is_checked_if_its_wire_is_known() -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "1 body; clean\n")
     unknown = check(stdin=whole)
     assert (unknown.exit_code, unknown.stderr.splitlines()[0]) == (
-        2, "toolwire: stdin: the wire of a stream cannot be found out (--from WIRE decides)",
-    )  # fmt: skip
+        2,
+        "toolwire: stdin: the wire of a stream cannot be found out (--from WIRE decides)",
+    )
     assert check("--from", "openai-chat", stdin="data: nonsense\n\n").exit_code == 2
 
 
-# --- rules and targets -------------------------------------------------------------------------------------------
+# --- rules and targets ----------------------------------------------------------------------------
 
 LONG = json.dumps(
-    {"model": "m", "messages": [USER, {**ASKS, "tool_calls": [{**CALL, "id": "call_" + "a" * 80}]}, {**USER, "content": "well?"}]}
+    {
+        "model": "m",
+        "messages": [
+            USER,
+            {**ASKS, "tool_calls": [{**CALL, "id": "call_" + "a" * 80}]},
+            {**USER, "content": "well?"},
+        ],
+    }
 )
 
 
@@ -204,22 +247,29 @@ LONG = json.dumps(
         (["--select", "TW0", "--ignore", "missing,id-"], []),
     ],
 )
-def test_rules_are_chosen_by_name_by_code_and_by_how_they_begin(arguments: list[str], found: list[str]) -> None:
+def test_rules_are_chosen_by_name_by_code_and_by_how_they_begin(
+    arguments: list[str], found: list[str]
+) -> None:
     result = check("--from", "openai-chat", *arguments, stdin=LONG)
     assert names(result) == found
     assert result.exit_code == (1 if found else 0)
 
 
 def test_the_rules_are_those_of_the_target() -> None:
-    shared = json.dumps({"messages": [USER, {**ASKS, "tool_calls": [{**CALL, "id": "functions.f:0"}]}, USER]})
+    shared = json.dumps(
+        {"messages": [USER, {**ASKS, "tool_calls": [{**CALL, "id": "functions.f:0"}]}, USER]}
+    )
     (one,) = rows("--from", "openai-chat", "--to", "openai-chat", stdin=shared)
     assert (one["wire"], one["target"]) == ("openai-chat", "openai-chat")
     other = check("--from", "openai-chat", "--to", "anthropic", stdin=shared)
     assert other.exit_code == 2
-    assert "a body of openai-chat is checked by the rules of that wire; translate it first" in other.stderr
+    assert (
+        "a body of openai-chat is checked by the rules of that wire; translate it first"
+        in other.stderr
+    )
 
 
-# --- formats -----------------------------------------------------------------------------------------------------
+# --- formats --------------------------------------------------------------------------------------
 
 
 def test_json_is_a_list_with_all_there_is_to_know(tmp_path: Path) -> None:
@@ -228,9 +278,17 @@ def test_json_is_a_list_with_all_there_is_to_know(tmp_path: Path) -> None:
     (one,) = rows(str(file))
     assert one.pop("message")
     assert one == {
-        "file": str(file), "line": 1, "wire": "openai-chat", "target": "openai-chat", "kind": "request", "code": "TW021",
-        "name": "missing-result", "severity": "error", "pointer": PLACE, "fix": "safe",
-    }  # fmt: skip
+        "file": str(file),
+        "line": 1,
+        "wire": "openai-chat",
+        "target": "openai-chat",
+        "kind": "request",
+        "code": "TW021",
+        "name": "missing-result",
+        "severity": "error",
+        "pointer": PLACE,
+        "fix": "safe",
+    }
     assert rows("--from", "openai-chat", stdin=CLEAN) == []
 
 
@@ -238,7 +296,10 @@ def test_annotations_name_the_line_and_the_column(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text(json.dumps(json.loads(BAD), indent=2))
     result = check("--format", "github", str(file))
-    line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if '"id": "c1"' in text) - 1
+    line = (
+        next(n for n, text in enumerate(file.read_text().splitlines(), 1) if '"id": "c1"' in text)
+        - 1
+    )
     begin = f"::error file={file},title=TW021 missing-result,line={line},col=9::{PLACE}: "
     assert result.stdout.startswith(begin)
     assert len(result.stdout.splitlines()) == 1
@@ -247,17 +308,32 @@ def test_annotations_name_the_line_and_the_column(tmp_path: Path) -> None:
 def test_a_body_cannot_command_the_reader_of_annotations_nor_a_terminal() -> None:
     evil = "f\n::set-env name=PATH::x\x1b[2J%0A"
     body = json.dumps(
-        {"messages": [USER, {**ASKS, "tool_calls": [{**CALL, "function": {"name": evil, "arguments": "{}"}}]}, USER]}
+        {
+            "messages": [
+                USER,
+                {**ASKS, "tool_calls": [{**CALL, "function": {"name": evil, "arguments": "{}"}}]},
+                USER,
+            ]
+        }
     )
     for form in ("github", "text"):
-        result = check("--from", "openai-chat", "--select", "missing-result", "--format", form, stdin=body)
+        result = check(
+            "--from", "openai-chat", "--select", "missing-result", "--format", form, stdin=body
+        )
         (line,) = result.stdout.splitlines()
         assert "set-env" in line
         assert "\x1b" not in line
-    assert "%250A" in check("--from", "openai-chat", "--select", "TW021", "--format", "github", stdin=body).stdout
+    assert (
+        "%250A"
+        in check(
+            "--from", "openai-chat", "--select", "TW021", "--format", "github", stdin=body
+        ).stdout
+    )
 
 
-def test_a_sarif_log_describes_every_rule_and_points_at_every_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sarif_log_describes_every_rule_and_points_at_every_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "a b.json"
     file.write_text(BAD)
     (tmp_path / "broken.json").write_text("{")
@@ -271,14 +347,23 @@ def test_a_sarif_log_describes_every_rule_and_points_at_every_finding(tmp_path: 
     assert described[found["ruleIndex"]]["id"] == found["ruleId"] == "missing-result"
     (place,) = found["locations"]
     assert place["physicalLocation"]["artifactLocation"] == {"uri": "a%20b.json"}
-    assert place["physicalLocation"]["region"] == {"startLine": 1, "startColumn": BAD.index('{"id": "c1"') + 1}
+    assert place["physicalLocation"]["region"] == {
+        "startLine": 1,
+        "startColumn": BAD.index('{"id": "c1"') + 1,
+    }
     assert place["logicalLocations"] == [{"fullyQualifiedName": PLACE}]
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is False
     assert len(invocation["toolExecutionNotifications"]) == 1
 
 
-TEXTS = ['{"a": [1, {"b": "x,]}"}], "c": {}}', '\n{\n "é": [\n  [],\n  {"k\\u0041": null}\n ]\n}', "[]", '{"a": ""}', "7"]
+TEXTS = [
+    '{"a": [1, {"b": "x,]}"}], "c": {}}',
+    '\n{\n "é": [\n  [],\n  {"k\\u0041": null}\n ]\n}',
+    "[]",
+    '{"a": ""}',
+    "7",
+]
 
 
 def paths(value: JSON, here: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -307,7 +392,7 @@ def test_what_is_not_in_a_text_has_no_line() -> None:
     assert spots(b'{"a": 1, broken', [("a",), ("b",)]) == {("a",): (1, 7)}
 
 
-# --- people ------------------------------------------------------------------------------------------------------
+# --- people ---------------------------------------------------------------------------------------
 
 
 def test_at_a_terminal_many_files_end_with_their_findings_and_the_summary(tmp_path: Path) -> None:

@@ -23,7 +23,12 @@ def turn(n: int) -> list[JSON]:
     ]
 
 
-HISTORY = json.dumps({"model": "m", "messages": [{"role": "system", "content": "be brief"}, *turn(1), *turn(2), *turn(3)]})
+HISTORY = json.dumps(
+    {
+        "model": "m",
+        "messages": [{"role": "system", "content": "be brief"}, *turn(1), *turn(2), *turn(3)],
+    }
+)
 
 
 def cut(*arguments: str, stdin: str | bytes = HISTORY) -> Result:
@@ -34,8 +39,16 @@ def cut(*arguments: str, stdin: str | bytes = HISTORY) -> Result:
 @pytest.mark.parametrize("many", [1, 2, 3, 4, 40, 60, 1000])
 def test_what_is_kept_is_what_the_library_keeps_and_no_pair_is_split(how: str, many: int) -> None:
     result = cut("--from", "openai-chat", f"--{how}", str(many))
-    kept = cut_off(HISTORY, "openai-chat", messages=many if how == "messages" else None, tokens=many if how == "tokens" else None)
-    assert (result.exit_code, result.stdout) == (1 if kept.losses else 0, kept.json().decode() + "\n")
+    kept = cut_off(
+        HISTORY,
+        "openai-chat",
+        messages=many if how == "messages" else None,
+        tokens=many if how == "tokens" else None,
+    )
+    assert (result.exit_code, result.stdout) == (
+        1 if kept.losses else 0,
+        kept.json().decode() + "\n",
+    )
     pairs = toolwire.decode(result.stdout, "openai-chat").pairs()
     assert all(pair.call is not None and pair.result is not None for pair in pairs)
 
@@ -47,7 +60,10 @@ def test_the_newest_messages_and_the_system_prompt_are_kept() -> None:
 
 def test_a_file_is_read_where_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(HISTORY)
-    assert cut("--messages", "3", str(tmp_path / "a.json"), stdin="").stdout == cut("--messages", "3").stdout
+    assert (
+        cut("--messages", "3", str(tmp_path / "a.json"), stdin="").stdout
+        == cut("--messages", "3").stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +71,13 @@ def test_a_file_is_read_where_one_is_named(tmp_path: Path) -> None:
     [
         ([], "toolwire: say either --messages N or --tokens N\n"),
         (["--messages", "1", "--tokens", "1"], "toolwire: say either --messages N or --tokens N\n"),
-        (["--messages", "0"], "toolwire: Invalid value for '--messages': 0 is not in the range x>=1 (see toolwire cut --help)\n"),
+        (
+            ["--messages", "0"],
+            (
+                "toolwire: Invalid value for '--messages': 0 is not in the range x>=1 (see toolwire"
+                " cut --help)\n"
+            ),
+        ),
         (["--messages", "1", "none.json"], "toolwire: none.json: no such file or directory\n"),
     ],
 )

@@ -13,12 +13,17 @@ from toolwire.cli import verbs
 from toolwire.conversation.json import Object
 
 REFUSED = (
-    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
-    "The following tool_call_ids did not have response messages: c1"
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
+    " 'tool_call_id'. The following tool_call_ids did not have response messages: c1"
 )
 CALL: Object = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 USER: Object = {"role": "user", "content": "hi"}
-BAD = json.dumps({"model": "m", "messages": [USER, {"role": "assistant", "content": None, "tool_calls": [CALL]}, USER]})
+BAD = json.dumps(
+    {
+        "model": "m",
+        "messages": [USER, {"role": "assistant", "content": None, "tool_calls": [CALL]}, USER],
+    }
+)
 
 
 def explain(*arguments: str, stdin: str | bytes = "") -> Result:
@@ -36,7 +41,11 @@ def test_the_likeliest_meaning_comes_first() -> None:
 def test_with_the_body_it_says_where(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(BAD)
     first = json.loads(explain(REFUSED, "--body", str(tmp_path / "a.json")).stdout)[0]
-    assert (first["name"], first["pointer"], first["fix"]) == ("missing-result", "/messages/1/tool_calls/0", "safe")
+    assert (first["name"], first["pointer"], first["fix"]) == (
+        "missing-result",
+        "/messages/1/tool_calls/0",
+        "safe",
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
@@ -62,6 +71,12 @@ def test_at_a_terminal_it_is_for_people(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense_is_misuse() -> None:
     both = explain("-", "--body", "-", stdin=BAD)
-    assert (both.exit_code, both.stderr) == (2, "toolwire: stdin is either the text or the body; name a file for the other\n")
+    assert (both.exit_code, both.stderr) == (
+        2,
+        "toolwire: stdin is either the text or the body; name a file for the other\n",
+    )
     missing = explain(REFUSED, "--body", "none.json")
-    assert (missing.exit_code, missing.stderr) == (2, "toolwire: none.json: no such file or directory\n")
+    assert (missing.exit_code, missing.stderr) == (
+        2,
+        "toolwire: none.json: no such file or directory\n",
+    )

@@ -16,21 +16,33 @@ LONG = json.dumps({"contents": [{"role": "user", "parts": [{"text": "x" * 1000}]
 
 
 def start(*arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([*PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            env=environment(), cwd=ROOT)  # fmt: skip
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        cwd=ROOT,
+    )
 
 
 def test_control_c_ends_it_with_130_and_without_a_word() -> None:
     code = (
         "import os, signal, sys, threading\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background inherits that it is ignored
+        # a job in the background inherits that it is ignored
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import toolwire.cli, toolwire.cli.translate\n"
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "sys.argv[1:] = ['translate', '--to', 'gemini']\n"
         "toolwire.cli.main()\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env=environment())  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
     assert process.wait(timeout=60) == 130  # Its stdin is still open: it was reading.
     assert process.communicate() == (b"", b"")
 
@@ -54,10 +66,18 @@ main()
 def interrupted(module: str, handling: str) -> subprocess.CompletedProcess[bytes]:
     """The tour, with a Ctrl-C when a module is about to be imported."""
     code = INTERRUPTED.format(module=module, handling=handling)
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment(), check=False, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env=environment(),
+        check=False,
+        timeout=60,
+    )
 
 
-@pytest.mark.parametrize("module", ["toolwire.cli._verbs", "click", "click.core", "toolwire.cli.tour", "rich.console"])
+@pytest.mark.parametrize(
+    "module", ["toolwire.cli._verbs", "click", "click.core", "toolwire.cli.tour", "rich.console"]
+)
 def test_control_c_while_it_is_still_being_loaded_ends_it_the_same_way(module: str) -> None:
     done = interrupted(module, "default_int_handler")
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
@@ -85,12 +105,21 @@ def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
         assert process.wait(timeout=60) == 128 + signal.SIGPIPE
 
 
-@pytest.mark.parametrize("line", ["tour", "wires", "--help", "--version", "tour --help", "translate --help"])
+@pytest.mark.parametrize(
+    "line", ["tour", "wires", "--help", "--version", "tour --help", "translate --help"]
+)
 def test_whatever_is_written_into_a_closed_pipe_ends_with_141(line: str) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    done = subprocess.run([*PROGRAM, *line.split()], stdout=theirs, stderr=subprocess.PIPE, env=environment(), check=False,
-                          timeout=60, cwd=ROOT)  # fmt: skip
+    done = subprocess.run(
+        [*PROGRAM, *line.split()],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        check=False,
+        timeout=60,
+        cwd=ROOT,
+    )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
@@ -98,42 +127,70 @@ def test_whatever_is_written_into_a_closed_pipe_ends_with_141(line: str) -> None
 def test_head_gets_the_beginning_of_a_long_body_and_nobody_complains(tmp_path: Path) -> None:
     file = tmp_path / "long.json"
     file.write_bytes(LONG)
-    line = f"'{sys.executable}' -m toolwire.cli translate '{file}' --from gemini --to openai-chat | head -c 14"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=60)
+    line = (
+        f"'{sys.executable}' -m toolwire.cli translate '{file}' --from gemini --to openai-chat |"
+        " head -c 14"
+    )
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=60
+    )
     assert (done.stdout, done.stderr) == (b'{"messages":[{', b"")
 
 
 def test_the_tour_survives_a_reader_that_goes_away() -> None:
     line = f"'{sys.executable}' -m toolwire.cli tour | head -n 1"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=60
+    )
     assert done.stdout.startswith(b"1. A conversation that went wrong")
     assert done.stderr == b""
 
 
 def test_a_closed_stdin_is_said_in_one_line() -> None:
     line = f"'{sys.executable}' -m toolwire.cli translate --to gemini <&-"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60
+    )
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"toolwire: stdin is closed\n")
 
 
 @pytest.mark.parametrize("verb", ["tour", "wires", "translate --from gemini --to gemini", "--help"])
 def test_a_full_disk_is_said_in_one_line(verb: str) -> None:
     line = f"echo '{{\"contents\": []}}' | '{sys.executable}' -m toolwire.cli {verb} > /dev/full"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (2, b"toolwire: cannot write: no space left on device\n")
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"toolwire: cannot write: no space left on device\n",
+    )
 
 
 @pytest.mark.parametrize("verb", ["tour", "wires"])
 def test_a_closed_stdout_is_no_reason_to_complain(verb: str) -> None:
     line = f"'{sys.executable}' -m toolwire.cli {verb} >&-"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_body_that_would_go_nowhere_is_misuse_and_no_id_map_is_left_behind(tmp_path: Path) -> None:
+def test_a_body_that_would_go_nowhere_is_misuse_and_no_id_map_is_left_behind(
+    tmp_path: Path,
+) -> None:
     ids = tmp_path / "ids.json"
-    line = f"'{sys.executable}' -m toolwire.cli translate examples/weather.json --to gemini --save-ids '{ids}' >&-"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60, cwd=ROOT)
+    line = (
+        f"'{sys.executable}' -m toolwire.cli translate examples/weather.json --to gemini --save-ids"
+        f" '{ids}' >&-"
+    )
+    done = subprocess.run(
+        ["sh", "-c", line],
+        capture_output=True,
+        env=environment(),
+        check=False,
+        timeout=60,
+        cwd=ROOT,
+    )
     assert (done.returncode, done.stderr) == (2, b"toolwire: stdout is closed\n")
     assert not ids.exists()
 
@@ -145,8 +202,14 @@ def test_the_installed_program_is_this_one() -> None:
 
 
 def imported(code: str) -> set[str]:
-    shown = subprocess.run([sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"], input=b"",
-                           capture_output=True, env=environment(), check=True, timeout=60)  # fmt: skip
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"],
+        input=b"",
+        capture_output=True,
+        env=environment(),
+        check=True,
+        timeout=60,
+    )
     return set(shown.stderr.decode().split())
 
 
@@ -154,9 +217,14 @@ def test_importing_the_library_imports_no_command_line() -> None:
     assert imported("import toolwire") & {"click", "rich", "toolwire.cli"} == set()
 
 
-@pytest.mark.parametrize("verb", ["['translate', '--from', 'gemini', '--to', 'gemini', '/dev/null']", "['wires']"])
+@pytest.mark.parametrize(
+    "verb", ["['translate', '--from', 'gemini', '--to', 'gemini', '/dev/null']", "['wires']"]
+)
 def test_a_verb_in_a_pipe_does_not_pay_for_drawing(verb: str) -> None:
-    seen = imported(f"from click.testing import CliRunner\nfrom toolwire.cli import verbs\nCliRunner().invoke(verbs, {verb})")
+    seen = imported(
+        "from click.testing import CliRunner\nfrom toolwire.cli import"
+        f" verbs\nCliRunner().invoke(verbs, {verb})"
+    )
     assert "toolwire.cli._piped" in seen or "toolwire.cli.translate" in seen
     assert "rich" not in seen
     assert "toolwire.cli.tour" not in seen
@@ -177,7 +245,9 @@ pointer  reason
 
 
 def test_at_a_terminal_the_body_is_indented_and_losses_are_a_table_below_it() -> None:
-    code, text = at_terminal("translate", "examples/weather.json", "--from", "openai-chat", "--to", "anthropic")
+    code, text = at_terminal(
+        "translate", "examples/weather.json", "--from", "openai-chat", "--to", "anthropic"
+    )
     assert code == 1
     assert text.startswith(TERMINAL)
     assert text.endswith("\n}\n" + TABLE)
@@ -200,7 +270,10 @@ def test_at_a_terminal_wires_are_a_table() -> None:
 def test_at_a_terminal_types_are_a_table_of_ids() -> None:
     code, text = at_terminal("wires", "gemini", "--types", columns=140)
     assert code == 0
-    assert text.splitlines()[1].split() == "gemini functionCall part_field=functionCall call function client id? nullable".split()
+    assert (
+        text.splitlines()[1].split()
+        == "gemini functionCall part_field=functionCall call function client id? nullable".split()
+    )
 
 
 def test_json_can_be_had_at_a_terminal_too() -> None:

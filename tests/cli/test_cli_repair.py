@@ -21,7 +21,9 @@ ASKS: Object = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 BROKEN: Object = {"model": "m", "messages": [USER, ASKS, USER]}
 BAD = json.dumps(BROKEN)
 CLEAN = '{"messages" : [{"role": "user", "content": "hi"}], "n": 1.50}'
-LEFT = json.dumps({"model": "m", "messages": [USER, {"role": "tool", "tool_call_id": "c9", "content": "1"}, USER]})
+LEFT = json.dumps(
+    {"model": "m", "messages": [USER, {"role": "tool", "tool_call_id": "c9", "content": "1"}, USER]}
+)
 
 
 def repair(*arguments: str, stdin: str | bytes = "") -> Result:
@@ -85,7 +87,9 @@ def test_diff_shows_what_would_change_and_writes_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "text", [b"\xef\xbb\xbf" + BAD.encode(), BAD.replace("hi", "\\ud83d").encode()], ids=["mark", "half a pair"]
+    "text",
+    [b"\xef\xbb\xbf" + BAD.encode(), BAD.replace("hi", "\\ud83d").encode()],
+    ids=["mark", "half a pair"],
 )
 def test_a_diff_takes_a_byte_order_mark_and_half_a_surrogate_pair(text: bytes) -> None:
     result = repair("--diff", stdin=text)
@@ -98,7 +102,7 @@ def test_the_diff_of_a_clean_body_is_empty() -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 
-# --- in place ----------------------------------------------------------------------------------------------------
+# --- in place -------------------------------------------------------------------------------------
 
 
 def test_in_place_keeps_the_original_beside_the_mended_file(tmp_path: Path) -> None:
@@ -130,12 +134,18 @@ def test_in_place_does_not_touch_a_clean_file(tmp_path: Path) -> None:
     file.write_text(CLEAN)
     before = file.stat()
     assert repair("--in-place", "--from", "openai-chat", str(file)).exit_code == 0
-    assert (file.stat().st_mtime_ns, file.stat().st_ino, inside(tmp_path)) == (before.st_mtime_ns, before.st_ino, ["a.json"])
+    assert (file.stat().st_mtime_ns, file.stat().st_ino, inside(tmp_path)) == (
+        before.st_mtime_ns,
+        before.st_ino,
+        ["a.json"],
+    )
 
 
 @pytest.mark.parametrize("indent", [None, 1, 4])
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_in_place_keeps_the_margins_of_the_file(indent: int | None, end: str, tmp_path: Path) -> None:
+def test_in_place_keeps_the_margins_of_the_file(
+    indent: int | None, end: str, tmp_path: Path
+) -> None:
     file = tmp_path / "a.json"
     file.write_text(json.dumps(BROKEN, indent=indent) + end)
     repair("--in-place", str(file))
@@ -156,7 +166,9 @@ def test_in_place_follows_a_link_and_leaves_it_one(tmp_path: Path) -> None:
     assert (tmp_path / "real" / "a.json.bak").read_text() == BAD
 
 
-def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "a.json"
     file.write_text(BAD)
 
@@ -165,7 +177,10 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Path, "replace", full)
     result = repair("--in-place", str(file))
-    assert (result.exit_code, result.stderr) == (2, f"toolwire: {file}: no space left on device; it is as it was\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"toolwire: {file}: no space left on device; it is as it was\n",
+    )
     assert file.read_text() == BAD
     assert inside(tmp_path) == ["a.json", "a.json.bak"]
 
@@ -178,7 +193,7 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Pat
     assert (file.read_text(), inside(tmp_path)) == ("newer", ["a.json"])
 
 
-# --- misuse ------------------------------------------------------------------------------------------------------
+# --- misuse ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -188,12 +203,24 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Pat
         (["--in-place"], BAD, "toolwire: --in-place needs the name of a file\n"),
         (["--in-place", "-"], BAD, "toolwire: --in-place needs the name of a file\n"),
         (["none.json"], "", "toolwire: none.json: no such file or directory\n"),
-        ([], f"{BAD}\n{BAD}", "toolwire: stdin: one body is repaired at a time, not a stream or a file of lines\n"),
-        ([], "data: {}\n\n", "toolwire: stdin: one body is repaired at a time, not a stream or a file of lines\n"),
-        (["--from", "openai-chat"], "{", "toolwire: openai-chat: broken JSON: expecting property name enclosed in double quotes"
-         " at line 1, column 2\n"),
+        (
+            [],
+            f"{BAD}\n{BAD}",
+            "toolwire: stdin: one body is repaired at a time, not a stream or a file of lines\n",
+        ),
+        (
+            [],
+            "data: {}\n\n",
+            "toolwire: stdin: one body is repaired at a time, not a stream or a file of lines\n",
+        ),
+        (
+            ["--from", "openai-chat"],
+            "{",
+            "toolwire: openai-chat: broken JSON: expecting property name enclosed in double quotes"
+            " at line 1, column 2\n",
+        ),
     ],
-)  # fmt: skip
+)
 def test_misuse_is_one_line_and_two(arguments: list[str], stdin: str, line: str) -> None:
     result = repair(*arguments, stdin=stdin)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", line)

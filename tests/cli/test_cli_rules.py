@@ -24,16 +24,24 @@ def rules(*arguments: str) -> Result:
 
 def test_into_a_pipe_the_list_is_json_with_every_rule() -> None:
     listed = json.loads(rules().stdout)
-    assert [(one["code"], one["name"], one["title"]) for one in listed] == [(one.code, one.name, one.title) for one in every()]
+    assert [(one["code"], one["name"], one["title"]) for one in listed] == [
+        (one.code, one.name, one.title) for one in every()
+    ]
     assert all(set(one) == {"code", "name", "title", "severity", "fix", "loss"} for one in listed)
-    assert {word for one in listed for word in one["fix"].split(" or ")} <= {"safe", "unsafe", "none"}
+    assert {word for one in listed for word in one["fix"].split(" or ")} <= {
+        "safe",
+        "unsafe",
+        "none",
+    }
 
 
 def test_at_a_terminal_the_list_is_a_table() -> None:
     code, seen = at_terminal("rules", columns=160)
     head, *lines = seen.splitlines()
     assert (code, head.split()) == (0, ["code", "name", "severity", "fix", "what", "is", "wrong"])
-    assert [line.split()[:2] for line in lines if line.startswith("TW")] == [[rule.code, rule.name] for rule in every()]
+    assert [line.split()[:2] for line in lines if line.startswith("TW")] == [
+        [rule.code, rule.name] for rule in every()
+    ]
 
 
 def test_text_is_a_table_in_a_pipe_too_and_json_is_json() -> None:
@@ -64,7 +72,10 @@ def test_at_a_terminal_a_page_is_drawn() -> None:
 
 def test_a_rule_that_does_not_exist_is_misuse() -> None:
     result = rules("mising-result")
-    assert (result.exit_code, result.stderr) == (2, "toolwire: no such rule: mising-result; did you mean missing-result?\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "toolwire: no such rule: mising-result; did you mean missing-result?\n",
+    )
 
 
 @RULES
@@ -81,7 +92,9 @@ def test_every_rule_has_its_page_among_the_docs_and_its_line_in_their_table() ->
     docs = ROOT / "docs" / "rules"
     lines = [f"| {rule.code} | [{rule.name}]({rule.name}.md) |" for rule in every()]
     assert [line for line in lines if line not in (docs / "README.md").read_text()] == []
-    assert [rule.name for rule in every() if page(rule) not in (docs / f"{rule.name}.md").read_text()] == []
+    assert [
+        rule.name for rule in every() if page(rule) not in (docs / f"{rule.name}.md").read_text()
+    ] == []
 
 
 @RULES

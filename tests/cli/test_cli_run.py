@@ -25,7 +25,9 @@ from toolwire.cli import verbs
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON
 
-THREE = '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'
+THREE = (
+    '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[then]] [[call Door_Ring {"n": 3}]]'
+)
 TIMES = re.compile(r"\(\d+\.\d\d s")
 TWO_FILES = "--save and --resume name two files; the conversation goes on where it is resumed"
 NO_KEYS = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": ""}
@@ -39,12 +41,16 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
 
 
 def run(*arguments: str, model: str = "demo:", stdin: str = "") -> Result:
-    return CliRunner().invoke(verbs, ["run", "--model", model, *arguments], input=stdin, env=NO_KEYS)
+    return CliRunner().invoke(
+        verbs, ["run", "--model", model, *arguments], input=stdin, env=NO_KEYS
+    )
 
 
 def seen(result: Result) -> list[str]:
     """The lines of a transcript, without what a tool file prints and without times."""
-    return [TIMES.sub("(T", line) for line in result.stdout.splitlines() if line != "loading the door"]
+    return [
+        TIMES.sub("(T", line) for line in result.stdout.splitlines() if line != "loading the door"
+    ]
 
 
 def rows(result: Result) -> list[dict[str, JSON]]:
@@ -52,7 +58,7 @@ def rows(result: Result) -> list[dict[str, JSON]]:
     return [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
 
 
-# --- the transcript --------------------------------------------------------------------------------------------------
+# --- the transcript -------------------------------------------------------------------------------
 
 
 def test_letters_join_each_call_and_its_result(there: Door) -> None:
@@ -70,7 +76,10 @@ def test_letters_join_each_call_and_its_result(there: Door) -> None:
     assert re.fullmatch(r"\d+ tokens in, \d+ out, 3 turns\n", done.stderr)
 
 
-@pytest.mark.parametrize("name", sorted({row.name if DEEP else resolve(row.profile)[0].name: row.name for row in ROWS}.values()))
+@pytest.mark.parametrize(
+    "name",
+    sorted({row.name if DEEP else resolve(row.profile)[0].name: row.name for row in ROWS}.values()),
+)
 def test_every_wire_is_spoken_by_the_demo(name: str, there: Door) -> None:
     lines = seen(run(THREE, "--tools", there.file, model=f"demo:{name}"))
     assert lines[-3:] == [f"Door_Ring(n={n}) gave: rung {n}" for n in (1, 2, 3)]
@@ -86,33 +95,59 @@ def test_whole_answers_and_models_without_tools_read_the_same(option: str, there
 def test_as_json_everything_is_a_line(there: Door) -> None:
     done = run('[[call Door_Ring {"n": 1}]]', "--json", "--tools", there.file)
     found = rows(done)
-    call, result = (next(row for row in found if row["type"] == kind) for kind in ("call", "result"))
+    call, result = (
+        next(row for row in found if row["type"] == kind) for kind in ("call", "result")
+    )
     assert call["id"] == result["call_id"]
-    assert (call["name"], call["arguments"], result["output"], result["state"]) == ("Door_Ring", '{"n":1}', "rung 1", "done")
+    assert (call["name"], call["arguments"], result["output"], result["state"]) == (
+        "Door_Ring",
+        '{"n":1}',
+        "rung 1",
+        "done",
+    )
     text = "".join(
-        str(row["text"]) for row in found if row["type"] == "delta" and str(row["text"]) in "Door_Ring(n=1) gave: rung 1"
+        str(row["text"])
+        for row in found
+        if row["type"] == "delta" and str(row["text"]) in "Door_Ring(n=1) gave: rung 1"
     )
     assert "rung 1" in text
     assert found[-1] == {
-        "type": "over", "phase": "done", "why": "stop", "text": "Door_Ring(n=1) gave: rung 1", "usage": found[-1]["usage"],
-    }  # fmt: skip
+        "type": "over",
+        "phase": "done",
+        "why": "stop",
+        "text": "Door_Ring(n=1) gave: rung 1",
+        "usage": found[-1]["usage"],
+    }
 
 
 def test_at_a_terminal_calls_and_results_have_colours_and_the_same_words(there: Door) -> None:
-    code, text = at_terminal("run", "--model", "demo:", "[[call Door_Break {}]] [[call No_Such {}]]", "--tools", there.file)
+    code, text = at_terminal(
+        "run",
+        "--model",
+        "demo:",
+        "[[call Door_Break {}]] [[call No_Such {}]]",
+        "--tools",
+        there.file,
+    )
     lines = [TIMES.sub("(T", line) for line in text.splitlines()]
     assert code == 0
     assert "A ← The door is made of steel.  (T)" in lines
     assert any(
-        line.startswith("B ← [toolwire] there is no tool 'No_Such'") and line.endswith("(T, unknown-tool)") for line in lines
+        line.startswith("B ← [toolwire] there is no tool 'No_Such'")
+        and line.endswith("(T, unknown-tool)")
+        for line in lines
     )
 
 
 def test_tools_of_an_oxp_server_and_of_an_mcp_program_work_together(there: Door) -> None:
     command = shlex.join([*PROGRAM, "serve", there.file, "--stdio", "--ledger", "memory:"])
     question = '[[call Calculator_Add {"a": 1, "b": 2}]] [[call Door_Look {"at": "sea"}]]'
-    with served("serve", EXAMPLES, "--oxp", "--port", "0", "--ledger", "memory:", lines=3) as server:
-        done = piped("run", "--model", "demo:", question, "--tools", server.url, "--tools", f"mcp:{command}")
+    with served(
+        "serve", EXAMPLES, "--oxp", "--port", "0", "--ledger", "memory:", lines=3
+    ) as server:
+        done = piped(
+            "run", "--model", "demo:", question, "--tools", server.url, "--tools", f"mcp:{command}"
+        )
     out = done.stdout.decode()
     assert done.returncode == 0
     assert "gave: 3\n" in out and 'gave: {"at":"sea","far":false}\n' in out
@@ -126,7 +161,10 @@ def test_more_turns_than_allowed_exit_with_1(there: Door) -> None:
 
 
 def test_a_question_is_read_from_stdin(there: Door) -> None:
-    assert seen(run("-", "--tools", there.file, stdin='[[call Door_Ring {"n": 1}]]'))[-1] == "Door_Ring(n=1) gave: rung 1"
+    assert (
+        seen(run("-", "--tools", there.file, stdin='[[call Door_Ring {"n": 1}]]'))[-1]
+        == "Door_Ring(n=1) gave: rung 1"
+    )
 
 
 class Refusing(BaseHTTPRequestHandler):
@@ -134,7 +172,9 @@ class Refusing(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        body = b'{"error": {"message": "Incorrect API key provided", "type": "invalid_request_error"}}'
+        body = (
+            b'{"error": {"message": "Incorrect API key provided", "type": "invalid_request_error"}}'
+        )
         self.send_response(401)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -148,18 +188,29 @@ def test_a_provider_that_refuses_exits_with_1_and_its_words_and_no_key() -> None
     with HTTPServer(("127.0.0.1", 0), Refusing) as provider:
         threading.Thread(target=provider.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{provider.server_port}/v1"
-        done = CliRunner().invoke(verbs, ["run", "hello", "--model", f"{url}#vllm:m"], env={"VLLM_API_KEY": "hunter2"})
+        done = CliRunner().invoke(
+            verbs, ["run", "hello", "--model", f"{url}#vllm:m"], env={"VLLM_API_KEY": "hunter2"}
+        )
         provider.shutdown()
     assert (done.exit_code, done.stdout) == (1, "")
     assert "Incorrect API key provided" in done.stderr and "hunter2" not in done.stderr
 
 
-# --- who may run what ------------------------------------------------------------------------------------------------
+# --- who may run what -----------------------------------------------------------------------------
 
 
 def approved(there: Door, answers: str, question: str) -> tuple[list[str], str]:
-    done = piped("run", "--model", "demo:", "--approve", "--tools", there.file, question, stdin=answers.encode(),
-                 RINGS=str(there.counts))  # fmt: skip
+    done = piped(
+        "run",
+        "--model",
+        "demo:",
+        "--approve",
+        "--tools",
+        there.file,
+        question,
+        stdin=answers.encode(),
+        RINGS=str(there.counts),
+    )
     assert done.returncode == 0
     return done.stdout.decode().splitlines(), done.stderr.decode()
 
@@ -184,18 +235,35 @@ def test_all_is_not_asked_again(there: Door) -> None:
 
 
 def test_control_c_at_a_question_ends_it_at_once(there: Door) -> None:
-    line = [*PROGRAM, "run", "--model", "demo:", "--approve", "--tools", there.file, '[[call Door_Ring {"n": 1}]]']
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(),
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:  # fmt: skip
+    line = [
+        *PROGRAM,
+        "run",
+        "--model",
+        "demo:",
+        "--approve",
+        "--tools",
+        there.file,
+        '[[call Door_Ring {"n": 1}]]',
+    ]
+    with subprocess.Popen(
+        line,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
         assert process.stderr is not None
         assert process.stderr.read(3) == b"run"
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
-        assert process.stderr.read() == b' Door.Ring@1.0.0 with {"n":1}? [y]es, [n]o, [e]dit, [a]ll: '
+        assert (
+            process.stderr.read() == b' Door.Ring@1.0.0 with {"n":1}? [y]es, [n]o, [e]dit, [a]ll: '
+        )
     assert there.rings == []
 
 
-# --- stopped and taken up again --------------------------------------------------------------------------------------
+# --- stopped and taken up again -------------------------------------------------------------------
 
 
 def test_after_kill_9_in_the_middle_of_a_tool_nothing_rings_twice(there: Door) -> None:
@@ -208,7 +276,10 @@ def test_after_kill_9_in_the_middle_of_a_tool_nothing_rings_twice(there: Door) -
     assert done.returncode == 0, done.stderr
     assert there.rings == ["1", "2", "3"]
     assert "Door_Ring(n=1) gave: rung 1" in lines and "Door_Ring(n=3) gave: rung 3" in lines
-    assert "Door_Ring(n=2) failed: [toolwire] it was started, and it is not known how it ended; it was not run again" in lines
+    assert (
+        "Door_Ring(n=2) failed: [toolwire] it was started, and it is not known how it ended; it was"
+        " not run again" in lines
+    )
     again = piped(*line, "--resume", kept, '[[call Door_Ring {"n": 4}]]', RINGS=str(there.counts))
     assert again.stdout.decode().splitlines()[-1] == "Door_Ring(n=4) gave: rung 4"
     assert there.rings == ["1", "2", "3", "4"]
@@ -218,22 +289,42 @@ def test_after_control_c_it_says_how_to_go_on_and_does(there: Door) -> None:
     kept = str(there.counts.with_name("talk.json"))
     question = '[[call Door_Ring {"n": 1, "seconds": 30}]]'
     line = [*PROGRAM, "run", "--model", "demo:", "--tools", there.file, "--save", kept, question]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:  # fmt: skip
+    with subprocess.Popen(
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
         while not there.rings:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
         assert process.stderr is not None
         assert process.stderr.read().decode() == f"stopped; go on with --resume {kept}\n"
-    done = piped("run", "--model", "demo:", "--tools", there.file, "--resume", kept, RINGS=str(there.counts))
+    done = piped(
+        "run", "--model", "demo:", "--tools", there.file, "--resume", kept, RINGS=str(there.counts)
+    )
     assert (done.returncode, there.rings) == (0, ["1"])
 
 
 def test_without_anything_kept_control_c_says_nothing(there: Door) -> None:
-    line = [*PROGRAM, "run", "--model", "demo:", "--tools", there.file, '[[call Door_Ring {"n": 1, "seconds": 30}]]']
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:  # fmt: skip
+    line = [
+        *PROGRAM,
+        "run",
+        "--model",
+        "demo:",
+        "--tools",
+        there.file,
+        '[[call Door_Ring {"n": 1, "seconds": 30}]]',
+    ]
+    with subprocess.Popen(
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
         while not there.rings:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
@@ -244,13 +335,19 @@ def test_without_anything_kept_control_c_says_nothing(there: Door) -> None:
 def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: Door) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    done = subprocess.run([*PROGRAM, "run", "--model", "demo:", "--tools", EXAMPLES, "add 1 and 2"], stdout=theirs,
-                          stderr=subprocess.PIPE, env=environment(), check=False, timeout=60)  # fmt: skip
+    done = subprocess.run(
+        [*PROGRAM, "run", "--model", "demo:", "--tools", EXAMPLES, "add 1 and 2"],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        check=False,
+        timeout=60,
+    )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -258,23 +355,42 @@ def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: Door) -> Non
     [
         ("--model demo:", "there is no question"),
         ("--model demo: --resume nowhere.json", "nowhere.json: no such file"),
-        ("hi --model demo: --save {file}", "{file}: it is already there; go on with --resume {file}"),
+        (
+            "hi --model demo: --save {file}",
+            "{file}: it is already there; go on with --resume {file}",
+        ),
         ("hi --model demo: --save a --resume {file}", TWO_FILES),
-        ("- --model demo: --approve", "stdin has the answers for --approve; give the question on the command line"),
-        ("hi --model demo: --turns 0", "Invalid value for '--turns': 0 is not in the range x>=1 (see toolwire run --help)"),
+        (
+            "- --model demo: --approve",
+            "stdin has the answers for --approve; give the question on the command line",
+        ),
+        (
+            "hi --model demo: --turns 0",
+            "Invalid value for '--turns': 0 is not in the range x>=1 (see toolwire run --help)",
+        ),
         ("hi --model demo: --secret NO_SUCH_VARIABLE", "the variable NO_SUCH_VARIABLE is not set"),
         ("hi --model demo: --tools nowhere.py", "nowhere.py: no such file"),
-        ("hi --model demo: --ledger mysql://x", "mysql://x: a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:"),
-        ("hi --model anthropic:some-model", "anthropic:some-model: there is no key; set ANTHROPIC_API_KEY"),
+        (
+            "hi --model demo: --ledger mysql://x",
+            "mysql://x: a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:",
+        ),
+        (
+            "hi --model anthropic:some-model",
+            "anthropic:some-model: there is no key; set ANTHROPIC_API_KEY",
+        ),
         ("hi --model anthropic:", "anthropic:: say which model, as in anthropic:some-model"),
         ("hi", "Missing option '--model' (see toolwire run --help)"),
     ],
-)  # fmt: skip
+)
 def test_misuse_is_one_line(line: str, says: str, tmp_path: Path) -> None:
     file = tmp_path / "there.json"
     file.write_text("{}")
     done = CliRunner().invoke(verbs, ["run", *line.format(file=file).split()], env=NO_KEYS)
-    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"toolwire: {says.format(file=file)}\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (
+        2,
+        "",
+        f"toolwire: {says.format(file=file)}\n",
+    )
 
 
 @pytest.mark.parametrize("model", ["nope:x", "demo:nope"])
@@ -295,4 +411,7 @@ def test_a_conversation_that_is_none_is_said_in_one_line(tmp_path: Path) -> None
 def test_a_database_that_is_away_is_said_in_one_line_without_its_password() -> None:
     done = run("hi", "--ledger", "postgresql://me:hunter2@127.0.0.1:1/db")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith("toolwire: --ledger postgresql://…@127.0.0.1:1/db: ") and "hunter2" not in done.stderr
+    assert (
+        done.stderr.startswith("toolwire: --ledger postgresql://…@127.0.0.1:1/db: ")
+        and "hunter2" not in done.stderr
+    )

@@ -1,4 +1,5 @@
-"""`toolwire serve`: the official clients of both protocols, who may call, what survives, and what is refused at once."""
+"""`toolwire serve`: the official clients of both protocols, who may call, what survives, and what
+is refused at once."""
 
 from __future__ import annotations
 
@@ -34,13 +35,18 @@ SECRET = "a secret for tests that is long enough"
 
 
 def serve(*arguments: str, env: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(verbs, ["serve", *arguments], env={"TOOLWIRE_LEDGER": "memory:", **(env or {})})
+    return CliRunner().invoke(
+        verbs, ["serve", *arguments], env={"TOOLWIRE_LEDGER": "memory:", **(env or {})}
+    )
 
 
 def asked(url: str, body: JSON = None, **headers: str) -> tuple[int, JSON]:
     """The status and the body of an answer."""
     sent = None if body is None else json.dumps(body).encode()
-    kept = {"Content-Type": "application/json", **{key.replace("_", "-"): value for key, value in headers.items()}}
+    kept = {
+        "Content-Type": "application/json",
+        **{key.replace("_", "-"): value for key, value in headers.items()},
+    }
     try:
         with urllib.request.urlopen(urllib.request.Request(url, sent, kept), timeout=60) as answer:
             status, text = answer.status, answer.read()
@@ -54,7 +60,9 @@ def asked(url: str, body: JSON = None, **headers: str) -> tuple[int, JSON]:
 
 
 def ring(url: str, n: int, call_id: str, **more: JSON) -> JSON:
-    body: JSON = {"request": {"tool_id": "Door.Ring", "call_id": call_id, "input": {"n": n, **more}}}
+    body: JSON = {
+        "request": {"tool_id": "Door.Ring", "call_id": call_id, "input": {"n": n, **more}}
+    }
     found = asked(f"{url}/tools/call", body)[1]
     assert isinstance(found, dict) and isinstance(found["result"], dict)
     return {key: value for key, value in found["result"].items() if key != "duration"}
@@ -68,7 +76,17 @@ def rung(tmp_path_factory: pytest.TempPathFactory) -> Door:
 @pytest.fixture(scope="module")
 def server(rung: Door) -> Iterator[Served]:
     ledger = f"sqlite:///{rung.counts.with_name('calls.db')}"
-    with served("serve", EXAMPLES, rung.file, "--port", "0", "--ledger", ledger, lines=5, RINGS=str(rung.counts)) as found:
+    with served(
+        "serve",
+        EXAMPLES,
+        rung.file,
+        "--port",
+        "0",
+        "--ledger",
+        ledger,
+        lines=5,
+        RINGS=str(rung.counts),
+    ) as found:
         yield found
 
 
@@ -84,9 +102,13 @@ def test_it_says_where_it_is_and_what_it_speaks(server: Served, rung: Door) -> N
 
 
 def test_the_official_client_of_oxp_calls_a_tool(server: Served) -> None:
-    with oxp.Oxp(base_url=server.url, bearer_token="ignored", _strict_response_validation=True) as client:
+    with oxp.Oxp(
+        base_url=server.url, bearer_token="ignored", _strict_response_validation=True
+    ) as client:
         assert len(client.tools.list().items) == 9
-        found = client.tools.call(request={"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}}, schema="urn:oxp:1.0")
+        found = client.tools.call(
+            request={"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}}, schema="urn:oxp:1.0"
+        )
     assert found.result.value == 15  # type: ignore[union-attr]
 
 
@@ -138,7 +160,8 @@ def test_with_oxp_only_there_is_no_mcp_and_ctrl_c_ends_it_well() -> None:
 def test_with_mcp_only_there_is_no_oxp() -> None:
     with served("serve", EXAMPLES, "--mcp", "--port", "0", "--ledger", "memory:", lines=3) as found:
         assert [
-            asked(f"{found.url}{path}", body)[0] for path, body in (("/tools", None), ("/tools/call", {}), ("/call", {}))
+            asked(f"{found.url}{path}", body)[0]
+            for path, body in (("/tools", None), ("/tools/call", {}), ("/call", {}))
         ] == ([404] * 3)
 
         async def act() -> None:
@@ -148,9 +171,18 @@ def test_with_mcp_only_there_is_no_oxp() -> None:
         asyncio.run(act())
 
 
-def test_over_stdio_the_official_client_calls_a_tool_and_what_a_file_prints_is_not_in_its_way(tmp_path: Path) -> None:
+def test_over_stdio_the_official_client_calls_a_tool_and_what_a_file_prints_is_not_in_its_way(
+    tmp_path: Path,
+) -> None:
     there = door(tmp_path)
-    args = [*PROGRAM[1:], "serve", there.file, "--stdio", "--ledger", f"sqlite:///{tmp_path / 'calls.db'}"]
+    args = [
+        *PROGRAM[1:],
+        "serve",
+        there.file,
+        "--stdio",
+        "--ledger",
+        f"sqlite:///{tmp_path / 'calls.db'}",
+    ]
     program = StdioServerParameters(command=PROGRAM[0], args=args, env={"RINGS": str(there.counts)})
 
     async def act() -> None:
@@ -165,17 +197,44 @@ def test_over_stdio_the_official_client_calls_a_tool_and_what_a_file_prints_is_n
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_over_stdio_a_signal_lets_a_call_under_way_finish(number: signal.Signals, tmp_path: Path) -> None:
+def test_over_stdio_a_signal_lets_a_call_under_way_finish(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     there = door(tmp_path)
-    line = [*PROGRAM, "serve", there.file, "--stdio", "--ledger", f"sqlite:///{tmp_path / 'calls.db'}"]
-    call: JSON = {"name": "Door_Ring", "arguments": {"n": 1, "seconds": 0.5}, "_meta": {"toolwire/call_id": "c1"}}
-    begin: JSON = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env=environment(RINGS=str(there.counts)),
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:  # fmt: skip
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    line = [
+        *PROGRAM,
+        "serve",
+        there.file,
+        "--stdio",
+        "--ledger",
+        f"sqlite:///{tmp_path / 'calls.db'}",
+    ]
+    call: JSON = {
+        "name": "Door_Ring",
+        "arguments": {"n": 1, "seconds": 0.5},
+        "_meta": {"toolwire/call_id": "c1"},
+    }
+    begin: JSON = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    with subprocess.Popen(
+        line,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(RINGS=str(there.counts)),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        assert (
+            process.stdin is not None and process.stdout is not None and process.stderr is not None
+        )
         for n, (method, params) in enumerate((("initialize", begin), ("tools/call", call))):
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": n, "method": method, "params": params}) + "\n")
+            process.stdin.write(
+                json.dumps({"jsonrpc": "2.0", "id": n, "method": method, "params": params}) + "\n"
+            )
             process.stdin.flush()
             if n == 0:
                 process.stdout.readline()
@@ -190,27 +249,58 @@ def test_over_stdio_a_signal_lets_a_call_under_way_finish(number: signal.Signals
 
 def test_with_auth_a_caller_shows_a_key_or_a_token() -> None:
     auth = ("--auth", "key", "--auth", "jwt", "--audience", "here")
-    with served("serve", EXAMPLES, *auth, "--port", "0", "--ledger", "memory:", TOOLWIRE_API_KEYS=f"ann={KEY}",
-                TOOLWIRE_JWT_SECRET=SECRET) as found:  # fmt: skip
+    with served(
+        "serve",
+        EXAMPLES,
+        *auth,
+        "--port",
+        "0",
+        "--ledger",
+        "memory:",
+        TOOLWIRE_API_KEYS=f"ann={KEY}",
+        TOOLWIRE_JWT_SECRET=SECRET,
+    ) as found:
         token = jwt.encode({"exp": time.time() + 300, "aud": "here"}, SECRET, "HS256")
         other = jwt.encode({"exp": time.time() + 300, "aud": "there"}, SECRET, "HS256")
         tries: list[dict[str, str]] = [
-            {}, {"OXP_API_Key": KEY}, {"Authorization": f"Bearer {KEY}"}, {"Authorization": f"Bearer {token}"},
-            {"Authorization": f"Bearer {other}"}, {"OXP_API_Key": SECRET},
-        ]  # fmt: skip
-        assert [asked(f"{found.url}/tools", **headers)[0] for headers in tries] == [401, 200, 200, 200, 401, 401]
+            {},
+            {"OXP_API_Key": KEY},
+            {"Authorization": f"Bearer {KEY}"},
+            {"Authorization": f"Bearer {token}"},
+            {"Authorization": f"Bearer {other}"},
+            {"OXP_API_Key": SECRET},
+        ]
+        assert [asked(f"{found.url}/tools", **headers)[0] for headers in tries] == [
+            401,
+            200,
+            200,
+            200,
+            401,
+            401,
+        ]
         assert asked(f"{found.url}/mcp", {})[0] == 401
         assert piped("tools", found.url, TOOLWIRE_API_KEY=KEY).returncode == 0
         assert piped("tools", f"mcp+{found.url}/mcp", TOOLWIRE_TOKEN=token).returncode == 0
         refused = piped("tools", found.url, TOOLWIRE_API_KEY="x" * 40)
-        assert (refused.returncode, refused.stderr.decode()) == (2, f"toolwire: {found.url}: Authentication is required.\n")
+        assert (refused.returncode, refused.stderr.decode()) == (
+            2,
+            f"toolwire: {found.url}: Authentication is required.\n",
+        )
         assert found.end() == (0, "", "")
         assert KEY not in found.said and SECRET not in found.said
 
 
 def test_a_ledger_in_a_file_survives_kill_9(tmp_path: Path) -> None:
     there = door(tmp_path)
-    command = ("serve", there.file, "--oxp", "--port", "0", "--ledger", f"sqlite:///{tmp_path / 'calls.db'}")
+    command = (
+        "serve",
+        there.file,
+        "--oxp",
+        "--port",
+        "0",
+        "--ledger",
+        f"sqlite:///{tmp_path / 'calls.db'}",
+    )
     with served(*command, RINGS=str(there.counts), DIE="3") as found:
         assert ring(found.url, 1, "c1") == {**_success("c1"), "value": "rung 1"}
         with pytest.raises(OSError):
@@ -228,9 +318,13 @@ def test_a_ledger_in_a_file_survives_kill_9(tmp_path: Path) -> None:
 def test_sigterm_lets_a_call_under_way_finish(tmp_path: Path) -> None:
     there = door(tmp_path)
     ledger = f"sqlite:///{tmp_path / 'calls.db'}"
-    with served("serve", there.file, "--oxp", "--port", "0", "--ledger", ledger, RINGS=str(there.counts)) as found:
+    with served(
+        "serve", there.file, "--oxp", "--port", "0", "--ledger", ledger, RINGS=str(there.counts)
+    ) as found:
         answers: list[JSON] = []
-        caller = threading.Thread(target=lambda: answers.append(ring(found.url, 1, "slow", seconds=0.8)))
+        caller = threading.Thread(
+            target=lambda: answers.append(ring(found.url, 1, "slow", seconds=0.8))
+        )
         caller.start()
         while not there.rings:
             time.sleep(0.01)
@@ -239,7 +333,7 @@ def test_sigterm_lets_a_call_under_way_finish(tmp_path: Path) -> None:
     assert answers == [{**_success("slow"), "value": "rung 1"}]
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 def refusal(result: Result) -> str:
@@ -250,14 +344,17 @@ def refusal(result: Result) -> str:
 
 
 BROKEN = {
-    "x = 1\n\ndef f():\n    return 1 / 0\n\nf()\n": "{file} line 4: ZeroDivisionError: division by zero",
+    "x = 1\n\ndef f():\n    return 1 / 0\n\nf()\n": (
+        "{file} line 4: ZeroDivisionError: division by zero"
+    ),
     "def f(:\n": "{file}: invalid syntax (line 1)",
     "import no_such_thing\n": "{file} line 1: it imports no_such_thing, which is not there",
     "import sys\nsys.exit(3)\n": "{file} line 2: SystemExit: 3",
     "raise KeyError\n": "{file} line 1: KeyError",
     "x = 1\n": "{file}: there are no tools in it; put @tool on a function",
     "from toolwire.tools import tool\n\n@tool(id='A.B@1.0.0')\ndef f(x): ...\n": (
-        "{file} line 3: A.B@1.0.0: the parameter x has no type: annotate it (`object` takes any value)"
+        "{file} line 3: A.B@1.0.0: the parameter x has no type: annotate it (`object` takes any"
+        " value)"
     ),
 }
 
@@ -284,7 +381,10 @@ def test_the_line_is_that_of_a_file_beside_it_if_that_is_where_it_broke(tmp_path
         ("toolwire.nothing", "toolwire.nothing: no such file, and no such package"),
         ("./docs", "./docs: a folder; name a file in it"),
         ("json", "json: there are no tools in it; put @tool on a function"),
-        ("http://127.0.0.1:1", "http://127.0.0.1:1: expected a file, a package, http://…, mcp+http://… or mcp:COMMAND"),
+        (
+            "http://127.0.0.1:1",
+            "http://127.0.0.1:1: expected a file, a package, http://…, mcp+http://… or mcp:COMMAND",
+        ),
     ],
 )
 def test_what_is_no_file_and_no_package_is_said_so(name: str, says: str) -> None:
@@ -303,31 +403,57 @@ def test_a_file_named_like_a_module_of_python_is_only_itself(tmp_path: Path) -> 
 def test_a_package_is_found_from_where_one_stands(tmp_path: Path) -> None:
     package = tmp_path / "my_kit_of_tools"
     package.mkdir()
-    (package / "__init__.py").write_text("from toolwire.tools import tool\n\n@tool\ndef f() -> int:\n    'One.'\n    return 1\n")
-    done = subprocess.run([*PROGRAM, "call", "MyKitOfTools.F", "--tools", "my_kit_of_tools"], cwd=tmp_path, capture_output=True,
-                          env=environment(), check=False, timeout=60)  # fmt: skip
+    (package / "__init__.py").write_text(
+        "from toolwire.tools import tool\n\n@tool\ndef f() -> int:\n    'One.'\n    return 1\n"
+    )
+    done = subprocess.run(
+        [*PROGRAM, "call", "MyKitOfTools.F", "--tools", "my_kit_of_tools"],
+        cwd=tmp_path,
+        capture_output=True,
+        env=environment(),
+        check=False,
+        timeout=60,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"1\n", b"")
 
 
 LEDGERS = "a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:"
-ANYONE = "and this server does not ask who is calling: set keys or secrets, bind to 127.0.0.1, or say that anyone may call"
+ANYONE = (
+    "and this server does not ask who is calling: set keys or secrets, bind to 127.0.0.1, or say"
+    " that anyone may call"
+)
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("--host 0.0.0.0", f"0.0.0.0 can be reached from other machines, {ANYONE} (--auth key, --auth jwt, --allow-anyone)"),
-        ("--port 99999", "Invalid value for '--port': 99999 is not in the range 0<=x<=65535 (see toolwire serve --help)"),
+        (
+            "--host 0.0.0.0",
+            (
+                f"0.0.0.0 can be reached from other machines, {ANYONE} (--auth key, --auth jwt,"
+                " --allow-anyone)"
+            ),
+        ),
+        (
+            "--port 99999",
+            (
+                "Invalid value for '--port': 99999 is not in the range 0<=x<=65535 (see toolwire"
+                " serve --help)"
+            ),
+        ),
         ("--host no-such-name.invalid --allow-anyone", "--host no-such-name.invalid: no such name"),
         ("--auth key", "--auth key: set TOOLWIRE_API_KEYS to name=key"),
         ("--auth jwt", "--auth jwt: set TOOLWIRE_JWT_SECRET"),
         ("--audience me", "--auth: audiences are of use with secrets only"),
         ("--stdio --auth key --port 1", "--stdio listens nowhere, so it takes no --port, --auth"),
         ("--ledger redis://me:hunter2@there/0", f"redis://…@there/0: {LEDGERS}"),
-        ("--ledger sqlite://calls.db", "sqlite://calls.db: say which file, as in sqlite:///calls.db"),
+        (
+            "--ledger sqlite://calls.db",
+            "sqlite://calls.db: say which file, as in sqlite:///calls.db",
+        ),
         ("--ledger sqlite:////proc/no/calls.db", "/proc/no/calls.db: No such file or directory"),
     ],
-)  # fmt: skip
+)
 def test_misuse_is_one_line(line: str, says: str) -> None:
     assert refusal(serve(EXAMPLES, *line.split())) == says
 
@@ -349,14 +475,26 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert refusal(serve(EXAMPLES, "--port", str(port))) == f"127.0.0.1:{port}: address already in use"
+        assert (
+            refusal(serve(EXAMPLES, "--port", str(port)))
+            == f"127.0.0.1:{port}: address already in use"
+        )
 
 
 def test_a_database_that_is_away_is_said_in_one_line_without_its_password() -> None:
-    done = piped("serve", EXAMPLES, "--port", "0", TOOLWIRE_LEDGER="postgresql://me:hunter2@127.0.0.1:1/db?sslpassword=hunter2")
+    done = piped(
+        "serve",
+        EXAMPLES,
+        "--port",
+        "0",
+        TOOLWIRE_LEDGER="postgresql://me:hunter2@127.0.0.1:1/db?sslpassword=hunter2",
+    )
     line = done.stderr.decode()
     assert (done.returncode, done.stdout, line.count("\n")) == (2, b"", 1)
-    assert line.startswith("toolwire: --ledger postgresql://…@127.0.0.1:1/db?sslpassword=…: the database cannot be reached: ")
+    assert line.startswith(
+        "toolwire: --ledger postgresql://…@127.0.0.1:1/db?sslpassword=…: the database cannot be"
+        " reached: "
+    )
     assert "hunter2" not in line
 
 
@@ -370,10 +508,13 @@ def test_a_file_that_another_server_holds_is_said_in_one_line(server: Served, ru
 
 def test_a_tool_that_this_ledger_cannot_serve_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from toolwire.tools import Context, tool\n\n@tool(id='A.B@1.0.0', on_crash='transactional')\n"
-        "async def f(context: Context) -> None:\n    'Do it.'\n"
+        "from toolwire.tools import Context, tool\n\n@tool(id='A.B@1.0.0',"
+        " on_crash='transactional')\nasync def f(context: Context) -> None:\n    'Do it.'\n"
     )
-    says = "A.B@1.0.0: on_crash is transactional, and a MemoryLedger has no transactions (--ledger memory:)"
+    says = (
+        "A.B@1.0.0: on_crash is transactional, and a MemoryLedger has no transactions (--ledger"
+        " memory:)"
+    )
     for more in ((), ("--stdio",)):
         assert refusal(serve(str(tmp_path / "mine.py"), *more)) == says
 
@@ -405,9 +546,18 @@ main()
         ("opentelemetry", f"call Calculator.Add a=1 b=2 --tools {EXAMPLES}", "tools"),
     ],
 )
-def test_what_is_not_installed_is_named_with_the_extra_that_has_it(module: str, line: str, extra: str) -> None:
+def test_what_is_not_installed_is_named_with_the_extra_that_has_it(
+    module: str, line: str, extra: str
+) -> None:
     code = WITHOUT.format(module=module, line=line)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment(), check=False, timeout=60, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env=environment(),
+        check=False,
+        timeout=60,
+        cwd=ROOT,
+    )
     says = f"toolwire: this needs {module}: pip install 'toolwire[{extra}]'\n"
     assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", says)
 
@@ -415,7 +565,14 @@ def test_what_is_not_installed_is_named_with_the_extra_that_has_it(module: str, 
 def test_a_server_whose_words_nobody_reads_ends_as_any_verb_does() -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    done = subprocess.run([*PROGRAM, "serve", EXAMPLES, "--port", "0", "--ledger", "memory:"], stdout=theirs,
-                          stderr=subprocess.PIPE, env=environment(), check=False, timeout=60, cwd=ROOT)  # fmt: skip
+    done = subprocess.run(
+        [*PROGRAM, "serve", EXAMPLES, "--port", "0", "--ledger", "memory:"],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        check=False,
+        timeout=60,
+        cwd=ROOT,
+    )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")

@@ -13,18 +13,44 @@ import toolwire
 from toolwire.conversation.json import JSON
 
 EVENTS: tuple[JSON, ...] = (
-    {"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
-                                          "stop_reason": None, "stop_sequence": None,
-                                          "usage": {"input_tokens": 3, "output_tokens": 1}}},
+    {
+        "type": "message_start",
+        "message": {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": {"input_tokens": 3, "output_tokens": 1},
+        },
+    },
     {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "One moment."}},
+    {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "text_delta", "text": "One moment."},
+    },
     {"type": "content_block_stop", "index": 0},
-    {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"a": 1}'}},
+    {
+        "type": "content_block_start",
+        "index": 1,
+        "content_block": {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}},
+    },
+    {
+        "type": "content_block_delta",
+        "index": 1,
+        "delta": {"type": "input_json_delta", "partial_json": '{"a": 1}'},
+    },
     {"type": "content_block_stop", "index": 1},
-    {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": {"output_tokens": 9}},
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+        "usage": {"output_tokens": 9},
+    },
     {"type": "message_stop"},
-)  # fmt: skip
+)
 
 
 def sse(*events: JSON) -> bytes:
@@ -44,11 +70,21 @@ def test_a_stream_becomes_one_of_another_wire() -> None:
 
 
 def test_each_event_is_passed_on_before_the_next_one_comes() -> None:
-    with subprocess.Popen([*PROGRAM, "stream", "--from", "anthropic", "--to", "openai-chat"], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, env=environment(), cwd=ROOT) as process:  # fmt: skip
+    with subprocess.Popen(
+        [*PROGRAM, "stream", "--from", "anthropic", "--to", "openai-chat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+        cwd=ROOT,
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for event, seen in ((EVENTS[0], b'"role"'), (EVENTS[1], b""), (EVENTS[2], b"One moment."), (EVENTS[4], b"toolu_1")):
+        for event, seen in (
+            (EVENTS[0], b'"role"'),
+            (EVENTS[1], b""),
+            (EVENTS[2], b"One moment."),
+            (EVENTS[4], b"toolu_1"),
+        ):
             process.stdin.write(sse(event))
             process.stdin.flush()
             if seen:  # This read would wait for ever if the program did.
@@ -74,7 +110,11 @@ def test_a_stream_that_breaks_off_exits_with_one_and_says_so() -> None:
 
 
 def test_losses_are_reported_when_the_stream_is_over() -> None:
-    thought: JSON = {"type": "content_block_start", "index": 0, "content_block": {"type": "mystery", "x": 1}}
+    thought: JSON = {
+        "type": "content_block_start",
+        "index": 0,
+        "content_block": {"type": "mystery", "x": 1},
+    }
     stop: JSON = {"type": "content_block_stop", "index": 0}
     stream = sse(EVENTS[0], thought, stop, *EVENTS[7:])
     done = piped("stream", "--from", "anthropic", "--to", "openai-chat", stdin=stream)
@@ -87,9 +127,13 @@ def test_losses_are_reported_when_the_stream_is_over() -> None:
 
 def test_the_id_map_of_a_stream_leads_home(tmp_path: Path) -> None:
     file = tmp_path / "ids.json"
-    done = piped("stream", "--from", "anthropic", "--to", "mistral", "--save-ids", str(file), stdin=WHOLE)
+    done = piped(
+        "stream", "--from", "anthropic", "--to", "mistral", "--save-ids", str(file), stdin=WHOLE
+    )
     assert done.returncode == 0
-    back = piped("stream", "--from", "mistral", "--to", "openai-chat", "--ids", str(file), stdin=done.stdout)
+    back = piped(
+        "stream", "--from", "mistral", "--to", "openai-chat", "--ids", str(file), stdin=done.stdout
+    )
     assert b"toolu_1" in back.stdout
     assert b"toolu_1" not in done.stdout
 
@@ -100,9 +144,18 @@ def test_the_id_map_of_a_stream_leads_home(tmp_path: Path) -> None:
         (("--from", "anthropic"), "say either --to WIRE or --fold"),
         (("--from", "anthropic", "--to", "gemini", "--fold"), "say either --to WIRE or --fold"),
         (("--from", "mcp", "--to", "gemini"), "mcp: this wire does not stream"),
-        (("--from", "antropic", "--to", "gemini"), "no such wire: antropic; did you mean anthropic?"),
-        (("--from", "anthropic", "--to", "ai-sdk", "--target-version", "4"), "ai-sdk: no such version of this wire: 4"),
-        (("--from", "anthropic", "--fold"), "anthropic: there is no event of this wire in the stream"),
+        (
+            ("--from", "antropic", "--to", "gemini"),
+            "no such wire: antropic; did you mean anthropic?",
+        ),
+        (
+            ("--from", "anthropic", "--to", "ai-sdk", "--target-version", "4"),
+            "ai-sdk: no such version of this wire: 4",
+        ),
+        (
+            ("--from", "anthropic", "--fold"),
+            "anthropic: there is no event of this wire in the stream",
+        ),
     ],
 )
 def test_misuse_is_one_line_and_exits_with_two(arguments: tuple[str, ...], said: str) -> None:

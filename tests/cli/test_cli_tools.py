@@ -13,7 +13,13 @@ from click.testing import CliRunner, Result
 
 from toolwire.cli import verbs
 
-IDS = ["Calculator.Add@1.0.0", "Doorbell.Ring@0.1.0", "Gmail.GetEmails@1.2.0", "SMS.Send@0.1.2", "System.GetTimestamp@1.0.0"]
+IDS = [
+    "Calculator.Add@1.0.0",
+    "Doorbell.Ring@0.1.0",
+    "Gmail.GetEmails@1.2.0",
+    "SMS.Send@0.1.2",
+    "System.GetTimestamp@1.0.0",
+]
 
 
 def tools(*arguments: str) -> Result:
@@ -30,7 +36,10 @@ def test_in_a_pipe_it_is_json_with_everything_that_is_known() -> None:
         "input_schema": {
             "type": "object",
             "properties": {
-                "to": {"type": "string", "description": "The telephone number, with its country code."},
+                "to": {
+                    "type": "string",
+                    "description": "The telephone number, with its country code.",
+                },
                 "message": {"type": "string", "description": "What to say."},
             },
             "additionalProperties": False,
@@ -52,7 +61,11 @@ def test_at_a_terminal_it_is_a_table() -> None:
     assert code == 0
     assert lines[0].split() == ["id", "parameters", "needs", "description"]
     assert [line.split()[0] for line in lines[1:]] == IDS
-    assert "[query]" in lines[3] and "google, user id" in lines[3] and lines[3].endswith("Find e-mails of the user.")
+    assert (
+        "[query]" in lines[3]
+        and "google, user id" in lines[3]
+        and lines[3].endswith("Find e-mails of the user.")
+    )
 
 
 def test_json_can_be_had_at_a_terminal_too() -> None:
@@ -74,10 +87,16 @@ def test_files_and_a_program_that_speaks_mcp_are_listed_together(tmp_path: Path)
     ("source", "says"),
     [
         ("http://127.0.0.1:1", "http://127.0.0.1:1: the server gave no answer"),
-        ("http://me:hunter2@127.0.0.1:1", "http://…@127.0.0.1:1: credentials do not belong into the address; give them as auth"),
+        (
+            "http://me:hunter2@127.0.0.1:1",
+            "http://…@127.0.0.1:1: credentials do not belong into the address; give them as auth",
+        ),
         ("mcp:", "mcp:: say which command, as in mcp:'uvx some-server'"),
         ("mcp:'", "mcp:': no closing quotation"),
-        ("ftp://me:hunter2@there", "ftp://…@there: expected a file, a package, http://…, mcp+http://… or mcp:COMMAND"),
+        (
+            "ftp://me:hunter2@there",
+            "ftp://…@there: expected a file, a package, http://…, mcp+http://… or mcp:COMMAND",
+        ),
         ("nowhere.py", "nowhere.py: no such file"),
     ],
 )
@@ -96,12 +115,19 @@ def test_a_place_without_tools_is_said_in_one_line(source: str, says: str) -> No
 )
 def test_a_server_that_is_none_is_said_in_one_line(source: str, says: str) -> None:
     done = piped("tools", source)
-    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", f"toolwire: {source}: {says}\n")
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (
+        2,
+        b"",
+        f"toolwire: {source}: {says}\n",
+    )
 
 
 def test_one_tool_from_two_places_is_misuse(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.py").write_text(Path(EXAMPLES).read_text())
     done = tools(str(tmp_path / "one.py"), str(tmp_path / "two.py"))
-    says = f"toolwire: {tmp_path / 'two.py'}: Calculator.Add@1.0.0: is there twice: give one of them another name or version\n"
+    says = (
+        f"toolwire: {tmp_path / 'two.py'}: Calculator.Add@1.0.0: is there twice: give one of them"
+        " another name or version\n"
+    )
     assert (done.exit_code, done.stderr) == (2, says)

@@ -22,7 +22,9 @@ def drawn(*messages: JSON) -> list[str]:
 
 
 def asks(*ids: str) -> JSON:
-    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids]
+    calls: list[JSON] = [
+        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+    ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -31,26 +33,35 @@ def gives(one: str, text: str) -> JSON:
 
 
 def test_threads_that_cross_are_drawn_across_each_other() -> None:
-    assert drawn(asks("a", "b", "c"), gives("b", "two"), gives("a", "one"), gives("c", "three")) == [
-        "╭───A f {}",
-        "│╭──B f {}",
-        "││╭─C f {}",
-        "│╰┼─B two",
-        "╰─┼─A one",
-        "  ╰─C three",
-    ]
+    assert drawn(
+        asks("a", "b", "c"), gives("b", "two"), gives("a", "one"), gives("c", "three")
+    ) == ["╭───A f {}", "│╭──B f {}", "││╭─C f {}", "│╰┼─B two", "╰─┼─A one", "  ╰─C three"]
 
 
 def test_a_lone_end_is_a_dash_and_keeps_no_column() -> None:
-    assert drawn(asks("a", "b"), gives("x", "orphan"), gives("b", "two")) == ["╶──A f {}", "╭──B f {}", "│╶─C orphan", "╰──B two"]
+    assert drawn(asks("a", "b"), gives("x", "orphan"), gives("b", "two")) == [
+        "╶──A f {}",
+        "╭──B f {}",
+        "│╶─C orphan",
+        "╰──B two",
+    ]
 
 
 def test_a_column_is_used_again_when_its_thread_has_ended() -> None:
-    assert drawn(asks("a"), gives("a", "one"), asks("b"), gives("b", "two")) == ["╭─A f {}", "╰─A one", "╭─B f {}", "╰─B two"]
+    assert drawn(asks("a"), gives("a", "one"), asks("b"), gives("b", "two")) == [
+        "╭─A f {}",
+        "╰─A one",
+        "╭─B f {}",
+        "╰─B two",
+    ]
 
 
 def test_text_has_no_thread_but_lets_open_ones_pass() -> None:
-    assert drawn(asks("a"), {"role": "user", "content": "wait"}, gives("a", "one")) == ["╭─A f {}", "│   wait", "╰─A one"]
+    assert drawn(asks("a"), {"role": "user", "content": "wait"}, gives("a", "one")) == [
+        "╭─A f {}",
+        "│   wait",
+        "╰─A one",
+    ]
 
 
 def test_an_empty_conversation_has_no_lines() -> None:
@@ -101,7 +112,10 @@ def test_the_tour_comes_back_with_every_call_and_result_from_every_wire() -> Non
     found = steps()
     for stop in ("anthropic", "gemini"):
         number = next(title for title in found if title.endswith(f"on {stop}"))
-        assert f"back  {stop} -> openai-chat with these ids: every call and result is the same\n" in found[number]
+        assert (
+            f"back  {stop} -> openai-chat with these ids: every call and result is the same\n"
+            in found[number]
+        )
 
 
 def test_the_tour_shows_losses_with_pointers_and_the_id_map() -> None:

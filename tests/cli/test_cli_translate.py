@@ -29,16 +29,28 @@ CLEAN = '{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]
 
 GEMINI = '{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}'
 
-SEARCHED = json.dumps({
-    "model": "m", "max_tokens": 5,
-    "messages": [
-        {"role": "user", "content": "q"},
-        {"role": "assistant", "content": [
-            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
-            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
-            {"type": "text", "text": "done"}]},
-    ],
-})  # fmt: skip
+SEARCHED = json.dumps(
+    {
+        "model": "m",
+        "max_tokens": 5,
+        "messages": [
+            {"role": "user", "content": "q"},
+            {
+                "role": "assistant",
+                "content": [
+                    {
+                        "type": "server_tool_use",
+                        "id": "srvtoolu_1",
+                        "name": "web_search",
+                        "input": {"query": "q"},
+                    },
+                    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+                    {"type": "text", "text": "done"},
+                ],
+            },
+        ],
+    }
+)
 
 
 def translate(*arguments: str, stdin: str | bytes = "") -> Result:
@@ -49,8 +61,14 @@ def said(result: Result) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_a_lossy_translation_writes_the_body_reports_each_loss_on_a_line_and_exits_with_one() -> None:
-    assert said(translate("--from", "openai-chat", "--to", "anthropic", stdin=HISTORY)) == (1, TRANSLATED, LOSS)
+def test_a_lossy_translation_writes_the_body_reports_each_loss_on_a_line_and_exits_with_one() -> (
+    None
+):
+    assert said(translate("--from", "openai-chat", "--to", "anthropic", stdin=HISTORY)) == (
+        1,
+        TRANSLATED,
+        LOSS,
+    )
 
 
 def test_a_translation_without_loss_exits_with_nought_and_says_nothing_else() -> None:
@@ -60,19 +78,35 @@ def test_a_translation_without_loss_exits_with_nought_and_says_nothing_else() ->
 
 @pytest.mark.parametrize("flag", ["-q", "--quiet"])
 def test_quiet_silences_the_report_but_not_the_exit_code(flag: str) -> None:
-    assert said(translate("--from", "openai-chat", "--to", "anthropic", flag, stdin=HISTORY)) == (1, TRANSLATED, "")
+    assert said(translate("--from", "openai-chat", "--to", "anthropic", flag, stdin=HISTORY)) == (
+        1,
+        TRANSLATED,
+        "",
+    )
 
 
 def test_strict_writes_neither_body_nor_id_map_when_something_is_lost(tmp_path: Path) -> None:
     ids = tmp_path / "ids.json"
-    result = translate("--from", "openai-chat", "--to", "anthropic", "--strict", "--save-ids", str(ids), stdin=HISTORY)
+    result = translate(
+        "--from",
+        "openai-chat",
+        "--to",
+        "anthropic",
+        "--strict",
+        "--save-ids",
+        str(ids),
+        stdin=HISTORY,
+    )
     assert said(result) == (1, "", LOSS)
     assert not ids.exists()
 
 
 def test_strict_changes_nothing_when_nothing_is_lost() -> None:
     result = translate("--from", "anthropic", "--to", "openai-chat", "--strict", stdin=CLEAN)
-    assert (result.exit_code, json.loads(result.stdout)["messages"]) == (0, [{"role": "user", "content": "hi"}])
+    assert (result.exit_code, json.loads(result.stdout)["messages"]) == (
+        0,
+        [{"role": "user", "content": "hi"}],
+    )
 
 
 def test_the_source_wire_is_found_out_when_from_is_missing() -> None:
@@ -87,24 +121,41 @@ def test_a_body_for_its_own_wire_is_given_back_byte_by_byte() -> None:
 
 
 def test_a_byte_order_mark_is_no_obstacle() -> None:
-    assert translate("--from", "anthropic", "--to", "openai-chat", stdin=b"\xef\xbb\xbf" + CLEAN.encode()).exit_code == 0
+    assert (
+        translate(
+            "--from", "anthropic", "--to", "openai-chat", stdin=b"\xef\xbb\xbf" + CLEAN.encode()
+        ).exit_code
+        == 0
+    )
 
 
 @pytest.mark.parametrize("dash", [[], ["-"]])
 def test_a_dash_or_nothing_is_stdin(dash: list[str]) -> None:
-    assert translate(*dash, "--from", "openai-chat", "--to", "anthropic", stdin=HISTORY).stdout == TRANSLATED
+    assert (
+        translate(*dash, "--from", "openai-chat", "--to", "anthropic", stdin=HISTORY).stdout
+        == TRANSLATED
+    )
 
 
 def test_a_file_is_read_where_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "history.json"
     file.write_text(HISTORY)
-    assert said(translate(str(file), "--from", "openai-chat", "--to", "anthropic")) == (1, TRANSLATED, LOSS)
+    assert said(translate(str(file), "--from", "openai-chat", "--to", "anthropic")) == (
+        1,
+        TRANSLATED,
+        LOSS,
+    )
 
 
 def test_a_saved_id_map_brings_every_id_back(tmp_path: Path) -> None:
     ids = str(tmp_path / "ids.json")
-    there = translate("--from", "openai-chat", "--to", "anthropic", "--save-ids", ids, stdin=HISTORY)
-    assert Path(ids).read_text() == '{"ids":{"functions_f_0_EqvWIZQd":"functions.f:0"},"names":{},"forms":{}}\n'
+    there = translate(
+        "--from", "openai-chat", "--to", "anthropic", "--save-ids", ids, stdin=HISTORY
+    )
+    assert (
+        Path(ids).read_text()
+        == '{"ids":{"functions_f_0_EqvWIZQd":"functions.f:0"},"names":{},"forms":{}}\n'
+    )
     back = translate("--from", "anthropic", "--to", "openai-chat", "--ids", ids, stdin=there.stdout)
     conversation = toolwire.decode(back.stdout, "openai-chat")
     assert [call.id for call in conversation.calls()] == ["functions.f:0"]
@@ -126,8 +177,12 @@ def test_a_response_is_translated_as_a_response() -> None:
         ("drop", "dropped as asked", "done"),
     ],
 )
-def test_hosted_decides_what_becomes_of_a_tool_that_the_provider_ran(policy: str, reason: str, shown: str) -> None:
-    result = translate("--from", "anthropic", "--to", "openai-chat", "--hosted", policy, stdin=SEARCHED)
+def test_hosted_decides_what_becomes_of_a_tool_that_the_provider_ran(
+    policy: str, reason: str, shown: str
+) -> None:
+    result = translate(
+        "--from", "anthropic", "--to", "openai-chat", "--hosted", policy, stdin=SEARCHED
+    )
     assert f"loss /messages/1/content/0: a tool the provider ran; {reason}\n" in result.stderr
     assert shown in result.stdout
 
@@ -139,18 +194,38 @@ def test_keys_that_a_terminal_would_obey_are_reported_as_escapes_on_one_line() -
 
 
 MISUSES = [
-    (["--from", "gemini", "--to", "gemini", "--save-ids", "-"], GEMINI, "stdout is for the body; name a file"),
+    (
+        ["--from", "gemini", "--to", "gemini", "--save-ids", "-"],
+        GEMINI,
+        "stdout is for the body; name a file",
+    ),
     (["--to", "antropic"], "{}", "no such wire: antropic; did you mean anthropic?"),
     (["--to", "OpenAI_Chat"], "{}", "no such wire: OpenAI_Chat; did you mean openai-chat?"),
     (["--from", "gemni", "--to", "gemini"], "{}", "no such wire: gemni; did you mean gemini?"),
     (["--from", "anthropic"], "{}", "Missing option '--to' (see toolwire translate --help)"),
-    (["--to", "gemini", "--strikt"], "{}", "No such option '--strikt'. Did you mean '--strict'? (see toolwire translate --help)"),
+    (
+        ["--to", "gemini", "--strikt"],
+        "{}",
+        "No such option '--strikt'. Did you mean '--strict'? (see toolwire translate --help)",
+    ),
     (["--to", "gemini", "no/such/file"], "", "no/such/file: no such file or directory"),
     (["--to", "gemini", "/"], "", "/: is a directory"),
     (["--to", "gemini"], "", "broken JSON: the input is empty"),
-    (["--from", "anthropic", "--to", "gemini"], " \n", "anthropic: broken JSON: the input is empty"),
-    (["--from", "anthropic", "--to", "gemini"], '{"a":\n]', "anthropic: broken JSON: expecting value at line 2, column 1"),
-    (["--from", "anthropic", "--to", "gemini"], b'{"a": "\xff"}', "anthropic: broken JSON: byte 7 is not UTF-8"),
+    (
+        ["--from", "anthropic", "--to", "gemini"],
+        " \n",
+        "anthropic: broken JSON: the input is empty",
+    ),
+    (
+        ["--from", "anthropic", "--to", "gemini"],
+        '{"a":\n]',
+        "anthropic: broken JSON: expecting value at line 2, column 1",
+    ),
+    (
+        ["--from", "anthropic", "--to", "gemini"],
+        b'{"a": "\xff"}',
+        "anthropic: broken JSON: byte 7 is not UTF-8",
+    ),
     (
         ["--from", "openai-chat", "--to", "gemini"],
         '{"messages": [7]}',
@@ -160,7 +235,10 @@ MISUSES = [
     (
         ["--from", "openai-chat", "--to", "gemini"],
         '{"choices": []}',
-        "openai-chat /messages: expected a list, got nothing (but it can be read with --kind response)",
+        (
+            "openai-chat /messages: expected a list, got nothing (but it can be read with --kind"
+            " response)"
+        ),
     ),
     (["--to", "gemini", "--ids", "no/ids"], "{}", "no/ids: no such file or directory"),
     (
@@ -171,19 +249,33 @@ MISUSES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "stdin", "line"), MISUSES, ids=[line for *_, line in MISUSES])
-def test_misuse_is_one_line_on_stderr_and_exit_code_two(arguments: list[str], stdin: str | bytes, line: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "line"), MISUSES, ids=[line for *_, line in MISUSES]
+)
+def test_misuse_is_one_line_on_stderr_and_exit_code_two(
+    arguments: list[str], stdin: str | bytes, line: str
+) -> None:
     assert said(translate(*arguments, stdin=stdin)) == (2, "", f"toolwire: {line}\n")
 
 
 def test_a_wire_nothing_is_near_to_is_answered_with_the_list() -> None:
     result = translate("--to", "morse", stdin="{}")
-    assert said(result) == (2, "", f"toolwire: no such wire: morse; there are {', '.join(toolwire.profiles())}\n")
+    assert said(result) == (
+        2,
+        "",
+        f"toolwire: no such wire: morse; there are {', '.join(toolwire.profiles())}\n",
+    )
 
 
 def test_a_body_of_no_wire_is_answered_with_the_list_and_the_way_out() -> None:
-    line = f"this is a body of none of the wires: {', '.join(toolwire.wires())} (--from WIRE decides)"
-    assert said(translate("--to", "gemini", stdin='{"weather": "fine"}')) == (2, "", f"toolwire: {line}\n")
+    line = (
+        f"this is a body of none of the wires: {', '.join(toolwire.wires())} (--from WIRE decides)"
+    )
+    assert said(translate("--to", "gemini", stdin='{"weather": "fine"}')) == (
+        2,
+        "",
+        f"toolwire: {line}\n",
+    )
 
 
 def test_a_body_of_several_wires_is_answered_with_the_candidates() -> None:
@@ -194,7 +286,17 @@ def test_a_body_of_several_wires_is_answered_with_the_candidates() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", '{"ids": 3}', '{"ids": {"a": 1}}', "7", "{}", '{"a": "b"}', '{"names": ["a"]}', '{"ids": {}, "forms": null}']
+    "text",
+    [
+        "[]",
+        '{"ids": 3}',
+        '{"ids": {"a": 1}}',
+        "7",
+        "{}",
+        '{"a": "b"}',
+        '{"names": ["a"]}',
+        '{"ids": {}, "forms": null}',
+    ],
 )
 def test_what_is_no_id_map_is_refused_by_name(text: str, tmp_path: Path) -> None:
     ids = tmp_path / "ids.json"
@@ -215,8 +317,14 @@ def test_a_file_nobody_may_read_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)  # The tests may run as root, who may read anything.
-    assert said(translate("secret.json", "--to", "gemini")) == (2, "", "toolwire: secret.json: permission denied\n")
+    monkeypatch.setattr(
+        Path, "read_bytes", refuse
+    )  # The tests may run as root, who may read anything.
+    assert said(translate("secret.json", "--to", "gemini")) == (
+        2,
+        "",
+        "toolwire: secret.json: permission denied\n",
+    )
 
 
 def test_an_unknown_verb_is_misuse_too() -> None:
@@ -227,7 +335,8 @@ def test_an_unknown_verb_is_misuse_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("tranlsate", "translate"), ("translat", "translate"), ("Wire", "wires"), ("TOUR", "tour")]
+    ("typed", "meant"),
+    [("tranlsate", "translate"), ("translat", "translate"), ("Wire", "wires"), ("TOUR", "tour")],
 )
 def test_an_unknown_verb_is_answered_with_the_nearest_one(typed: str, meant: str) -> None:
     line = f"toolwire: No such command '{typed}'. Did you mean '{meant}'? (see toolwire --help)\n"
@@ -235,11 +344,18 @@ def test_an_unknown_verb_is_answered_with_the_nearest_one(typed: str, meant: str
 
 
 def test_a_verb_like_no_other_is_answered_without_a_guess() -> None:
-    assert said(CliRunner().invoke(verbs, ["zzz"])) == (2, "", "toolwire: No such command 'zzz' (see toolwire --help)\n")
+    assert said(CliRunner().invoke(verbs, ["zzz"])) == (
+        2,
+        "",
+        "toolwire: No such command 'zzz' (see toolwire --help)\n",
+    )
 
 
 @pytest.mark.parametrize("text", ['{"ids": {}}', '{"names": {"a": "b"}}', '{"forms": {}}'])
 def test_an_id_map_may_lack_what_it_has_nothing_to_say_about(text: str, tmp_path: Path) -> None:
     ids = tmp_path / "ids.json"
     ids.write_text(text)
-    assert translate("--from", "anthropic", "--to", "gemini", "--ids", str(ids), stdin=CLEAN).exit_code == 0
+    assert (
+        translate("--from", "anthropic", "--to", "gemini", "--ids", str(ids), stdin=CLEAN).exit_code
+        == 0
+    )

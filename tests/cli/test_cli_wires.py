@@ -35,24 +35,36 @@ def test_a_type_that_is_call_and_result_in_one_counts_as_both() -> None:
 
 def test_types_list_the_whole_catalogue() -> None:
     rows = listed("--types")
-    assert [(row["wire"], row["type"]) for row in rows] == [(entry.wire, entry.type) for entry in toolwire.catalogue()]
+    assert [(row["wire"], row["type"]) for row in rows] == [
+        (entry.wire, entry.type) for entry in toolwire.catalogue()
+    ]
 
 
 def test_a_type_says_how_it_is_told_who_runs_it_and_what_its_id_is() -> None:
     assert listed("--types", "openai-chat")[0] == {
-        "wire": "openai-chat", "type": "function", "tell": {"path": "tool_calls[]", "type": "function"}, "direction": "call",
-        "family": "function", "executor": "client",
+        "wire": "openai-chat",
+        "type": "function",
+        "tell": {"path": "tool_calls[]", "type": "function"},
+        "direction": "call",
+        "family": "function",
+        "executor": "client",
         "ids": [{"name": "id", "role": "correlation", "required": True, "nullable": False}],
-        "origin": "natural", "forms": ["request", "response"],
-    }  # fmt: skip
+        "origin": "natural",
+        "forms": ["request", "response"],
+    }
 
 
 def test_an_unknown_wire_is_misuse() -> None:
     result = CliRunner().invoke(verbs, ["wires", "gemin"])
-    assert (result.exit_code, result.stderr) == (2, "toolwire: no such wire: gemin; did you mean gemini?\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "toolwire: no such wire: gemin; did you mean gemini?\n",
+    )
 
 
 def test_a_shell_can_complete_the_names_of_wires_and_verbs() -> None:
     shell = ShellComplete(verbs, {}, "toolwire", "_TOOLWIRE_COMPLETE")
-    assert [item.value for item in shell.get_completions(["translate", "--to"], "anth")] == ["anthropic"]
+    assert [item.value for item in shell.get_completions(["translate", "--to"], "anth")] == [
+        "anthropic"
+    ]
     assert [item.value for item in shell.get_completions([], "t")] == ["tools", "tour", "translate"]

@@ -1,4 +1,5 @@
-"""The page on adding a wire is true: its module, put into the package and nothing else changed, is a wire."""
+"""The page on adding a wire is true: its module, put into the package and nothing else changed, is
+a wire."""
 
 from __future__ import annotations
 
@@ -35,8 +36,15 @@ def jsons() -> list[str]:
 
 def run(folder: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     env = environment(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1")
-    return subprocess.run([sys.executable, *arguments], input=stdin, capture_output=True, env=env, check=False, timeout=60,
-                          text=True)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=env,
+        check=False,
+        timeout=60,
+        text=True,
+    )
 
 
 def test_the_page_shows_a_module_and_a_test_a_body_and_its_pairs() -> None:
@@ -97,7 +105,9 @@ print("ok")
 
 def test_one_module_is_enough_for_a_wire_that_keeps_the_laws(extended: Path) -> None:
     body, truth = jsons()
-    done = run(extended, "-c", LAWS, str(extended), "openai-chat", "anthropic", stdin=f"{body}\x1e{truth}")
+    done = run(
+        extended, "-c", LAWS, str(extended), "openai-chat", "anthropic", stdin=f"{body}\x1e{truth}"
+    )
     assert (done.stdout, done.stderr) == ("ok\n", "")
 
 
@@ -112,7 +122,17 @@ def test_the_command_line_knows_the_new_wire_without_being_told(extended: Path) 
         "tool",
         "tool",
     ]
-    back = run(extended, "-m", "toolwire.cli", "translate", "--from", "openai-chat", "--to", "tiny-chat", stdin=there.stdout)
+    back = run(
+        extended,
+        "-m",
+        "toolwire.cli",
+        "translate",
+        "--from",
+        "openai-chat",
+        "--to",
+        "tiny-chat",
+        stdin=there.stdout,
+    )
     assert json.loads(back.stdout) == json.loads(body)
     listed = run(extended, "-m", "toolwire.cli", "wires", "tiny-chat")
     assert [row["title"] for row in json.loads(listed.stdout)] == ["Tiny Chat"]
@@ -121,7 +141,17 @@ def test_the_command_line_knows_the_new_wire_without_being_told(extended: Path) 
 def test_the_test_on_the_page_passes(extended: Path, tmp_path: Path) -> None:
     file = tmp_path / "test_tiny_chat.py"
     file.write_text(pythons()[1])
-    done = run(extended, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(file))
+    done = run(
+        extended,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        str(file),
+    )
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout
 
@@ -129,5 +159,14 @@ def test_the_test_on_the_page_passes(extended: Path, tmp_path: Path) -> None:
 def test_the_module_on_the_page_is_in_the_order_the_linter_wants(extended: Path) -> None:
     module = str(extended / "toolwire" / "wires" / "tiny_chat.py")
     for command in (["check"], ["format", "--check"]):
-        done = run(extended, "-m", "ruff", *command, "--no-cache", "--config", str(ROOT / "pyproject.toml"), module)
+        done = run(
+            extended,
+            "-m",
+            "ruff",
+            *command,
+            "--no-cache",
+            "--config",
+            str(ROOT / "pyproject.toml"),
+            module,
+        )
         assert done.returncode == 0, done.stdout

@@ -1,4 +1,5 @@
-"""The pages a stranger reads: what they show is run, and what they say about the code is compared with it."""
+"""The pages a stranger reads: what they show is run, and what they say about the code is compared
+with it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,15 @@ def run(*command: str, cwd: Path = ROOT) -> str:
     """What a command prints, on both streams."""
     programs = str(Path(sys.executable).parent)
     env = environment(PATH=f"{programs}:{environment()['PATH']}")
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=cwd, check=False, timeout=60)
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=env,
+        cwd=cwd,
+        check=False,
+        timeout=60,
+    )
     return done.stdout.decode()
 
 
@@ -46,7 +55,9 @@ def test_every_make_target_that_a_page_names_exists(page: str) -> None:
 
 def test_python_in_the_readme_prints_what_the_readme_shows() -> None:
     found = fences("README.md")
-    shown = [(text, found[n + 1]) for n, (language, text) in enumerate(found) if language == "python"]
+    shown = [
+        (text, found[n + 1]) for n, (language, text) in enumerate(found) if language == "python"
+    ]
     assert shown
     for code, (language, output) in shown:
         assert language == "text"
@@ -68,7 +79,9 @@ def test_the_readme_fits_on_three_screens() -> None:
 
 
 def test_the_agent_in_the_readme_is_the_example_that_is_run() -> None:
-    shown = [text for language, text in fences("README.md") if language == "py" and "Agent(" in text]
+    shown = [
+        text for language, text in fences("README.md") if language == "py" and "Agent(" in text
+    ]
     assert [(ROOT / "examples" / "agent.py").read_text().endswith(text) for text in shown] == [True]
 
 
@@ -90,24 +103,30 @@ def test_every_fragment_of_the_changelog_is_of_a_kind_and_in_the_changelog() -> 
 
 
 EXAMPLES = {
-    "answer.py": """\
+    "answer.py": (
+        """\
 {"model":"some-model","messages":[{"role":"user","content":"What time is it?"},{"role":"assistant","content":null,\
 "tool_calls":[{"id":"call_1","type":"function","function":{"name":"clock","arguments":"{}"}}]},\
 {"role":"tool","tool_call_id":"call_1","content":"Half past nine."}]}
 {"model":"some-model","contents":[{"role":"user","parts":[{"text":"What time is it?"}]},{"role":"model","parts":[\
 {"functionCall":{"id":"call_1","name":"clock","args":{}}}]},{"role":"user","parts":[\
 {"functionResponse":{"name":"clock","id":"call_1","response":{"output":"Half past nine."}}}]}]}
-""",
-    "pairs.py": """\
+"""
+    ),
+    "pairs.py": (
+        """\
 {"city":"Oslo"} -> -3 degrees (by order; id minted: tw-d5a45dc10e7165d0)
 {"city":"Rome"} -> 24 degrees (by order; id minted: tw-a0f0b50cf2b4accd)
-""",
-    "there_and_back.py": """\
+"""
+    ),
+    "there_and_back.py": (
+        """\
 functions.weather:0 travelled as functions_weather_0_wN7500xF
 functions.weather:1 travelled as functions_weather_1_z8PCT7rp
 lost /seed: this wire has no such setting: seed
 same messages: True
-""",
+"""
+    ),
 }
 
 
@@ -125,4 +144,6 @@ def test_no_example_goes_unrun() -> None:
     assert there - set(ELSEWHERE) == set(EXAMPLES)
     for name, tests in ELSEWHERE.items():
         files = [ROOT / tests] if tests.endswith(".py") else list((ROOT / tests).glob("test_*.py"))
-        assert name not in there or any(f"examples/{name}" in file.read_text() or name in file.read_text() for file in files)
+        assert name not in there or any(
+            f"examples/{name}" in file.read_text() or name in file.read_text() for file in files
+        )

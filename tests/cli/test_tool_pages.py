@@ -1,4 +1,5 @@
-"""The pages about tools: their code runs, their diagram is the table, and what they say of answers is what is answered."""
+"""The pages about tools: their code runs, their diagram is the table, and what they say of answers
+is what is answered."""
 
 from __future__ import annotations
 
@@ -18,13 +19,21 @@ from toolwire.tools.asking import Answer
 from toolwire.tools.ledger import MOVES, Failure, Outcome
 
 PAGES = ["docs/tools.md", "docs/server.md", "docs/guarantees.md"]
-CODE = [(page, n) for page in PAGES for n, (language, _) in enumerate(fences(page)) if language == "python"]
+CODE = [
+    (page, n)
+    for page in PAGES
+    for n, (language, _) in enumerate(fences(page))
+    if language == "python"
+]
 GUARANTEES = (ROOT / "docs/guarantees.md").read_text()
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 ANSWERS = {
     "done": Answer(state="done", call_id="c", outcome=Outcome(1)),
     "failed": Answer(state="failed", call_id="c", outcome=Outcome(None, Failure("no"))),
-    **{state: Answer(state=state, call_id="c") for state in ("running", "lost", "gone", "mismatch", "unavailable", "too-old")},
+    **{
+        state: Answer(state=state, call_id="c")
+        for state in ("running", "lost", "gone", "mismatch", "unavailable", "too-old")
+    },
 }
 
 
@@ -33,18 +42,24 @@ def test_code_on_a_page_prints_what_the_page_shows(page: str, n: int, tmp_path: 
     blocks = fences(page)
     assert blocks[n + 1][0] == "text"
     line = [sys.executable, "-W", "error", "-c", blocks[n][1]]
-    done = subprocess.run(line, capture_output=True, env=environment(), cwd=tmp_path, check=False, timeout=60)
+    done = subprocess.run(
+        line, capture_output=True, env=environment(), cwd=tmp_path, check=False, timeout=60
+    )
     assert (done.stdout.decode(), done.stderr.decode()) == (blocks[n + 1][1], "")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
     links = LINK.findall((ROOT / page).read_text())
-    assert links and [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+    assert (
+        links and [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+    )
 
 
 def test_the_diagram_of_states_is_the_table_of_moves() -> None:
-    arrows = [f"    {old or '[*]'} --> {new or '[*]'}: {event}" for (old, event), new in MOVES.items()]
+    arrows = [
+        f"    {old or '[*]'} --> {new or '[*]'}: {event}" for (old, event), new in MOVES.items()
+    ]
     drawn = "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"])
     assert f"<!-- moves -->\n{drawn}\n" in GUARANTEES
 

@@ -80,7 +80,11 @@ class Dialect:
         self.asked.append(asked)
         says = self._answers(asked)
         content = says.body if isinstance(says.body, bytes) else json.dumps(says.body).encode()
-        told = {"content-type": "application/json", "content-length": str(len(content)), **says.headers}
+        told = {
+            "content-type": "application/json",
+            "content-length": str(len(content)),
+            **says.headers,
+        }
         pairs = [(name.encode(), value.encode()) for name, value in told.items()]
         await send({"type": "http.response.start", "status": says.status, "headers": pairs})
         if says.cut:

@@ -18,7 +18,11 @@ def foreign(folder: Path) -> MCPServer:
         with (folder / "effects").open("a") as file:
             file.write(f"{name}\n")
 
-    @server.tool(name="get-current.v2", annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
+    @server.tool(
+        name="get-current.v2",
+        annotations=ToolAnnotations(read_only_hint=True),
+        structured_output=False,
+    )
     def current(city: str) -> str:
         """The weather."""
         return f"rain in {city}"

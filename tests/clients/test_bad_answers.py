@@ -1,4 +1,5 @@
-"""Whatever a server sends, a client gets a value or an error that it knows: valid answers with one thing changed."""
+"""Whatever a server sends, a client gets a value or an error that it knows: valid answers with one
+thing changed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from toolwire.tools.errors import ToolError
 VALUES: list[JSON] = [None, True, -1, 1e300, "", "x", [], {}, [None], {"id": None}, "9" * 5000]
 ODD = st.recursive(
     st.sampled_from(VALUES),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 LISTED: Object = {
@@ -37,27 +40,51 @@ LISTED: Object = {
         {"id": "other@1.0.0"},
     ]
 }
-ANSWERED: Object = {"result": {"call_id": "c", "success": False, "duration": 1, "error": {"message": "m", "retry_after_ms": 5}}}
+ANSWERED: Object = {
+    "result": {
+        "call_id": "c",
+        "success": False,
+        "duration": 1,
+        "error": {"message": "m", "retry_after_ms": 5},
+    }
+}
 REFUSED: Object = {
     "message": "m",
     "detail": [{"loc": ["body", "input", "b"], "msg": "m"}],
     "parameter_errors": {"b": "m"},
-    "missing_requirements": {"authorization": [{"id": "c", "url": "u", "check_url": "v"}], "secrets": [{"id": "k"}]},
+    "missing_requirements": {
+        "authorization": [{"id": "c", "url": "u", "check_url": "v"}],
+        "secrets": [{"id": "k"}],
+    },
 }
 RESULT: Object = {
     "content": [{"type": "text", "text": "t"}, {"type": "image"}],
     "structuredContent": {"a": 1},
     "_meta": {
         "toolwire/json": True,
-        "toolwire/error": {"kind": "k", "can_retry": True, "retry_after_ms": 5, "additional_prompt_content": "p"},
-        "toolwire/requirements": {"authorization": [{"id": "g", "oauth2": {"scopes": ["s"]}}], "secrets": [{"id": "k"}]},
+        "toolwire/error": {
+            "kind": "k",
+            "can_retry": True,
+            "retry_after_ms": 5,
+            "additional_prompt_content": "p",
+        },
+        "toolwire/requirements": {
+            "authorization": [{"id": "g", "oauth2": {"scopes": ["s"]}}],
+            "secrets": [{"id": "k"}],
+        },
     },
 }
 
 
 def places(value: JSON, at: At = ()) -> list[At]:
     """Every place in a value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [at, *(place for key, one in inner for place in places(one, (*at, key)))]
 
 
@@ -69,9 +96,13 @@ def changed(draw: st.DrawFn) -> JSON:
 
 
 @given(changed(), st.sampled_from([200, 400, 401, 404, 422, 429, 500, 503, 302]), st.booleans())
-def test_an_oxp_answer_is_read_or_is_an_error_of_ours(body: JSON, status: int, broken: bool) -> None:
+def test_an_oxp_answer_is_read_or_is_an_error_of_ours(
+    body: JSON, status: int, broken: bool
+) -> None:
     content = dump(body)
-    raw = Raw(status, {"Retry-After": str(body)[:20]}, content[: len(content) // 2] if broken else content)
+    raw = Raw(
+        status, {"Retry-After": str(body)[:20]}, content[: len(content) // 2] if broken else content
+    )
     with suppress(OxpError):
         found = definitions(raw, "Remote")
         assert len({one.id for one in found}) == len(found)

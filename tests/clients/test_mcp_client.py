@@ -36,7 +36,9 @@ async def ours(folder: Path, over: str) -> AsyncIterator[McpClient]:
     """A client of our own server."""
     if over == "stdio":
         command = [sys.executable, str(TESTS / "mcp_server" / "offered.py"), str(folder), "30"]
-        async with McpClient(command, env={"PYTHONPATH": str(TESTS), "TWILIO_API_KEY": "k"}) as client:
+        async with McpClient(
+            command, env={"PYTHONPATH": str(TESTS), "TWILIO_API_KEY": "k"}
+        ) as client:
             yield client
         return
     offered, calls = tools(folder), Calls(SqliteLedger(folder / "calls.db"))
@@ -48,28 +50,62 @@ async def ours(folder: Path, over: str) -> AsyncIterator[McpClient]:
 
 
 @pytest.mark.parametrize("over", ["stdio", "http"])
-def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(tmp_path: Path, over: str) -> None:
+def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(
+    tmp_path: Path, over: str
+) -> None:
     async def act() -> None:
-        async with ours(tmp_path, over) as client, Calls(SqliteLedger(tmp_path / "local.db")) as calls:
+        async with (
+            ours(tmp_path, over) as client,
+            Calls(SqliteLedger(tmp_path / "local.db")) as calls,
+        ):
             remote = Tools(*await client.tools())
             assert [str(one.id) for one in remote] == [
-                "Bad.Boom@1.0.0", "Calculator.Add@1.0.0", "Calculator.Add@1.10.0", "Doorbell.Ring@0.1.0", "Echo.Any@1.0.0",
-                "Slow.Run@1.0.0", "Sms.Send@0.1.2",
-            ]  # fmt: skip
+                "Bad.Boom@1.0.0",
+                "Calculator.Add@1.0.0",
+                "Calculator.Add@1.10.0",
+                "Doorbell.Ring@0.1.0",
+                "Echo.Any@1.0.0",
+                "Slow.Run@1.0.0",
+                "Sms.Send@0.1.2",
+            ]
             slow = [ask(calls, remote, "Slow.Run", {"seconds": 0.2}, "s1") for _ in range(3)]
-            sums = [ask(calls, remote, "Calculator.Add", {"a": n, "b": 1}, f"a{n}") for n in range(5)]
+            sums = [
+                ask(calls, remote, "Calculator.Add", {"a": n, "b": 1}, f"a{n}") for n in range(5)
+            ]
             found = [value(one) for one in await asyncio.gather(*slow, *sums)]
             assert found == ["done"] * 3 + [{"total": n + 1} for n in range(5)]
             async with Calls(None) as fresh:  # a replica without a record of the call
                 assert value(await ask(fresh, remote, "Slow.Run", {"seconds": 0.2}, "s1")) == "done"
             assert effects(tmp_path, "slow") == 1
-            kinds: list[JSON] = ["5", 5, 5.5, None, True, [1, None], {"a": None}, "null", "", 90071992547409931]
+            kinds: list[JSON] = [
+                "5",
+                5,
+                5.5,
+                None,
+                True,
+                [1, None],
+                {"a": None},
+                "null",
+                "",
+                90071992547409931,
+            ]
             for plain in kinds:
-                assert value(await calls.call(Ask(tool=remote.resolve("Echo.Any"), input={"value": plain}))) == plain
+                assert (
+                    value(
+                        await calls.call(
+                            Ask(tool=remote.resolve("Echo.Any"), input={"value": plain})
+                        )
+                    )
+                    == plain
+                )
 
             boom = (await ask(calls, remote, "Bad.Boom", {}, "b1")).outcome
             assert boom is not None and boom.failure is not None
-            assert (boom.failure.message, boom.failure.kind, boom.failure.extra["yield"]) == ("It went off.", "bang", 3)
+            assert (boom.failure.message, boom.failure.kind, boom.failure.extra["yield"]) == (
+                "It went off.",
+                "bang",
+                3,
+            )
             ring = (await ask(calls, remote, "Doorbell.Ring", {"doorbell_id": "x"}, "r1")).outcome
             assert ring is not None and ring.failure is not None
             assert (ring.failure.can_retry, ring.failure.retry_after_ms) == (True, 50)
@@ -79,7 +115,13 @@ def test_tools_of_our_own_server_come_with_ids_and_needs_and_run_once(tmp_path: 
             assert (send.needs.user_id, send.needs.authorization[0].id) == (True, "phone")
             given = {"phone": "t", "other": "unseen"}
             sent = await calls.call(
-                Ask(tool=send, input={"to": "me"}, tokens=given, secrets={"TWILIO_API_KEY": "s"}, user_id="u")
+                Ask(
+                    tool=send,
+                    input={"to": "me"},
+                    tokens=given,
+                    secrets={"TWILIO_API_KEY": "s"},
+                    user_id="u",
+                )
             )
             assert value(sent) == ["me", "s", "t", "u"]
 
@@ -94,7 +136,10 @@ def failure(found: Failure | None) -> Failure:
 def test_a_server_of_another_make_has_legal_ids_and_its_content_is_kept(tmp_path: Path) -> None:
     async def act() -> None:
         command = [sys.executable, str(TESTS / "clients" / "foreign.py"), str(tmp_path)]
-        async with McpClient(command, env={"PYTHONPATH": str(TESTS)}) as client, Calls(SqliteLedger(tmp_path / "l.db")) as calls:
+        async with (
+            McpClient(command, env={"PYTHONPATH": str(TESTS)}) as client,
+            Calls(SqliteLedger(tmp_path / "l.db")) as calls,
+        ):
             listed = await client.tools()
             again = await client.tools()
             assert [one.id for one in listed] == [one.id for one in again]
@@ -102,20 +147,37 @@ def test_a_server_of_another_make_has_legal_ids_and_its_content_is_kept(tmp_path
             weather, picture, broken, vanish = listed
             assert weather.id.kit.startswith("weather_station_7") and weather.id.kit.isidentifier()
             assert (picture.id.name, weather.id.name != picture.id.name) == ("get_current_v2", True)
-            assert (weather.on_crash, vanish.on_crash, weather.read_only) == ("retry", "report", True)
+            assert (weather.on_crash, vanish.on_crash, weather.read_only) == (
+                "retry",
+                "report",
+                True,
+            )
             remote = Tools(*listed)
-            assert value(await ask(calls, remote, str(weather.id), {"city": "Rome"}, "w1")) == "rain in Rome"
+            assert (
+                value(await ask(calls, remote, str(weather.id), {"city": "Rome"}, "w1"))
+                == "rain in Rome"
+            )
             blocks = value(await ask(calls, remote, str(picture.id), {}, "p1"))
             assert isinstance(blocks, list)
-            assert [block["type"] for block in blocks if isinstance(block, dict)] == ["text", "image"]
+            assert [block["type"] for block in blocks if isinstance(block, dict)] == [
+                "text",
+                "image",
+            ]
             fails = (await ask(calls, remote, str(broken.id), {}, "b1")).outcome
             assert fails is not None and failure(fails.failure).can_retry is False
 
             gone = await ask(calls, remote, str(vanish.id), {}, "v1")
-            assert gone.outcome is not None and failure(gone.outcome.failure).kind == "outcome_unknown"
-            assert (await ask(calls, remote, str(vanish.id), {}, "v1")).replayed, "nobody knows whether it ran: not again"
+            assert (
+                gone.outcome is not None and failure(gone.outcome.failure).kind == "outcome_unknown"
+            )
+            assert (await ask(calls, remote, str(vanish.id), {}, "v1")).replayed, (
+                "nobody knows whether it ran: not again"
+            )
             assert effects(tmp_path, "vanish") == 1
-            assert value(await ask(calls, remote, str(weather.id), {"city": "Rome"}, "w2")) == "rain in Rome", "a new process"
+            assert (
+                value(await ask(calls, remote, str(weather.id), {"city": "Rome"}, "w2"))
+                == "rain in Rome"
+            ), "a new process"
 
     run(act())
 
@@ -126,7 +188,10 @@ def test_a_server_that_cannot_be_reached_ran_nothing(tmp_path: Path) -> None:
             remote = Tools(*await client.tools())
         async with Calls(None) as calls:
             away = await ask(calls, remote, "Echo.Any", {"value": 1}, "e1")
-            assert away.outcome is not None and failure(away.outcome.failure).kind == "server_unavailable"
+            assert (
+                away.outcome is not None
+                and failure(away.outcome.failure).kind == "server_unavailable"
+            )
             assert failure(away.outcome.failure).can_retry is False
         await client.close()
 

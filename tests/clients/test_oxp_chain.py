@@ -1,4 +1,5 @@
-"""The OXP client on our own server, and its tools as local ones: a chain of records in which an effect happens once."""
+"""The OXP client on our own server, and its tools as local ones: a chain of records in which an
+effect happens once."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ QUICK = Patience(backoff=0.01, timeout=20.0)
 
 
 @contextmanager
-def serving(folder: Path, auth: Auth = NOBODY, wrap: Callable[[App], App] = lambda app: app) -> Iterator[Where]:
+def serving(
+    folder: Path, auth: Auth = NOBODY, wrap: Callable[[App], App] = lambda app: app
+) -> Iterator[Where]:
     """Our server with a record of its own."""
     server = ToolServer(tools(folder), Calls(SqliteLedger(folder / "server.db")), auth=auth)
     with running(wrap(server)) as where:
@@ -46,13 +49,19 @@ def serving(folder: Path, auth: Auth = NOBODY, wrap: Callable[[App], App] = lamb
 def test_every_case_of_a_call_on_our_own_server(tmp_path: Path) -> None:
     async def act() -> None:
         with serving(tmp_path, Auth(secrets=[SECRET])) as where:
-            async with OxpClient(where.url, auth=Jwt(SECRET), secrets={"TWILIO_API_KEY": "k"}) as client:
+            async with OxpClient(
+                where.url, auth=Jwt(SECRET), secrets={"TWILIO_API_KEY": "k"}
+            ) as client:
                 assert await client.health()
                 assert len(await client.list()) == 7
                 reply = await client.ask("Calculator.Add", {"a": 10, "b": 5}, call_id="a1")
                 assert (reply.value, reply.call_id, reply.replayed) == ({"total": 15}, "a1", False)
                 again = await client.ask("Calculator.Add@1.10.0", {"a": 10, "b": 5}, call_id="a1")
-                assert (again.value, again.replayed, effects(tmp_path, "add")) == ({"total": 15}, True, 1)
+                assert (again.value, again.replayed, effects(tmp_path, "add")) == (
+                    {"total": 15},
+                    True,
+                    1,
+                )
                 with pytest.raises(InvalidInput) as wrong:
                     await client.call("Calculator.Add", {"a": 1, "b": "x"})
                 assert list(wrong.value.parameter_errors) == ["b"]
@@ -64,9 +73,13 @@ def test_every_case_of_a_call_on_our_own_server(tmp_path: Path) -> None:
                 assert failed.value.additional_prompt_content == "Doorbells: doorbell42"
                 with pytest.raises(MissingRequirements):
                     await client.call("Sms.Send", {"to": "me"})
-                sent = await client.call("Sms.Send", {"to": "me"}, tokens={"phone": "t"}, user_id="u")
+                sent = await client.call(
+                    "Sms.Send", {"to": "me"}, tokens={"phone": "t"}, user_id="u"
+                )
                 assert sent == ["me", "k", "t", "u"]
-            async with OxpClient(where.url, auth=Jwt("another-secret-that-the-server-does-not-know-0")) as stranger:
+            async with OxpClient(
+                where.url, auth=Jwt("another-secret-that-the-server-does-not-know-0")
+            ) as stranger:
                 with pytest.raises(Unauthenticated):
                     await stranger.call("Calculator.Add", {"a": 10, "b": 5})
 
@@ -92,8 +105,12 @@ class Swallows:
         raise ConnectionAbortedError("lost on the way back")
 
 
-async def ask(calls: Calls, offered: Tools, name: str, input: Object, call_id: str, **more: str) -> Answer:
-    return await calls.call(Ask(tool=offered.resolve(name), input=input, call_id=call_id, user_id=more.get("user_id")))
+async def ask(
+    calls: Calls, offered: Tools, name: str, input: Object, call_id: str, **more: str
+) -> Answer:
+    return await calls.call(
+        Ask(tool=offered.resolve(name), input=input, call_id=call_id, user_id=more.get("user_id"))
+    )
 
 
 def value(answer: Answer) -> JSON:
@@ -104,14 +121,21 @@ def value(answer: Answer) -> JSON:
 def test_a_chain_of_a_local_record_and_a_server_has_one_effect(tmp_path: Path) -> None:
     async def act() -> None:
         with serving(tmp_path, wrap=lambda app: Swallows(app, 2)) as where:
-            async with OxpClient(where.url, patience=QUICK) as client, Calls(SqliteLedger(tmp_path / "local.db")) as calls:
+            async with (
+                OxpClient(where.url, patience=QUICK) as client,
+                Calls(SqliteLedger(tmp_path / "local.db")) as calls,
+            ):
                 remote = Tools(*await client.tools())
                 assert remote.resolve("Slow.Run").remote
-                found = await asyncio.gather(*(ask(calls, remote, "Slow.Run", {"seconds": 0.1}, "s1") for _ in range(4)))
+                found = await asyncio.gather(
+                    *(ask(calls, remote, "Slow.Run", {"seconds": 0.1}, "s1") for _ in range(4))
+                )
                 assert [value(one) for one in found] == ["done"] * 4
                 later = await ask(calls, remote, "Slow.Run", {"seconds": 0.1}, "s1")
                 assert (value(later), later.replayed) == ("done", True)
-                assert effects(tmp_path, "slow") == 1, "two answers were lost on the way back, and nothing ran again"
+                assert effects(tmp_path, "slow") == 1, (
+                    "two answers were lost on the way back, and nothing ran again"
+                )
             # Another replica, which has no record of the call: the server has
             async with OxpClient(where.url) as client, Calls(None) as calls:
                 remote = Tools(*await client.tools())
@@ -121,37 +145,68 @@ def test_a_chain_of_a_local_record_and_a_server_has_one_effect(tmp_path: Path) -
     run(act())
 
 
-def test_while_the_server_is_away_nothing_is_recorded_and_the_same_id_runs_later(tmp_path: Path) -> None:
+def test_while_the_server_is_away_nothing_is_recorded_and_the_same_id_runs_later(
+    tmp_path: Path,
+) -> None:
     async def act() -> None:
         with serving(tmp_path, wrap=lambda app: Swallows(app, 3)) as where:
-            async with OxpClient(where.url, patience=QUICK) as client, Calls(SqliteLedger(tmp_path / "local.db")) as calls:
+            async with (
+                OxpClient(where.url, patience=QUICK) as client,
+                Calls(SqliteLedger(tmp_path / "local.db")) as calls,
+            ):
                 remote = Tools(*await client.tools())
-                away = await ask(calls, remote, "Doorbell.Ring", {"doorbell_id": "doorbell42"}, "r1")
+                away = await ask(
+                    calls, remote, "Doorbell.Ring", {"doorbell_id": "doorbell42"}, "r1"
+                )
                 assert away.outcome is not None and away.outcome.failure is not None
-                assert (away.outcome.failure.kind, away.outcome.failure.can_retry) == ("server_unavailable", False)
-                assert value(await ask(calls, remote, "Doorbell.Ring", {"doorbell_id": "doorbell42"}, "r1")) is None
+                assert (away.outcome.failure.kind, away.outcome.failure.can_retry) == (
+                    "server_unavailable",
+                    False,
+                )
+                assert (
+                    value(
+                        await ask(
+                            calls, remote, "Doorbell.Ring", {"doorbell_id": "doorbell42"}, "r1"
+                        )
+                    )
+                    is None
+                )
                 assert effects(tmp_path, "ring") == 1
 
     run(act())
 
 
-def test_what_the_server_says_of_a_failure_reaches_the_caller_of_the_local_tool(tmp_path: Path) -> None:
+def test_what_the_server_says_of_a_failure_reaches_the_caller_of_the_local_tool(
+    tmp_path: Path,
+) -> None:
     async def act() -> None:
         with serving(tmp_path) as where:
-            async with OxpClient(where.url) as client, Calls(SqliteLedger(tmp_path / "local.db")) as calls:
+            async with (
+                OxpClient(where.url) as client,
+                Calls(SqliteLedger(tmp_path / "local.db")) as calls,
+            ):
                 remote = Tools(*await client.tools())
                 boom = await ask(calls, remote, "Bad.Boom", {}, "b1")
                 assert boom.outcome is not None and boom.outcome.failure is not None
                 failure = boom.outcome.failure
-                assert (failure.message, failure.kind, failure.extra["yield"]) == ("It went off.", "bang", 3)
+                assert (failure.message, failure.kind, failure.extra["yield"]) == (
+                    "It went off.",
+                    "bang",
+                    3,
+                )
                 assert (await ask(calls, remote, "Bad.Boom", {}, "b1")).replayed
                 ring = await ask(calls, remote, "Doorbell.Ring", {"doorbell_id": "x"}, "r1")
                 assert ring.outcome is not None and ring.outcome.failure is not None
-                assert (ring.outcome.failure.can_retry, ring.outcome.failure.retry_after_ms) == (True, 50)
+                assert (ring.outcome.failure.can_retry, ring.outcome.failure.retry_after_ms) == (
+                    True,
+                    50,
+                )
                 wrong = await ask(calls, remote, "Calculator.Add", {"a": "x", "b": 1}, "a1")
                 assert wrong.outcome is not None and wrong.outcome.failure is not None
                 assert wrong.outcome.failure.kind == "invalid_input"
-                assert value(await ask(calls, remote, "Calculator.Add", {"a": 1, "b": 1}, "a2")) == {"total": 2}
+                assert value(
+                    await ask(calls, remote, "Calculator.Add", {"a": 1, "b": 1}, "a2")
+                ) == {"total": 2}
 
     run(act())
 
@@ -159,11 +214,18 @@ def test_what_the_server_says_of_a_failure_reaches_the_caller_of_the_local_tool(
 def test_a_remote_tool_needs_what_its_client_does_not_have_itself(tmp_path: Path) -> None:
     async def act() -> None:
         with serving(tmp_path) as where:
-            async with OxpClient(where.url, secrets={"TWILIO_API_KEY": "k"}) as client, Calls(None) as calls:
+            async with (
+                OxpClient(where.url, secrets={"TWILIO_API_KEY": "k"}) as client,
+                Calls(None) as calls,
+            ):
                 send = Tools(*await client.tools()).resolve("Sms.Send")
                 assert [one.id for one in send.needs.authorization] == ["phone"]
                 assert (send.needs.secrets, send.needs.user_id) == ((), True)
-                answer = await calls.call(Ask(tool=send, input={"to": "me"}, tokens={"phone": "t", "x": "y"}, user_id="u1"))
+                answer = await calls.call(
+                    Ask(
+                        tool=send, input={"to": "me"}, tokens={"phone": "t", "x": "y"}, user_id="u1"
+                    )
+                )
                 assert value(answer) == ["me", "k", "t", "u1"]
 
     run(act())

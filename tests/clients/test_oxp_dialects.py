@@ -41,13 +41,18 @@ ADD: Object = {
 }
 
 
-@pytest.mark.parametrize("body", [{"items": [ADD]}, {"tools": [ADD]}, [ADD], {"items": [ADD], "tools": []}])
+@pytest.mark.parametrize(
+    "body", [{"items": [ADD]}, {"tools": [ADD]}, [ADD], {"items": [ADD], "tools": []}]
+)
 def test_a_list_is_read_as_items_as_tools_and_as_an_array(body: JSON) -> None:
     async def act() -> None:
         with speaking(in_turn(Says(200, body))) as server:
             async with OxpClient(server.url) as client:
                 (found,) = await client.list()
-                assert (found.called, str(found.id)) == ("Calculator.Add@1.0.0", "Calculator.Add@1.0.0")
+                assert (found.called, str(found.id)) == (
+                    "Calculator.Add@1.0.0",
+                    "Calculator.Add@1.0.0",
+                )
                 assert found.output_schema == {"type": "number"}
 
     run(act())
@@ -63,7 +68,10 @@ def test_definitions_are_read_with_or_without_toolkit_version_wrapper_and_schema
         },
         {"id": "odd-name.v2/x", "name": "x", "version": "3.0.1", "output_schema": None},
         {"id": "odd_name.v2_x", "version": "3.0.1"},
-        {"id": "Kit.Parameters@1.0.0", "input_schema": {"type": "object", "properties": {"parameters": {"type": "object"}}}},
+        {
+            "id": "Kit.Parameters@1.0.0",
+            "input_schema": {"type": "object", "properties": {"parameters": {"type": "object"}}},
+        },
         {"description": "no id at all"},
     ]
 
@@ -84,7 +92,12 @@ def test_definitions_are_read_with_or_without_toolkit_version_wrapper_and_schema
 @pytest.mark.parametrize("wrapped", [True, False])
 def test_a_value_is_unwrapped_and_integers_stay_integers(wrapped: bool) -> None:
     def answers(asked: Asked) -> Says:
-        bare: Object = {"call_id": asked.call_id, "success": True, "value": {"n": 90071992547409931, "x": 1.5}, "error": None}
+        bare: Object = {
+            "call_id": asked.call_id,
+            "success": True,
+            "value": {"n": 90071992547409931, "x": 1.5},
+            "error": None,
+        }
         return Says(200, {"result": bare} if wrapped else bare)
 
     async def act() -> None:
@@ -99,7 +112,9 @@ def test_a_value_is_unwrapped_and_integers_stay_integers(wrapped: bool) -> None:
 
 def test_no_value_at_all_is_null() -> None:
     async def act() -> None:
-        with speaking(lambda asked: Says(200, {"result": {"call_id": asked.call_id, "success": True}})) as server:
+        with speaking(
+            lambda asked: Says(200, {"result": {"call_id": asked.call_id, "success": True}})
+        ) as server:
             async with OxpClient(server.url) as client:
                 assert await client.call("Doorbell.Ring", {"doorbell_id": "doorbell42"}) is None
 
@@ -108,13 +123,23 @@ def test_no_value_at_all_is_null() -> None:
 
 def test_a_failure_that_does_not_say_so_is_not_retried_and_keeps_its_secrets() -> None:
     async def act() -> None:
-        said: Object = {"message": "No.", "developer_message": "password is hunter2", "kind": "nope", "hint": 7}
+        said: Object = {
+            "message": "No.",
+            "developer_message": "password is hunter2",
+            "kind": "nope",
+            "hint": 7,
+        }
         with speaking(lambda asked: failed(asked, said)) as server:
             async with OxpClient(server.url, repeats=3) as client:
                 with pytest.raises(ToolCallFailed) as caught:
                     await client.call("Bad.Boom", call_id="c1")
             error = caught.value
-            assert (error.can_retry, error.kind, error.call_id, error.extra) == (False, "nope", "c1", {"hint": 7})
+            assert (error.can_retry, error.kind, error.call_id, error.extra) == (
+                False,
+                "nope",
+                "c1",
+                {"hint": 7},
+            )
             assert error.developer_message == "password is hunter2"
             assert str(error) == "No." and "hunter2" not in repr(error)
             assert len(server.calls) == 1
@@ -127,7 +152,12 @@ def test_a_tool_that_asks_for_it_is_called_again_after_its_time_under_a_new_id()
 
     def answers(asked: Asked) -> Says:
         times.append(time.monotonic())
-        again: Object = {"message": "later", "can_retry": True, "retry_after_ms": 150.5, "additional_prompt_content": "hall"}
+        again: Object = {
+            "message": "later",
+            "can_retry": True,
+            "retry_after_ms": 150.5,
+            "additional_prompt_content": "hall",
+        }
         return failed(asked, again) if len(times) < 3 else done(asked, 1)
 
     async def act() -> None:
@@ -141,7 +171,10 @@ def test_a_tool_that_asks_for_it_is_called_again_after_its_time_under_a_new_id()
             async with OxpClient(server.url) as client:
                 with pytest.raises(ToolCallFailed) as caught:
                     await client.call("Doorbell.Ring")
-                assert (caught.value.retry_after_ms, caught.value.additional_prompt_content) == (150, "hall")
+                assert (caught.value.retry_after_ms, caught.value.additional_prompt_content) == (
+                    150,
+                    "hall",
+                )
                 assert len(times) == 1, "unless told so, nobody calls again"
 
     run(act())
@@ -175,11 +208,17 @@ def test_the_network_is_tried_again_with_the_same_bytes(first: Says) -> None:
 
 def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
     async def act() -> None:
-        with speaking(in_turn(Says(503, {"message": "down for good"}, {"retry-after-ms": "1"}))) as server:
+        with speaking(
+            in_turn(Says(503, {"message": "down for good"}, {"retry-after-ms": "1"}))
+        ) as server:
             async with OxpClient(server.url, patience=QUICK) as client:
                 with pytest.raises(ServerUnavailable) as caught:
                     await client.call("Calculator.Add")
-                assert (str(caught.value), caught.value.status, len(server.calls)) == ("down for good", 503, 3)
+                assert (str(caught.value), caught.value.status, len(server.calls)) == (
+                    "down for good",
+                    503,
+                    3,
+                )
                 with pytest.raises(ServerUnavailable):
                     await client.list()
         with pytest.raises(ServerUnavailable) as gone:
@@ -201,10 +240,16 @@ def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
         (Says(403, {"detail": "Tool not found"}), ToolNotFound, 1),
         (Says(413, {"message": "large"}), BadRequest, 1),
         (Says(200, b"<html>"), BrokenAnswer, 1),
-        (Says(200, {"result": {"call_id": "another", "success": True, "value": 1}}), BrokenAnswer, 1),
+        (
+            Says(200, {"result": {"call_id": "another", "success": True, "value": 1}}),
+            BrokenAnswer,
+            1,
+        ),
     ],
 )
-def test_what_cannot_get_better_is_not_tried_again(says: Says, error: type[OxpError], calls: int) -> None:
+def test_what_cannot_get_better_is_not_tried_again(
+    says: Says, error: type[OxpError], calls: int
+) -> None:
     async def act() -> None:
         with speaking(in_turn(says)) as server:
             async with OxpClient(server.url, patience=QUICK) as client:
@@ -218,16 +263,31 @@ def test_what_cannot_get_better_is_not_tried_again(says: Says, error: type[OxpEr
 
 def test_wrong_arguments_are_told_by_parameter_also_as_web_frameworks_tell_them() -> None:
     detail: JSON = [
-        {"loc": ["body", "request", "input", "b"], "msg": "Input should be a number", "type": "x", "input": "hush"},
-        {"loc": ["body", "request", "tool_id"], "msg": "Field required", "type": "missing", "input": {"a": "hush"}},
+        {
+            "loc": ["body", "request", "input", "b"],
+            "msg": "Input should be a number",
+            "type": "x",
+            "input": "hush",
+        },
+        {
+            "loc": ["body", "request", "tool_id"],
+            "msg": "Field required",
+            "type": "missing",
+            "input": {"a": "hush"},
+        },
     ]
 
     async def act() -> None:
-        with speaking(in_turn(Says(422, {"message": "Bad b.", "parameter_errors": {"b": "no number"}}))) as server:
+        with speaking(
+            in_turn(Says(422, {"message": "Bad b.", "parameter_errors": {"b": "no number"}}))
+        ) as server:
             async with OxpClient(server.url) as client:
                 with pytest.raises(InvalidInput) as caught:
                     await client.call("Calculator.Add", {"b": "infinity"})
-            assert (str(caught.value), caught.value.parameter_errors) == ("Bad b.", {"b": "no number"})
+            assert (str(caught.value), caught.value.parameter_errors) == (
+                "Bad b.",
+                {"b": "no number"},
+            )
             assert len(server.calls) == 1
         with speaking(in_turn(Says(422, {"detail": detail}))) as server:
             async with OxpClient(server.url) as client:
@@ -246,7 +306,9 @@ def test_wrong_arguments_are_told_by_parameter_also_as_web_frameworks_tell_them(
 @pytest.mark.parametrize("inside", [True, False])
 def test_missing_requirements_are_understood_in_both_places(inside: bool) -> None:
     lacks: Object = {
-        "authorization": [{"id": "ch-1", "url": "https://a.example/go", "check_url": "https://a.example/state"}],
+        "authorization": [
+            {"id": "ch-1", "url": "https://a.example/go", "check_url": "https://a.example/state"}
+        ],
         "required_authorization": [{"id": "google", "oauth2": {"scopes": ["mail"]}}],
         "secrets": [{"id": "KEY"}],
         "user_id": True,
@@ -261,14 +323,22 @@ def test_missing_requirements_are_understood_in_both_places(inside: bool) -> Non
         missing = caught.value.missing
         assert (missing.secrets, missing.user_id) == (("KEY",), True)
         assert missing.authorization == (Authorization("google", ("mail",)),)
-        assert caught.value.challenges == (Challenge("ch-1", "https://a.example/go", "https://a.example/state"),)
+        assert caught.value.challenges == (
+            Challenge("ch-1", "https://a.example/go", "https://a.example/state"),
+        )
 
     run(act())
 
 
 @pytest.mark.parametrize(("end", "calls"), [("completed", 2), ("failed", 1)])
-def test_a_challenge_is_shown_and_its_state_polled_until_it_is_settled(end: str, calls: int) -> None:
-    states: list[Says] = [Says(200, {"status": "pending"}), Says(503, b""), Says(200, {"status": end})]
+def test_a_challenge_is_shown_and_its_state_polled_until_it_is_settled(
+    end: str, calls: int
+) -> None:
+    states: list[Says] = [
+        Says(200, {"status": "pending"}),
+        Says(503, b""),
+        Says(200, {"status": end}),
+    ]
     granted = False
 
     def answers(asked: Asked) -> Says:
@@ -279,20 +349,26 @@ def test_a_challenge_is_shown_and_its_state_polled_until_it_is_settled(end: str,
         if granted:
             return done(asked, "mail")
         url = f"http://{asked.headers['host']}"
-        lacks: Object = {"authorization": [{"id": "c", "url": f"{url}/go", "check_url": f"{url}/state"}]}
+        lacks: Object = {
+            "authorization": [{"id": "c", "url": f"{url}/go", "check_url": f"{url}/state"}]
+        }
         return Says(400, {"message": "Grant it.", "missing_requirements": lacks})
 
     async def act() -> None:
         shown: list[str] = []
         with speaking(answers) as server:
-            async with OxpClient(server.url, on_challenge=lambda one: shown.append(one.url), patience=QUICK) as client:
+            async with OxpClient(
+                server.url, on_challenge=lambda one: shown.append(one.url), patience=QUICK
+            ) as client:
                 if end == "completed":
                     assert await client.call("Gmail.GetEmails", call_id="c1") == "mail"
                 else:
                     with pytest.raises(MissingRequirements):
                         await client.call("Gmail.GetEmails", call_id="c1")
             assert shown == [f"{server.url}/go"]
-            assert [one.call_id for one in server.calls] == ["c1"] * calls, "nothing ran: it is still the same call"
+            assert [one.call_id for one in server.calls] == ["c1"] * calls, (
+                "nothing ran: it is still the same call"
+            )
 
     run(act())
 
@@ -309,7 +385,9 @@ def test_a_server_that_knows_only_the_older_shape_is_asked_in_it_and_remembered(
 
     def bare_only(asked: Asked) -> Says:
         return (
-            done(asked, 3) if "tool_id" in (asked.body if isinstance(asked.body, dict) else {}) else Says(400, {"message": "?"})
+            done(asked, 3)
+            if "tool_id" in (asked.body if isinstance(asked.body, dict) else {})
+            else Says(400, {"message": "?"})
         )
 
     async def act() -> None:
@@ -327,7 +405,9 @@ def test_a_server_that_knows_only_the_older_shape_is_asked_in_it_and_remembered(
 
 def test_a_tool_that_is_not_in_the_list_is_not_found_and_any_other_400_is_a_bad_request() -> None:
     async def act() -> None:
-        answers = lambda asked: Says(200, {"items": [ADD]}) if asked.method == "GET" else Says(400, {"message": "No."})
+        answers = lambda asked: (
+            Says(200, {"items": [ADD]}) if asked.method == "GET" else Says(400, {"message": "No."})
+        )
         with speaking(answers) as server:
             async with OxpClient(server.url) as client:
                 with pytest.raises(ToolNotFound):
@@ -343,7 +423,9 @@ def test_a_tool_that_is_not_in_the_list_is_not_found_and_any_other_400_is_a_bad_
 
 def test_a_prefix_of_the_address_is_kept() -> None:
     async def act() -> None:
-        with speaking(lambda asked: done(asked, 1) if asked.method == "POST" else Says(200, {"items": []})) as server:
+        with speaking(
+            lambda asked: done(asked, 1) if asked.method == "POST" else Says(200, {"items": []})
+        ) as server:
             for base in (f"{server.url}/prefix/v1", f"{server.url}/prefix/v1/"):
                 async with OxpClient(base) as client:
                     assert await client.health()
@@ -358,13 +440,20 @@ def test_a_prefix_of_the_address_is_kept() -> None:
 def test_every_request_gets_a_token_of_its_own_and_a_key_goes_into_its_header() -> None:
     async def act() -> None:
         with speaking(lambda asked: done(asked, 1)) as server:
-            async with OxpClient(server.url, auth=Jwt(SECRET, audience="tools", lifetime=60)) as client:
+            async with OxpClient(
+                server.url, auth=Jwt(SECRET, audience="tools", lifetime=60)
+            ) as client:
                 await client.call("A.B")
             async with OxpClient(server.url, auth="the-key") as client:
                 await client.call("A.B")
                 assert "the-key" not in repr(client)
         signed, keyed = server.calls
-        claims = jwt.decode(signed.headers["authorization"].removeprefix("Bearer "), SECRET, ["HS256"], audience="tools")
+        claims = jwt.decode(
+            signed.headers["authorization"].removeprefix("Bearer "),
+            SECRET,
+            ["HS256"],
+            audience="tools",
+        )
         assert 0 < claims["exp"] - time.time() <= 60
         assert keyed.headers["oxp-api-key"] == "the-key"
         assert signed.headers["oxp-version"] == "1.0"
@@ -378,7 +467,11 @@ def test_every_request_gets_a_token_of_its_own_and_a_key_goes_into_its_header() 
 
 
 def test_a_tool_is_sent_what_it_declares_and_nothing_else() -> None:
-    mail: Object = {**ADD, "id": "Mail.Read@1.0.0", "requirements": {"authorization": [{"id": "google"}], "user_id": True}}
+    mail: Object = {
+        **ADD,
+        "id": "Mail.Read@1.0.0",
+        "requirements": {"authorization": [{"id": "google"}], "user_id": True},
+    }
     sms: Object = {**ADD, "id": "Sms.Send@1.0.0", "requirements": {"secrets": [{"id": "KEY"}]}}
 
     def answers(asked: Asked) -> Says:
@@ -389,12 +482,17 @@ def test_a_tool_is_sent_what_it_declares_and_nothing_else() -> None:
 
     async def act() -> None:
         with speaking(answers) as server:
-            async with OxpClient(server.url, tokens=token, secrets={"KEY": "k", "OTHER": "o"}, user_id="u1") as client:
+            async with OxpClient(
+                server.url, tokens=token, secrets={"KEY": "k", "OTHER": "o"}, user_id="u1"
+            ) as client:
                 for tool in ("Calculator.Add", "Mail.Read@1", "Sms.Send"):
                     await client.call(tool, tokens={"github": "mine"})
             plain, read, sent = (one.request.get("context") for one in server.calls)
             assert plain is None
-            assert read == {"authorization": [{"id": "google", "token": "token-of-google-for-u1"}], "user_id": "u1"}
+            assert read == {
+                "authorization": [{"id": "google", "token": "token-of-google-for-u1"}],
+                "user_id": "u1",
+            }
             assert sent == {"secrets": [{"id": "KEY", "value": "k"}]}
             async with OxpClient(server.url, secrets={"OTHER": "o"}) as client:
                 with pytest.raises(MissingRequirements, match="the secret KEY"):
@@ -408,7 +506,9 @@ def test_nobody_is_followed_to_another_host() -> None:
     async def act() -> None:
         with speaking(lambda asked: done(asked, "stolen")) as thief:
             for status in (301, 302, 303, 307, 308):
-                with speaking(in_turn(Says(status, b"", {"Location": f"{thief.url}/tools/call"}))) as server:
+                with speaking(
+                    in_turn(Says(status, b"", {"Location": f"{thief.url}/tools/call"}))
+                ) as server:
                     async with OxpClient(server.url, auth="the-key") as client:
                         with pytest.raises(BrokenAnswer):
                             await client.call("A.B")
@@ -418,7 +518,9 @@ def test_nobody_is_followed_to_another_host() -> None:
 
             async with OxpClient(server.url, auth="the-key") as client:
                 with speaking(in_turn(Says(200, {"status": "completed"}))) as other:
-                    assert await client.settled(Challenge("c", "https://a.example", f"{other.url}/state"))
+                    assert await client.settled(
+                        Challenge("c", "https://a.example", f"{other.url}/state")
+                    )
                     assert "oxp-api-key" not in other.asked[0].headers
 
     run(act())
@@ -426,7 +528,11 @@ def test_nobody_is_followed_to_another_host() -> None:
 
 def test_within_its_own_host_a_call_follows_with_its_body() -> None:
     async def act() -> None:
-        moved = lambda asked: Says(307, b"", {"Location": "/new/tools/call"}) if asked.path == "/tools/call" else done(asked, 1)
+        moved = lambda asked: (
+            Says(307, b"", {"Location": "/new/tools/call"})
+            if asked.path == "/tools/call"
+            else done(asked, 1)
+        )
         with speaking(moved) as server:
             async with OxpClient(server.url) as client:
                 assert await client.call("A.B") == 1
@@ -449,7 +555,13 @@ def test_an_answer_without_end_is_cut_off() -> None:
     [
         ({"Retry-After": "2"}, 2000),
         ({"Retry-After": "2", "retry-after-ms": "150"}, 150),
-        ({"Retry-After": "Sun, 06 Nov 1994 08:49:40 GMT", "Date": "Sun, 06 Nov 1994 08:49:37 GMT"}, 3000),
+        (
+            {
+                "Retry-After": "Sun, 06 Nov 1994 08:49:40 GMT",
+                "Date": "Sun, 06 Nov 1994 08:49:37 GMT",
+            },
+            3000,
+        ),
         ({"Retry-After": "Sun, 06 Nov 1994 08:49:40 GMT"}, None),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "-5"}, 0),

@@ -28,13 +28,23 @@ STREAMS: list[tuple[Callable[[], Decoder], bytes, list[Frame]]] = [
     (SSE, b"id: 7\nretry: 3\ndata: 1\n\n", [Frame("", b"1")]),
     (SSE, 'data: "a\u2028b\u0085c"\n\n'.encode(), [Frame("", '"a\u2028b\u0085c"'.encode())]),
     (SSE, b"data: cut off", [Frame("", b"cut off")]),
-    (NDJSON, b'{"a":1}\n\n{"b":2}\r\n{"c"', [Frame("", b'{"a":1}'), Frame("", b'{"b":2}\r'), Frame("", b'{"c"')]),
-    (JsonArray, b'[{"a":"]},{\\""},\n {"b":[1,{"c":"\\\\"}]}\n]',
-     [Frame("", b'{"a":"]},{\\""}'), Frame("", b'{"b":[1,{"c":"\\\\"}]}')]),
+    (
+        NDJSON,
+        b'{"a":1}\n\n{"b":2}\r\n{"c"',
+        [Frame("", b'{"a":1}'), Frame("", b'{"b":2}\r'), Frame("", b'{"c"')],
+    ),
+    (
+        JsonArray,
+        b'[{"a":"]},{\\""},\n {"b":[1,{"c":"\\\\"}]}\n]',
+        [Frame("", b'{"a":"]},{\\""}'), Frame("", b'{"b":[1,{"c":"\\\\"}]}')],
+    ),
     (JsonArray, b'[{"a":1},{"b', [Frame("", b'{"a":1}'), Frame("", b'{"b')]),
-    (AwsEvents, aws.write(b"{}", "messageStart") + aws.write(b'{"x":1}', "messageStop"),
-     [Frame("messageStart", b"{}"), Frame("messageStop", b'{"x":1}')]),
-]  # fmt: skip
+    (
+        AwsEvents,
+        aws.write(b"{}", "messageStart") + aws.write(b'{"x":1}', "messageStop"),
+        [Frame("messageStart", b"{}"), Frame("messageStop", b'{"x":1}')],
+    ),
+]
 
 
 def read(decoder: Decoder, chunks: list[bytes]) -> list[Frame]:
@@ -55,12 +65,18 @@ def test_a_stream_is_read_whole_byte_by_byte_and_cut_in_two_anywhere(
 
 
 @pytest.mark.parametrize(("make", "stream", "frames"), STREAMS)
-def test_the_framing_is_told_by_the_first_byte(make: Callable[[], Decoder], stream: bytes, frames: list[Frame]) -> None:
+def test_the_framing_is_told_by_the_first_byte(
+    make: Callable[[], Decoder], stream: bytes, frames: list[Frame]
+) -> None:
     assert read(Sniffed(), [stream[i : i + 1] for i in range(len(stream))]) == frames
 
 
 @given(
-    st.lists(st.binary(max_size=30).filter(lambda b: b"\r" not in b and not b.startswith(b" ")), max_size=5), st.integers(1, 9)
+    st.lists(
+        st.binary(max_size=30).filter(lambda b: b"\r" not in b and not b.startswith(b" ")),
+        max_size=5,
+    ),
+    st.integers(1, 9),
 )
 def test_what_sse_writes_it_reads(payloads: list[bytes], size: int) -> None:
     stream = b"".join(sse.write(p, "e") for p in payloads)
@@ -69,13 +85,17 @@ def test_what_sse_writes_it_reads(payloads: list[bytes], size: int) -> None:
 
 
 def test_ndjson_writes_a_line() -> None:
-    assert read(NDJSON(), [ndjson.write(b"1") + ndjson.write(b"2")]) == [Frame("", b"1"), Frame("", b"2")]
+    assert read(NDJSON(), [ndjson.write(b"1") + ndjson.write(b"2")]) == [
+        Frame("", b"1"),
+        Frame("", b"2"),
+    ]
 
 
 def test_botocore_reads_what_aws_writes() -> None:
     buffer = EventStreamBuffer()
     buffer.add_data(
-        aws.write(b'{"role":"assistant"}', "messageStart") + aws.write(b"{}", "throttlingException", kind="exception")
+        aws.write(b'{"role":"assistant"}', "messageStart")
+        + aws.write(b"{}", "throttlingException", kind="exception")
     )
     event, fault = (message.to_response_dict() for message in buffer)
     assert (event["headers"][":event-type"], event["body"], event["status_code"]) == (
@@ -83,7 +103,10 @@ def test_botocore_reads_what_aws_writes() -> None:
         b'{"role":"assistant"}',
         200,
     )
-    assert (fault["headers"][":exception-type"], fault["status_code"]) == ("throttlingException", 400)
+    assert (fault["headers"][":exception-type"], fault["status_code"]) == (
+        "throttlingException",
+        400,
+    )
 
 
 @pytest.mark.parametrize("at", [0, 9, 20, -1])

@@ -1,7 +1,8 @@
-"""What every front wire owes every upstream: one function per scenario, which fails with what is wrong.
+"""What every front wire owes every upstream: one function per scenario, which fails with what is
+wrong.
 
-A cell of the matrix is a front wire, an upstream, a scenario, and whether it is streamed. They are printed as a page by
-`scripts/gateway_matrix.py`.
+A cell of the matrix is a front wire, an upstream, a scenario, and whether it is streamed. They are
+printed as a page by `scripts/gateway_matrix.py`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,16 @@ from toolwire.conversation.json import JSON, Object
 MODELS = {"gemini": "gemini-3-pro", "anthropic": "claude-opus-5", "openai-responses": "gpt-5"}
 """Models of which it is known that they think; others are told to."""
 WORDS = "a deep thought"
-THINKS = f'[[think {WORDS}]] [[call Calculator_Add {{"a": 1, "b": 2}}]] [[call Calculator_Add {{"a": 3, "b": 4}}]]'
+THINKS = (
+    f'[[think {WORDS}]] [[call Calculator_Add {{"a": 1, "b": 2}}]] [[call Calculator_Add {{"a": 3,'
+    ' "b": 4}]]'
+)
 ADDED = ["Calculator_Add(a=1, b=2) gave: 3", "Calculator_Add(a=3, b=4) gave: 7"]
-SEALS = {"anthropic": "signature", "gemini": "thoughtSignature", "openai-responses": "encrypted_content"}
+SEALS = {
+    "anthropic": "signature",
+    "gemini": "thoughtSignature",
+    "openai-responses": "encrypted_content",
+}
 """Upstreams that sign their thoughts, and the field in which they want that back."""
 
 
@@ -53,8 +61,11 @@ def tools(door: Doors, front: str, upstream: str, stream: bool) -> None:
 
 
 def reasoning(door: Doors, front: str, upstream: str, stream: bool) -> None:
-    """A thought before calls: told where both wires can, and back with the model in its own form in the next turn."""
-    turns = talk(CLIENTS[front], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True)
+    """A thought before calls: told where both wires can, and back with the model in its own form in
+    the next turn."""
+    turns = talk(
+        CLIENTS[front], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True
+    )
     assert len(turns) == 2 and len(turns[0].calls) == 2, turns
     assert turns[1].text.splitlines() == ADDED, turns[1]
     assert WORDS in turns[0].thoughts, turns[0].thoughts
@@ -72,7 +83,9 @@ def _sealed(upstream: str, body: JSON) -> None:
 def images(door: Doors, front: str, upstream: str, stream: bool) -> None:
     """A picture beside the question."""
     client = CLIENTS[front]
-    turn = client.ask(door.url(upstream), model(upstream), client.begin("[[text I see it]]", PNG), stream)
+    turn = client.ask(
+        door.url(upstream), model(upstream), client.begin("[[text I see it]]", PNG), stream
+    )
     assert turn.text == "I see it", turn
 
 
@@ -81,7 +94,12 @@ def errors(door: Doors, front: str, upstream: str, stream: bool) -> None:
     client = CLIENTS[front]
     for status in (429, 500):
         try:
-            client.ask(door.url(upstream), model(upstream), client.begin(f"[[error {status}]] hello"), stream)
+            client.ask(
+                door.url(upstream),
+                model(upstream),
+                client.begin(f"[[error {status}]] hello"),
+                stream,
+            )
         except Refused as error:
             assert error.status == status, error
             assert error.words and "object at" not in error.words
@@ -90,11 +108,18 @@ def errors(door: Doors, front: str, upstream: str, stream: bool) -> None:
 
 
 PATHS: dict[str, tuple[str, Callable[[str], Object]]] = {
-    "openai-chat": ("/v1/chat/completions", lambda text: {"messages": [{"role": "user", "content": text}], "stream": True}),
+    "openai-chat": (
+        "/v1/chat/completions",
+        lambda text: {"messages": [{"role": "user", "content": text}], "stream": True},
+    ),
     "openai-responses": ("/v1/responses", lambda text: {"input": text, "stream": True}),
     "anthropic": (
         "/v1/messages",
-        lambda text: {"messages": [{"role": "user", "content": text}], "stream": True, "max_tokens": 100},
+        lambda text: {
+            "messages": [{"role": "user", "content": text}],
+            "stream": True,
+            "max_tokens": 100,
+        },
     ),
     "gemini": (
         "/v1beta/models/{model}:streamGenerateContent?alt=sse",
@@ -103,7 +128,9 @@ PATHS: dict[str, tuple[str, Callable[[str], Object]]] = {
     "ollama": ("/api/chat", lambda text: {"messages": [{"role": "user", "content": text}]}),
     "ai-sdk": (
         "/ai-sdk/chat",
-        lambda text: {"messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": text}]}]},
+        lambda text: {
+            "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": text}]}]
+        },
     ),
 }
 """Where each front wire streams, and the body of a question."""
@@ -121,7 +148,8 @@ def aborts(door: Doors, front: str, upstream: str, stream: bool) -> None:
     path, body = asks(
         front,
         model(upstream),
-        "[[slow 0.06]] [[text one two three four five six seven eight nine ten eleven twelve thirteen fourteen]]",
+        "[[slow 0.06]] [[text one two three four five six seven eight nine ten eleven twelve"
+        " thirteen fourteen]]",
     )
     before = _gone(door, upstream)
     with _http().stream("POST", door.url(upstream) + path, json=body) as answer:
@@ -146,8 +174,13 @@ def _gone(door: Doors, upstream: str) -> list[str]:
 
 Scenario = Callable[[Doors, str, str, bool], None]
 SCENARIOS: dict[str, Scenario] = {
-    "plain": plain, "tools": tools, "reasoning": reasoning, "images": images, "errors": errors, "aborts": aborts,
-}  # fmt: skip
+    "plain": plain,
+    "tools": tools,
+    "reasoning": reasoning,
+    "images": images,
+    "errors": errors,
+    "aborts": aborts,
+}
 ONCE = frozenset({"aborts"})
 """Scenarios that are only streamed."""
 
@@ -157,7 +190,7 @@ def ways(front: str, scenario: str) -> tuple[bool, ...]:
     return (True,) if front == "ai-sdk" or scenario in ONCE else (False, True)
 
 
-# --- pages ---------------------------------------------------------------------------------------------------------------
+# --- pages ----------------------------------------------------------------------------------------
 
 
 def _page(upstream: str, scenario: str, door: Doors) -> Object:
@@ -180,7 +213,9 @@ def _plain_page(chat: Object) -> None:
 def _tools_page(chat: Object) -> None:
     assert said(chat).splitlines() == list(FINAL), chat
     assert isinstance(asked := chat["asked"], list) and len(asked) == 3
-    assert isinstance(messages := chat["messages"], list) and len(messages) == 2, "it goes on in one message"
+    assert isinstance(messages := chat["messages"], list) and len(messages) == 2, (
+        "it goes on in one message"
+    )
 
 
 def _reasoning_page(chat: Object) -> None:
@@ -193,8 +228,11 @@ def _images_page(chat: Object) -> None:
 
 
 PAGES: dict[str, Callable[[Object], None]] = {
-    "plain": _plain_page, "tools": _tools_page, "reasoning": _reasoning_page, "images": _images_page,
-}  # fmt: skip
+    "plain": _plain_page,
+    "tools": _tools_page,
+    "reasoning": _reasoning_page,
+    "images": _images_page,
+}
 
 
 def paged(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
@@ -206,9 +244,20 @@ def paged(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
     assert chat["error"] is None and chat["status"] == "ready", chat
     PAGES[scenario](chat)
     if scenario == "reasoning" and upstream in SEALS:
-        _sealed(upstream, [one.body for one in door.mocks[upstream].seen if THINKS[:20] in json.dumps(one.body)][-1])
+        _sealed(
+            upstream,
+            [one.body for one in door.mocks[upstream].seen if THINKS[:20] in json.dumps(one.body)][
+                -1
+            ],
+        )
 
 
 def pages(door: Doors, scenario: str) -> dict[str, Object]:
     """What became of the page of each upstream."""
-    return dict(zip(UPSTREAMS, chats([_page(upstream, scenario, door) for upstream in UPSTREAMS]), strict=True))
+    return dict(
+        zip(
+            UPSTREAMS,
+            chats([_page(upstream, scenario, door) for upstream in UPSTREAMS]),
+            strict=True,
+        )
+    )

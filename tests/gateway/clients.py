@@ -1,6 +1,8 @@
-"""The official client of each front wire, and how a program with it goes on after an answer: with what the client gave it.
+"""The official client of each front wire, and how a program with it goes on after an answer: with
+what the client gave it.
 
-Every client asks, reads and appends in its own types; a `Turn` says what came. Knows nothing of what this library does.
+Every client asks, reads and appends in its own types; a `Turn` says what came. Knows nothing of
+what this library does.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from google.genai import types
 from mock.tools import TOOLS, functions
 from msgspec import Struct
 
-PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 History = list[object]
 
 
@@ -91,9 +95,13 @@ class OpenAIChat:
     def begin(self, text: str, image: bytes | None = None) -> History:
         shown = f"data:image/png;base64,{base64.b64encode(image or b'').decode()}"
         seen = [{"type": "image_url", "image_url": {"url": shown}}] if image else []
-        return [{"role": "user", "content": [*seen, {"type": "text", "text": text}] if image else text}]
+        return [
+            {"role": "user", "content": [*seen, {"type": "text", "text": text}] if image else text}
+        ]
 
-    def ask(self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False) -> Turn:
+    def ask(
+        self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False
+    ) -> Turn:
         client = _openai(url)
         with _refused():
             asked = {"model": model, "messages": history, "tools": functions()}
@@ -105,17 +113,27 @@ class OpenAIChat:
                     message = events.get_final_completion().choices[0].message
             else:
                 message = client.chat.completions.create(**asked).choices[0].message  # type: ignore[call-overload]
-        thoughts = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None) or ""
-        calls = [(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or []]
+        thoughts = (
+            getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None) or ""
+        )
+        calls = [
+            (call.id, call.function.name, json.loads(call.function.arguments))
+            for call in message.tool_calls or []
+        ]
         kept = message.model_dump(exclude_none=True)
-        for call in kept.get("tool_calls", []):  # the stream helper adds these, and its own server would refuse them
+        for call in kept.get(
+            "tool_calls", []
+        ):  # the stream helper adds these, and its own server would refuse them
             call.pop("index", None)
             call["function"].pop("parsed_arguments", None)
         kept.pop("parsed", None)
         return Turn(message.content or "", thoughts, calls, [kept])
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [{"role": "tool", "tool_call_id": call[0], "content": out} for call, out in zip(turn.calls, outputs, strict=True)]
+        told = [
+            {"role": "tool", "tool_call_id": call[0], "content": out}
+            for call, out in zip(turn.calls, outputs, strict=True)
+        ]
         return [*history, *turn.kept, *told]
 
 
@@ -125,13 +143,29 @@ class OpenAIResponses:
     def begin(self, text: str, image: bytes | None = None) -> History:
         shown = f"data:image/png;base64,{base64.b64encode(image or b'').decode()}"
         seen = [{"type": "input_image", "image_url": shown, "detail": "auto"}] if image else []
-        return [{"role": "user", "content": [*seen, {"type": "input_text", "text": text}] if image else text}]
+        return [
+            {
+                "role": "user",
+                "content": [*seen, {"type": "input_text", "text": text}] if image else text,
+            }
+        ]
 
-    def ask(self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False) -> Turn:
-        tools = [{"type": "function", "name": name, "parameters": schema, "strict": False} for name, (_, schema) in TOOLS.items()]
+    def ask(
+        self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False
+    ) -> Turn:
+        tools = [
+            {"type": "function", "name": name, "parameters": schema, "strict": False}
+            for name, (_, schema) in TOOLS.items()
+        ]
         client = _openai(url)
         with _refused():
-            asked = {"model": model, "input": history, "tools": tools, "store": False, "include": ["reasoning.encrypted_content"]}
+            asked = {
+                "model": model,
+                "input": history,
+                "tools": tools,
+                "store": False,
+                "include": ["reasoning.encrypted_content"],
+            }
             asked |= {"reasoning": {"effort": "low", "summary": "auto"}} if thinks else {}
             if stream:
                 with client.responses.stream(**asked) as events:  # type: ignore[call-overload]
@@ -140,10 +174,22 @@ class OpenAIResponses:
                     answer = events.get_final_response()
             else:
                 answer = client.responses.create(**asked)  # type: ignore[call-overload]
-        calls = [(item.call_id, item.name, json.loads(item.arguments)) for item in answer.output if item.type == "function_call"]
-        thoughts = "".join(part.text for item in answer.output if item.type == "reasoning" for part in item.summary)
-        kept: list[object] = [{key: value for key, value in item.to_dict().items() if key not in ("status", "parsed_arguments")}
-                for item in answer.output]  # fmt: skip
+        calls = [
+            (item.call_id, item.name, json.loads(item.arguments))
+            for item in answer.output
+            if item.type == "function_call"
+        ]
+        thoughts = "".join(
+            part.text for item in answer.output if item.type == "reasoning" for part in item.summary
+        )
+        kept: list[object] = [
+            {
+                key: value
+                for key, value in item.to_dict().items()
+                if key not in ("status", "parsed_arguments")
+            }
+            for item in answer.output
+        ]
         return Turn(answer.output_text, thoughts, calls, kept)
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
@@ -159,11 +205,27 @@ class AnthropicMessages:
 
     def begin(self, text: str, image: bytes | None = None) -> History:
         data = base64.b64encode(image or b"").decode()
-        seen = [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}] if image else []
-        return [{"role": "user", "content": [*seen, {"type": "text", "text": text}] if image else text}]
+        seen = (
+            [
+                {
+                    "type": "image",
+                    "source": {"type": "base64", "media_type": "image/png", "data": data},
+                }
+            ]
+            if image
+            else []
+        )
+        return [
+            {"role": "user", "content": [*seen, {"type": "text", "text": text}] if image else text}
+        ]
 
-    def ask(self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False) -> Turn:
-        tools = [{"name": name, "description": about, "input_schema": schema} for name, (about, schema) in TOOLS.items()]
+    def ask(
+        self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False
+    ) -> Turn:
+        tools = [
+            {"name": name, "description": about, "input_schema": schema}
+            for name, (about, schema) in TOOLS.items()
+        ]
         client = _anthropic(url)
         with _refused():
             asked = {"model": model, "max_tokens": 4096, "messages": history, "tools": tools}
@@ -175,24 +237,37 @@ class AnthropicMessages:
                 answer = client.messages.create(**asked)  # type: ignore[call-overload]
         text = "".join(block.text for block in answer.content if block.type == "text")
         thoughts = "".join(block.thinking for block in answer.content if block.type == "thinking")
-        calls = [(block.id, block.name, block.input) for block in answer.content if block.type == "tool_use"]
-        return Turn(text, thoughts, calls, [{"role": "assistant", "content": [block.to_dict() for block in answer.content]}])
+        calls = [
+            (block.id, block.name, block.input)
+            for block in answer.content
+            if block.type == "tool_use"
+        ]
+        return Turn(
+            text,
+            thoughts,
+            calls,
+            [{"role": "assistant", "content": [block.to_dict() for block in answer.content]}],
+        )
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
         told = [
-            {"type": "tool_result", "tool_use_id": call[0], "content": out} for call, out in zip(turn.calls, outputs, strict=True)
+            {"type": "tool_result", "tool_use_id": call[0], "content": out}
+            for call, out in zip(turn.calls, outputs, strict=True)
         ]
         return [*history, *turn.kept, {"role": "user", "content": told}]
 
 
 class GoogleGenai:
-    """`google-genai`, generate_content. A stream is kept as it came, chunk by chunk, which is what its own chats do."""
+    """`google-genai`, generate_content. A stream is kept as it came, chunk by chunk, which is what
+    its own chats do."""
 
     def begin(self, text: str, image: bytes | None = None) -> History:
         seen = [types.Part.from_bytes(data=image, mime_type="image/png")] if image else []
         return [types.Content(role="user", parts=[*seen, types.Part(text=text)])]
 
-    def ask(self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False) -> Turn:
+    def ask(
+        self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False
+    ) -> Turn:
         declared = [
             types.FunctionDeclaration(name=name, description=about, parameters_json_schema=schema)
             for name, (about, schema) in TOOLS.items()
@@ -204,10 +279,20 @@ class GoogleGenai:
         client = _genai(url)
         with _refused():
             if stream:
-                chunks = list(client.models.generate_content_stream(model=model, contents=history, config=config))
+                chunks = list(
+                    client.models.generate_content_stream(
+                        model=model, contents=history, config=config
+                    )
+                )
             else:
-                chunks = [client.models.generate_content(model=model, contents=history, config=config)]
-        kept = [chunk.candidates[0].content for chunk in chunks if chunk.candidates and chunk.candidates[0].content]
+                chunks = [
+                    client.models.generate_content(model=model, contents=history, config=config)
+                ]
+        kept = [
+            chunk.candidates[0].content
+            for chunk in chunks
+            if chunk.candidates and chunk.candidates[0].content
+        ]
         kept = [content for content in kept if content.parts]
         parts = [part for content in kept for part in content.parts or []]
         text = "".join(part.text for part in parts if part.text and not part.thought)
@@ -218,7 +303,11 @@ class GoogleGenai:
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
         told = [
-            types.Part(function_response=types.FunctionResponse(id=call[0] or None, name=call[1], response={"output": out}))
+            types.Part(
+                function_response=types.FunctionResponse(
+                    id=call[0] or None, name=call[1], response={"output": out}
+                )
+            )
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
         return [*history, *turn.kept, types.Content(role="user", parts=told)]
@@ -228,26 +317,43 @@ class OllamaChat:
     """`ollama`, chat."""
 
     def begin(self, text: str, image: bytes | None = None) -> History:
-        return [ollama.Message(role="user", content=text, images=[ollama.Image(value=image)] if image else None)]
+        return [
+            ollama.Message(
+                role="user", content=text, images=[ollama.Image(value=image)] if image else None
+            )
+        ]
 
-    def ask(self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False) -> Turn:
+    def ask(
+        self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False
+    ) -> Turn:
         client = _ollama(url)
         with _refused():
             if not stream:
-                message = client.chat(model, history, tools=functions(), think=thinks or None).message  # type: ignore[arg-type]
+                message = client.chat(
+                    model, history, tools=functions(), think=thinks or None
+                ).message  # type: ignore[arg-type]
             else:
                 message = ollama.Message(role="assistant", content="", thinking="", tool_calls=[])
-                for chunk in client.chat(model, history, tools=functions(), think=thinks or None, stream=True):  # type: ignore[call-overload]
+                for chunk in client.chat(
+                    model, history, tools=functions(), think=thinks or None, stream=True
+                ):  # type: ignore[call-overload]
                     message.content = f"{message.content}{chunk.message.content or ''}"
                     message.thinking = f"{message.thinking}{chunk.message.thinking or ''}"
-                    message.tool_calls = [*(message.tool_calls or []), *(chunk.message.tool_calls or [])]
+                    message.tool_calls = [
+                        *(message.tool_calls or []),
+                        *(chunk.message.tool_calls or []),
+                    ]
                 message.tool_calls = message.tool_calls or None
-        calls = [("", call.function.name, dict(call.function.arguments)) for call in message.tool_calls or []]
+        calls = [
+            ("", call.function.name, dict(call.function.arguments))
+            for call in message.tool_calls or []
+        ]
         return Turn(message.content or "", message.thinking or "", calls, [message])
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
         told = [
-            ollama.Message(role="tool", tool_name=call[1], content=out) for call, out in zip(turn.calls, outputs, strict=True)
+            ollama.Message(role="tool", tool_name=call[1], content=out)
+            for call, out in zip(turn.calls, outputs, strict=True)
         ]
         return [*history, *turn.kept, *told]
 
@@ -264,7 +370,16 @@ CLIENTS: dict[str, Client] = {
 Runs = Callable[[str, dict[str, object]], str]
 
 
-def talk(client: Client, url: str, model: str, text: str, stream: bool, run: Runs, *, thinks: bool = False) -> list[Turn]:
+def talk(
+    client: Client,
+    url: str,
+    model: str,
+    text: str,
+    stream: bool,
+    run: Runs,
+    *,
+    thinks: bool = False,
+) -> list[Turn]:
     """A conversation until the model calls no more tools."""
     history = client.begin(text)
     turns: list[Turn] = []

@@ -1,4 +1,5 @@
-"""Pages with `useChat`, as the npm package `ai` makes them: many conversations in one process of Node.
+"""Pages with `useChat`, as the npm package `ai` makes them: many conversations in one process of
+Node.
 
 `chat.mjs` says what goes in and what comes out. Knows nothing of what this library does.
 """
@@ -20,9 +21,14 @@ SCRIPT = Path(__file__).parent / "chat.mjs"
 
 def chats(asks: Iterable[Object]) -> list[Object]:
     """What became of each conversation."""
-    tools = {name: {"description": about, "inputSchema": schema} for name, (about, schema) in TOOLS.items()}
+    tools = {
+        name: {"description": about, "inputSchema": schema}
+        for name, (about, schema) in TOOLS.items()
+    }
     lines = "".join(json.dumps({"tools": tools, **ask}) + "\n" for ask in asks)
-    done = subprocess.run([installed(), str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [installed(), str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -33,4 +39,6 @@ def said(chat: Object) -> str:
     assert isinstance(messages, list) and isinstance(messages[-1], dict)
     parts = messages[-1]["parts"]
     assert isinstance(parts, list)
-    return "".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("type") == "text")
+    return "".join(
+        str(part["text"]) for part in parts if isinstance(part, dict) and part.get("type") == "text"
+    )

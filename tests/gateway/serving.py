@@ -1,9 +1,11 @@
 """A gateway on a real socket, with strict mocks of every upstream wire behind it.
 
     with doors() as url:
-        client = Anthropic(base_url=url("gemini"), api_key="any")  # a client of one wire, a model of another
+        client = Anthropic(base_url=url("gemini"), api_key="any")  # a client of one wire, a model
+        of another
 
-Each upstream has a gateway of its own below a path, to which any model name leads: clients need not be told which it is.
+Each upstream has a gateway of its own below a path, to which any model name leads: clients need not
+be told which it is.
 """
 
 from __future__ import annotations
@@ -25,7 +27,16 @@ from toolwire.server.gateway.config import Models, read
 from toolwire.server.mock import Mock
 
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "ai-sdk")
-UPSTREAMS = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
+UPSTREAMS = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+    "mistral",
+    "cohere",
+    "ollama",
+)
 _ROWS = {"openai-chat": "openai"}
 """What an upstream is called in a configuration, where it is not its wire."""
 _BELOW = {"openai-chat": "/v1", "openai-responses": "/v1", "mistral": "/v1"}
@@ -35,8 +46,12 @@ _BELOW = {"openai-chat": "/v1", "openai-responses": "/v1", "mistral": "/v1"}
 @contextmanager
 def serving(app: App) -> Iterator[str]:
     """The address of an app that is served as long as the block runs."""
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # an answer that is cut is told there
-    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
+    logging.getLogger("uvicorn.error").setLevel(
+        logging.CRITICAL
+    )  # an answer that is cut is told there
+    config = uvicorn.Config(
+        app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none"
+    )
     server = uvicorn.Server(config)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -81,11 +96,19 @@ class Below:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def row(wire: str, url: str, *, name: str = "*", model: str = "", more: Mapping[str, JSON] | None = None) -> str:
+def row(
+    wire: str, url: str, *, name: str = "*", model: str = "", more: Mapping[str, JSON] | None = None
+) -> str:
     """The configuration of a model of a wire at an address."""
-    fields: dict[str, JSON] = {"upstream": _ROWS.get(wire, wire), "base_url": url + _BELOW.get(wire, ""), "key_env": "KEY"}
+    fields: dict[str, JSON] = {
+        "upstream": _ROWS.get(wire, wire),
+        "base_url": url + _BELOW.get(wire, ""),
+        "key_env": "KEY",
+    }
     fields |= {"model": model} if model else {}
-    lines = [f"{key} = {dump(value).decode()}" for key, value in (fields | dict(more or {})).items()]
+    lines = [
+        f"{key} = {dump(value).decode()}" for key, value in (fields | dict(more or {})).items()
+    ]
     return "\n".join([f'[models."{name}"]', *lines, ""])
 
 

@@ -1,6 +1,8 @@
-"""Bedrock's Converse behind clients of other wires, over sockets: what the model signed comes home in the next turn.
+"""Bedrock's Converse behind clients of other wires, over sockets: what the model signed comes home
+in the next turn.
 
-The upstream is scripted, so that a signature comes in pieces and beside a thought that is hidden altogether.
+The upstream is scripted, so that a signature comes in pieces and beside a thought that is hidden
+altogether.
 """
 
 from __future__ import annotations
@@ -21,7 +23,11 @@ from toolwire.streaming.framing.aws import write
 
 MODEL = "eu.anthropic.claude-opus-5-v1:0"
 USAGE: Object = {"inputTokens": 5, "outputTokens": 7, "totalTokens": 12}
-THOUGHT: Object = {"reasoningContent": {"reasoningText": {"text": "hm, two sums", "signature": "c2lnbmVkLWJ5LWJlZHJvY2s="}}}
+THOUGHT: Object = {
+    "reasoningContent": {
+        "reasoningText": {"text": "hm, two sums", "signature": "c2lnbmVkLWJ5LWJlZHJvY2s="}
+    }
+}
 HIDDEN: Object = {"reasoningContent": {"redactedContent": "aGlkZGVuIQ=="}}
 SAYS: Object = {"text": "Let me see."}
 
@@ -42,14 +48,25 @@ def whole(content: list[JSON]) -> Answer:
     """An answer of Converse."""
     called = any(isinstance(one, dict) and "toolUse" in one for one in content)
     said: Object = {"role": "assistant", "content": content}
-    return answers({"output": {"message": said}, "stopReason": "tool_use" if called else "end_turn", "usage": USAGE})
+    return answers(
+        {
+            "output": {"message": said},
+            "stopReason": "tool_use" if called else "end_turn",
+            "usage": USAGE,
+        }
+    )
 
 
 def _deltas(block: JSON) -> Iterator[Object]:
     """A block in pieces."""
     match block:
         case {"reasoningContent": {"reasoningText": {"text": str(text), "signature": str(seal)}}}:
-            for name, piece in (("text", text[:3]), ("text", text[3:]), ("signature", seal[:8]), ("signature", seal[8:])):
+            for name, piece in (
+                ("text", text[:3]),
+                ("text", text[3:]),
+                ("signature", seal[:8]),
+                ("signature", seal[8:]),
+            ):
                 yield {"reasoningContent": {name: piece}}
         case {"toolUse": {"input": given}}:
             text = json.dumps(given)
@@ -71,12 +88,18 @@ def streamed(content: list[JSON]) -> Answer:
             called = True
             start: Object = {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}
             told.append(("contentBlockStart", {"contentBlockIndex": n, "start": start}))
-        told += [("contentBlockDelta", {"contentBlockIndex": n, "delta": delta}) for delta in _deltas(block)]
+        told += [
+            ("contentBlockDelta", {"contentBlockIndex": n, "delta": delta})
+            for delta in _deltas(block)
+        ]
         told.append(("contentBlockStop", {"contentBlockIndex": n}))
     told.append(("messageStop", {"stopReason": "tool_use" if called else "end_turn"}))
     told.append(("metadata", {"usage": USAGE, "metrics": {"latencyMs": 1}}))
     data = b"".join(write(dump(body), name) for name, body in told)
-    return streams(*(data[at : at + 97] for at in range(0, len(data), 97)), media="application/vnd.amazon.eventstream")
+    return streams(
+        *(data[at : at + 97] for at in range(0, len(data), 97)),
+        media="application/vnd.amazon.eventstream",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +123,15 @@ def two_turns(door: Behind, front: str, content: list[JSON], stream: bool) -> tu
     turn = client.ask(door.url, MODEL, history, stream, thinks=True)
     outputs = [run(name, given) for _, name, given in turn.calls]
     more = [] if turn.calls else client.begin("and?")
-    assert client.ask(door.url, MODEL, [*client.go_on(history, turn, outputs), *more], stream, thinks=True).text == "Hi"
-    assert {one.path.rpartition("/")[2] for one in door.up.got} == {"converse-stream" if stream else "converse"}
+    assert (
+        client.ask(
+            door.url, MODEL, [*client.go_on(history, turn, outputs), *more], stream, thinks=True
+        ).text
+        == "Hi"
+    )
+    assert {one.path.rpartition("/")[2] for one in door.up.got} == {
+        "converse-stream" if stream else "converse"
+    }
     return turn, door.up.got[1].json
 
 
@@ -117,11 +147,18 @@ def results(body: Object) -> list[tuple[str, str]]:
     """The ids of the results, and the number in each."""
     told = [block["toolResult"] for block in blocks(body, 2)]
     return [
-        (str(one["toolUseId"]), "".join(filter(str.isdigit, json.dumps(one["content"])))) for one in told if isinstance(one, dict)
+        (str(one["toolUseId"]), "".join(filter(str.isdigit, json.dumps(one["content"]))))
+        for one in told
+        if isinstance(one, dict)
     ]
 
 
-SILENT = {"anthropic": "its clients take the last block of a stream for the answer, so one without calls goes without a parcel"}
+SILENT = {
+    "anthropic": (
+        "its clients take the last block of a stream for the answer, so one without calls goes"
+        " without a parcel"
+    )
+}
 
 
 @pytest.mark.parametrize("front", CLIENTS)
@@ -133,7 +170,10 @@ def test_a_turn_of_converse_comes_home_signature_and_all(door: Behind, front: st
         assert blocks(body, 1) == (content[-1:] if silent else content), (name, stream)
         called = [] if name == "words" else [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
         assert [given for _, _, given in turn.calls] == called, (name, stream)
-        assert not called or results(body) == [("tooluse_1", "3"), ("tooluse_2", "7")], (name, stream)
+        assert not called or results(body) == [("tooluse_1", "3"), ("tooluse_2", "7")], (
+            name,
+            stream,
+        )
         assert PREFIX not in json.dumps(body) and complaints("bedrock", body) == "", (name, stream)
 
 
@@ -144,7 +184,11 @@ def test_without_its_parcel_a_turn_of_converse_is_still_taken(door: Behind) -> N
     dropped = [one for one in turn.kept if isinstance(one, dict) and one.pop("reasoning_details")]
     turn.kept = [*dropped]
     assert (
-        len(dropped) == 1 and client.ask(door.url, MODEL, client.go_on(client.begin("go"), turn, ["3", "7"]), False).text == "Hi"
+        len(dropped) == 1
+        and client.ask(
+            door.url, MODEL, client.go_on(client.begin("go"), turn, ["3", "7"]), False
+        ).text
+        == "Hi"
     )
     body = door.up.got[1].json
     assert "reasoningContent" not in json.dumps(body) and complaints("bedrock", body) == ""

@@ -14,7 +14,16 @@ import httpx
 import openai
 import pytest
 from cases import DEEP
-from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT, CHAT_STREAM, MESSAGE, event, message_stream, said
+from gateway.bodies import (
+    ANTHROPIC_STREAM,
+    ASKED,
+    CHAT,
+    CHAT_STREAM,
+    MESSAGE,
+    event,
+    message_stream,
+    said,
+)
 from gateway.serving import gateway, row, serving
 from gateway.upstreams import Answer, Scripted, answers, behind, streams
 
@@ -40,13 +49,18 @@ SHAPES: dict[str, Callable[[dict[str, dict[str, str]]], tuple[object, str]]] = {
     "ollama": lambda body: (body["error"], ""),
 }
 WORDS = {
-    "openai-chat": "rate_limit_exceeded", "openai-responses": "rate_limit_exceeded", "anthropic": "rate_limit_error",
-    "gemini": "RESOURCE_EXHAUSTED", "ollama": "",
-}  # fmt: skip
+    "openai-chat": "rate_limit_exceeded",
+    "openai-responses": "rate_limit_exceeded",
+    "anthropic": "rate_limit_error",
+    "gemini": "RESOURCE_EXHAUSTED",
+    "ollama": "",
+}
 
 
 @pytest.mark.parametrize("front", SHAPES)
-def test_a_refusal_comes_in_the_shape_of_the_front_with_its_status_and_when_to_come_back(front: str) -> None:
+def test_a_refusal_comes_in_the_shape_of_the_front_with_its_status_and_when_to_come_back(
+    front: str,
+) -> None:
     path, body = ASKED[front]
     with behind("cohere", answers({"message": "too many"}, 429, retry_after="17")) as door:
         told = httpx.post(door.url + path, json=body)
@@ -60,28 +74,49 @@ def test_a_front_that_got_no_time_from_its_upstream_makes_none_up() -> None:
 
 
 def test_official_clients_raise_the_error_of_their_kind() -> None:
-    with behind("gemini", answers({"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}, 429)) as door:
-        with openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client, pytest.raises(openai.RateLimitError):
+    with behind(
+        "gemini",
+        answers(
+            {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}, 429
+        ),
+    ) as door:
+        with (
+            openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client,
+            pytest.raises(openai.RateLimitError),
+        ):
             client.responses.create(model="m", input="hi")
         with (
             anthropic.Anthropic(base_url=door.url, api_key="k", max_retries=0) as other,
             pytest.raises(anthropic.RateLimitError, match="slow down"),
         ):
-            other.messages.create(model="m", max_tokens=1, messages=[{"role": "user", "content": "hi"}])
+            other.messages.create(
+                model="m", max_tokens=1, messages=[{"role": "user", "content": "hi"}]
+            )
 
 
 def test_a_defect_of_the_history_is_explained() -> None:
-    words = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1."
+    words = (
+        "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after:"
+        " toolu_1."
+    )
     with behind(
-        "anthropic", answers({"type": "error", "error": {"type": "invalid_request_error", "message": words}}, 400)
+        "anthropic",
+        answers(
+            {"type": "error", "error": {"type": "invalid_request_error", "message": words}}, 400
+        ),
     ) as door:
         told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
         assert told.status_code == 400 and told.headers["x-toolwire-explain"].isascii()
-        assert "missing-result" in told.headers["x-toolwire-explain"] and words in told.json()["error"]["message"]
+        assert (
+            "missing-result" in told.headers["x-toolwire-explain"]
+            and words in told.json()["error"]["message"]
+        )
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_that_the_gateway_itself_is_not_let_in_is_no_fault_of_the_client_and_tells_no_key(status: int) -> None:
+def test_that_the_gateway_itself_is_not_let_in_is_no_fault_of_the_client_and_tells_no_key(
+    status: int,
+) -> None:
     body = {"error": {"message": "Incorrect API key provided: a-key-of-the-gateway"}}
     with behind("openai-chat", answers(body, status)) as door:
         told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
@@ -98,16 +133,25 @@ def test_a_key_that_an_upstream_repeats_is_not_told() -> None:
 def test_nobody_is_followed_elsewhere() -> None:
     with behind("openai-chat", Answer(307, {"location": "http://127.0.0.1:1/"}, b"")) as door:
         told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
-        assert told.status_code == 502 and "elsewhere" in told.json()["error"]["message"] and len(door.up.got) == 1
+        assert (
+            told.status_code == 502
+            and "elsewhere" in told.json()["error"]["message"]
+            and len(door.up.got) == 1
+        )
 
 
-@pytest.mark.parametrize("body", [b"<html>not json</html>", b"", b"[1, 2]", b'{"a": 1}', b"\xff\xfe", b"[" * 5000])
+@pytest.mark.parametrize(
+    "body", [b"<html>not json</html>", b"", b"[1, 2]", b'{"a": 1}', b"\xff\xfe", b"[" * 5000]
+)
 @pytest.mark.parametrize("status", [200, 500])
 def test_garbage_is_an_error_of_the_gateway_and_nothing_worse(body: bytes, status: int) -> None:
     with behind("anthropic", Answer(status, {"content-type": "application/json"}, body)) as door:
         for stream in (False, True):
             told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream})
-            assert told.status_code == (502 if status == 200 else 500) and told.json()["error"]["message"]
+            assert (
+                told.status_code == (502 if status == 200 else 500)
+                and told.json()["error"]["message"]
+            )
 
 
 def test_an_upstream_that_cannot_be_reached_is_a_502() -> None:
@@ -139,7 +183,11 @@ def test_an_upstream_that_says_nothing_is_a_504(stream: bool) -> None:
 
 def events(text: str) -> list[dict[str, object]]:
     """The data of server-sent events, without the mark of the end."""
-    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ") and line != "data: [DONE]"]
+    return [
+        json.loads(line[6:])
+        for line in text.splitlines()
+        if line.startswith("data: ") and line != "data: [DONE]"
+    ]
 
 
 PARTS = message_stream(*said("Hel", "lo"))[:4]
@@ -151,7 +199,11 @@ def test_what_breaks_off_in_mid_stream_ends_as_the_front_does_it(how: str) -> No
         "cut": streams(*PARTS, cut=True),
         "silence": streams(*PARTS, pause=0.3),
         "error": streams(
-            *PARTS, event({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}, "error"), pause=0.03
+            *PARTS,
+            event(
+                {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}, "error"
+            ),
+            pause=0.03,
         ),
         "garbage": streams(*PARTS, b"data: {{{\n\n", pause=0.03),
     }
@@ -159,20 +211,35 @@ def test_what_breaks_off_in_mid_stream_ends_as_the_front_does_it(how: str) -> No
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
         assert told.status_code == 200 and "[DONE]" not in told.text
         assert "error" in events(told.text)[-1] and events(told.text)[0]["choices"]
-        with openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client, pytest.raises(openai.APIError):
-            for _ in client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}], stream=True):
+        with (
+            openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client,
+            pytest.raises(openai.APIError),
+        ):
+            for _ in client.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "hi"}], stream=True
+            ):
                 pass
 
 
-def test_a_stream_of_the_same_wire_that_breaks_off_in_mid_line_ends_with_an_error_and_no_half_line() -> None:
+def test_a_stream_of_the_same_wire_that_breaks_off_in_mid_line_ends_with_an_error_and_no_half_line() -> (
+    None
+):
     first = b"".join(CHAT_STREAM[:2])
-    with behind("openai-chat", streams(first, b'data: {"id": "c1", "choi', pause=0.05, cut=True)) as door:
+    with behind(
+        "openai-chat", streams(first, b'data: {"id": "c1", "choi', pause=0.05, cut=True)
+    ) as door:
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
-        assert told.content.startswith(first) and "error" in events(told.text)[-1] and len(events(told.text)) == 3
+        assert (
+            told.content.startswith(first)
+            and "error" in events(told.text)[-1]
+            and len(events(told.text)) == 3
+        )
 
 
 def test_an_error_before_the_first_byte_has_a_status() -> None:
-    busy = event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "error")
+    busy = event(
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "error"
+    )
     with behind("anthropic", streams(busy)) as door:
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
         assert told.status_code == 529 and "Overloaded" in told.json()["error"]["message"]
@@ -181,7 +248,9 @@ def test_an_error_before_the_first_byte_has_a_status() -> None:
 def test_a_whole_answer_to_a_request_for_a_stream_is_streamed() -> None:
     with behind("anthropic", answers(MESSAGE)) as door:
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
-        assert told.headers["content-type"].startswith("text/event-stream") and told.text.endswith("data: [DONE]\n\n")
+        assert told.headers["content-type"].startswith("text/event-stream") and told.text.endswith(
+            "data: [DONE]\n\n"
+        )
         assert "Hi" in told.text
 
 
@@ -194,7 +263,9 @@ async def _endless() -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_that_never_ends_is_given_up(stream: bool) -> None:
-    with behind("anthropic", Answer(pieces=_endless, headers={"content-type": "text/event-stream"})) as door:
+    with behind(
+        "anthropic", Answer(pieces=_endless, headers={"content-type": "text/event-stream"})
+    ) as door:
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=30)
         assert told.status_code == 502 and "of more than" in told.json()["error"]["message"]
         until(lambda: door.up.left == 1)
@@ -220,7 +291,9 @@ def test_a_client_that_leaves_in_mid_stream_closes_the_upstream(wire: str) -> No
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_leaves_before_the_first_byte_closes_the_upstream(stream: bool) -> None:
-    with behind("anthropic", Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)) as door:
+    with behind(
+        "anthropic", Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
+    ) as door:
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=0.3)
         until(lambda: door.up.left == 1)
@@ -256,17 +329,26 @@ FAILS = {
     "garbage": Answer(200, {"content-type": "application/json"}, b"nonsense"),
     "nothing": streams(),
     "cut at once": streams(cut=True),
-    "error at once": streams(event({"type": "error", "error": {"type": "api_error", "message": "x"}}, "error")),
+    "error at once": streams(
+        event({"type": "error", "error": {"type": "api_error", "message": "x"}}, "error")
+    ),
 }
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("front", ["openai-chat", "anthropic"] if DEEP else ["anthropic"])
 @pytest.mark.parametrize("why", FAILS)
-def test_another_model_answers_if_the_first_cannot_before_the_first_byte(why: str, front: str, stream: bool) -> None:
-    first, second = Scripted(FAILS[why]), Scripted(streams(*CHAT_STREAM) if stream else answers(CHAT))
+def test_another_model_answers_if_the_first_cannot_before_the_first_byte(
+    why: str, front: str, stream: bool
+) -> None:
+    first, second = (
+        Scripted(FAILS[why]),
+        Scripted(streams(*CHAT_STREAM) if stream else answers(CHAT)),
+    )
     with serving(first) as a, serving(second) as b:
-        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row("openai-chat", b, name="other", model="o")
+        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row(
+            "openai-chat", b, name="other", model="o"
+        )
         with serving(gateway(toml)) as url:
             path, body = ASKED[front]
             told = httpx.post(url + path, json={**body, "stream": stream})
@@ -277,7 +359,9 @@ def test_another_model_answers_if_the_first_cannot_before_the_first_byte(why: st
 def test_no_other_model_is_tried_for_a_request_that_is_wrong() -> None:
     first, second = Scripted(answers({"error": {"message": "no"}}, 400)), Scripted(answers(CHAT))
     with serving(first) as a, serving(second) as b:
-        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row("openai-chat", b, name="other")
+        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row(
+            "openai-chat", b, name="other"
+        )
         with serving(gateway(toml)) as url:
             assert httpx.post(url + CHAT_PATH, json=CHAT_BODY).status_code == 400 and not second.got
 
@@ -285,16 +369,23 @@ def test_no_other_model_is_tried_for_a_request_that_is_wrong() -> None:
 def test_no_other_model_is_tried_after_the_first_byte() -> None:
     first, second = Scripted(streams(*PARTS, cut=True)), Scripted(streams(*CHAT_STREAM))
     with serving(first) as a, serving(second) as b:
-        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row("openai-chat", b, name="other")
+        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row(
+            "openai-chat", b, name="other"
+        )
         with serving(gateway(toml)) as url:
             told = httpx.post(url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
             assert "error" in events(told.text)[-1] and not second.got
 
 
 def test_the_last_refusal_is_told_when_nobody_answers() -> None:
-    first, second = Scripted(answers(BUSY, 529)), Scripted(answers({"error": {"message": "me too"}}, 503, retry_after="9"))
+    first, second = (
+        Scripted(answers(BUSY, 529)),
+        Scripted(answers({"error": {"message": "me too"}}, 503, retry_after="9")),
+    )
     with serving(first) as a, serving(second) as b:
-        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row("cohere", b, name="other")
+        toml = row("anthropic", a, name="m", more={"fallbacks": ["other"]}) + row(
+            "cohere", b, name="other"
+        )
         with serving(gateway(toml)) as url:
             told = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
             assert (told.status_code, told.headers["retry-after"]) == (503, "9")
@@ -303,5 +394,7 @@ def test_the_last_refusal_is_told_when_nobody_answers() -> None:
 def test_a_connection_is_used_again_after_a_stream() -> None:
     with behind("anthropic", streams(*ANTHROPIC_STREAM)) as door:
         for _ in range(3):
-            assert httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}).text.endswith("data: [DONE]\n\n")
+            assert httpx.post(
+                door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}
+            ).text.endswith("data: [DONE]\n\n")
         assert len({one.peer for one in door.up.got}) == 1

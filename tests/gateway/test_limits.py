@@ -1,4 +1,5 @@
-"""What a request may not do: choose a host, be endless, deep or slow, or come from a page of another site."""
+"""What a request may not do: choose a host, be endless, deep or slow, or come from a page of
+another site."""
 
 from __future__ import annotations
 
@@ -40,8 +41,17 @@ def test_nothing_in_a_request_chooses_where_it_goes(wire: str) -> None:
     up = Scripted(answers(answer))
     with serving(up) as url, serving(gateway(row(wire, f"{url}/base"))) as door:
         for name in HOSTS:
-            body = {**BODY, "model": name, "base_url": "http://evil.example", "api_base": "http://evil.example"}
-            told = httpx.post(door + PATH, json=body, headers={"x-forwarded-host": "evil.example", "x-base-url": "http://evil"})
+            body = {
+                **BODY,
+                "model": name,
+                "base_url": "http://evil.example",
+                "api_base": "http://evil.example",
+            }
+            told = httpx.post(
+                door + PATH,
+                json=body,
+                headers={"x-forwarded-host": "evil.example", "x-base-url": "http://evil"},
+            )
             assert told.status_code in (200, 400, 404, 502)
             if told.status_code == 200:
                 assert up.got[-1].path.startswith("/base/"), up.got[-1].path
@@ -51,10 +61,14 @@ def test_nothing_in_a_request_chooses_where_it_goes(wire: str) -> None:
 
 def test_a_model_in_the_path_is_one_segment_of_the_upstreams_path() -> None:
     with behind("gemini", answers(GEMINI)) as door:
-        httpx.post(f"{door.url}/v1beta/models/a%2F..%2F..%2Fb:generateContent", json=ASKED["gemini"][1])
+        httpx.post(
+            f"{door.url}/v1beta/models/a%2F..%2F..%2Fb:generateContent", json=ASKED["gemini"][1]
+        )
         httpx.post(f"{door.url}/v1beta/models/a%2Fb:countTokens", json=ASKED["gemini"][1])
         assert [one.path for one in door.up.got] == [
-            "/v1beta/models/a/../../b:generateContent", "/v1beta/models/a/b:countTokens"]  # fmt: skip
+            "/v1beta/models/a/../../b:generateContent",
+            "/v1beta/models/a/b:countTokens",
+        ]
 
 
 def test_a_body_that_is_too_large_is_a_413_in_the_shape_of_the_front() -> None:
@@ -72,11 +86,17 @@ def test_a_body_that_is_too_large_is_a_413_in_the_shape_of_the_front() -> None:
 
 
 BAD = {
-    "nothing": b"", "no JSON": b"{", "a list": b"[]", "a text": b'"x"', "NaN": b'{"model": "m", "messages": NaN}',
-    "infinity": b'{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":Infinity}', "bytes": b"\xff\xfe\x00",
-    "deep": b'{"model":"m","messages":' + b"[" * 100_000, "deep inside": b'{"model":"m","messages":[' + b'{"content":' * 3000,
+    "nothing": b"",
+    "no JSON": b"{",
+    "a list": b"[]",
+    "a text": b'"x"',
+    "NaN": b'{"model": "m", "messages": NaN}',
+    "infinity": b'{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":Infinity}',
+    "bytes": b"\xff\xfe\x00",
+    "deep": b'{"model":"m","messages":' + b"[" * 100_000,
+    "deep inside": b'{"model":"m","messages":[' + b'{"content":' * 3000,
     "closed and deep": b'{"model":"m","messages":' + b"[" * 3000 + b"]" * 3000 + b"}",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", BAD)
@@ -96,7 +116,12 @@ def test_whatever_stands_in_a_field_is_an_answer_or_a_refusal(front: str) -> Non
         for key in [*body, "tools", "stream", "tool_choice", "system"]:
             for value in odd:
                 told = client.post(door.url + path, json={**body, key: value})
-                assert told.status_code in (200, 400, 404, 502), (key, value, told.status_code, told.text[:200])
+                assert told.status_code in (200, 400, 404, 502), (
+                    key,
+                    value,
+                    told.status_code,
+                    told.text[:200],
+                )
 
 
 def test_a_body_that_comes_too_slowly_is_a_408() -> None:
@@ -105,7 +130,9 @@ def test_a_body_that_comes_too_slowly_is_a_408() -> None:
     with serving(app) as url:
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as line:
-            line.sendall(f"POST {PATH} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n{{".encode())
+            line.sendall(
+                f"POST {PATH} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n{{".encode()
+            )
             start = time.monotonic()
             assert line.recv(100).startswith(b"HTTP/1.1 408") and time.monotonic() - start < 2
 
@@ -120,7 +147,10 @@ def test_a_page_of_another_site_cannot_ask_without_asking_first() -> None:
     with behind("anthropic", answers(MESSAGE)) as door:
         raw = json.dumps(BODY)
         simple = {"content-type": "text/plain", "origin": "https://evil.example"}
-        assert httpx.post(door.url + PATH, content=raw, headers=simple).status_code == 415 and not door.up.got
+        assert (
+            httpx.post(door.url + PATH, content=raw, headers=simple).status_code == 415
+            and not door.up.got
+        )
         curl = {"content-type": "application/x-www-form-urlencoded"}  # what `curl -d` sends
         assert httpx.post(door.url + PATH, content=raw, headers=curl).status_code == 200
 
@@ -134,7 +164,9 @@ def test_unknown_paths_and_methods_are_told() -> None:
 
 
 @given(st.lists(st.tuples(st.text(max_size=50), st.text(max_size=300)), max_size=30))
-def test_header_fields_that_tell_what_was_done_are_plain_and_bounded(told: list[tuple[str, str]]) -> None:
+def test_header_fields_that_tell_what_was_done_are_plain_and_bounded(
+    told: list[tuple[str, str]],
+) -> None:
     losses = tuple(Loss((where,), why) for where, why in told)
     changes = tuple(Change("TW1", where, (why,), why) for where, why in told)
     fields = done(Sent({}, changes=changes, losses=losses, parcels=3))

@@ -1,4 +1,5 @@
-"""Every front wire against every upstream: official clients over loopback, strict mocks behind the gateway.
+"""Every front wire against every upstream: official clients over loopback, strict mocks behind the
+gateway.
 
 The cells and what each owes stand in `cells.py`; `docs/gateway-matrix.md` is printed from them.
 """
@@ -19,14 +20,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def some(front: str, scenario: str) -> list[str]:
-    """All upstreams when there is time; else three of them, others for each scenario, so that no cell goes without."""
+    """All upstreams when there is time; else three of them, others for each scenario, so that no
+    cell goes without."""
     names = list(UPSTREAMS)
     first = list(CLIENTS).index(front) + 3 * list(SCENARIOS).index(scenario)
     return names if DEEP else [names[(first + n) % len(names)] for n in range(3)]
 
 
 def test_every_cell_is_tried_also_when_there_is_little_time() -> None:
-    tried = {(front, upstream) for front in CLIENTS for scenario in SCENARIOS for upstream in some(front, scenario)}
+    tried = {
+        (front, upstream)
+        for front in CLIENTS
+        for scenario in SCENARIOS
+        for upstream in some(front, scenario)
+    }
     assert len(tried) == len(CLIENTS) * len(UPSTREAMS)
 
 
@@ -41,7 +48,9 @@ def test_an_official_client_of_a_front_wire_gets_what_it_should_from_every_upstr
 
 
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "aborts"])
-def test_a_page_with_use_chat_gets_what_it_should_from_every_upstream(door: Doors, scenario: str) -> None:
+def test_a_page_with_use_chat_gets_what_it_should_from_every_upstream(
+    door: Doors, scenario: str
+) -> None:
     for upstream, chat in pages(door, scenario).items():
         paged(door, upstream, scenario, chat)
 
@@ -52,7 +61,12 @@ def test_a_page_that_leaves_stops_every_upstream(door: Doors) -> None:
 
 
 def test_the_page_of_the_matrix_is_not_stale() -> None:
-    done = subprocess.run([sys.executable, "scripts/gateway_matrix.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "scripts/gateway_matrix.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr + done.stdout
 
 

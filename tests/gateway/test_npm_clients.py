@@ -1,6 +1,8 @@
-"""The npm package `ai` with its providers for OpenAI, Anthropic and Google, pointed at the gateway and otherwise unchanged.
+"""The npm package `ai` with its providers for OpenAI, Anthropic and Google, pointed at the gateway
+and otherwise unchanged.
 
-All conversations are held in one process of Node, `npm_clients.mjs`; behind the gateway are strict mocks of other wires.
+All conversations are held in one process of Node, `npm_clients.mjs`; behind the gateway are strict
+mocks of other wires.
 """
 
 from __future__ import annotations
@@ -29,16 +31,24 @@ from toolwire.protocols.relay import Relay
 SCRIPT = Path(__file__).parent / "npm_clients.mjs"
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 PACKAGES = ("openai", "anthropic", "google")
-LONG = "[[slow 0.05]] [[text one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen]]"
+LONG = (
+    "[[slow 0.05]] [[text one two three four five six seven eight nine ten eleven twelve thirteen"
+    " fourteen fifteen]]"
+)
 TEXTS = {
-    "tools": QUESTION, "thinks": THINKS, "object": '[[text {"a": 1, "b": 2}]]', "refused": "[[error 429]] hello", "leaves": LONG,
-}  # fmt: skip
+    "tools": QUESTION,
+    "thinks": THINKS,
+    "object": '[[text {"a": 1, "b": 2}]]',
+    "refused": "[[error 429]] hello",
+    "leaves": LONG,
+}
 DROPS = {
     ("openai-chat", False): "the package reads no `reasoning_details`, and no thoughts",
     ("openai-chat", True): "the package reads no `reasoning_details`, and no thoughts",
     ("gemini", True): "the package drops a signature after calls in a stream (3.x; 4.x keeps it)",
 }
-"""Packages, streamed or not, that do not return what a model signed, as they would not without a gateway between."""
+"""Packages, streamed or not, that do not return what a model signed, as they would not without a
+gateway between."""
 
 
 class Talk(NamedTuple):
@@ -51,12 +61,18 @@ class Talk(NamedTuple):
 
 
 def others(front: str, scenario: str) -> list[str]:
-    """Upstreams of other wires: all of them when there is time; else some, others for each front."""
+    """Upstreams of other wires: all of them when there is time; else some, others for
+    each front.
+    """
     names = [name for name in UPSTREAMS if name != front]
     if scenario == "thinks":
         return [name for name in names if name in SEALS]
     first = 2 * FRONTS.index(front)
-    return names if DEEP else [names[(first + n) % len(names)] for n in range(3 if scenario == "tools" else 1)]
+    return (
+        names
+        if DEEP
+        else [names[(first + n) % len(names)] for n in range(3 if scenario == "tools" else 1)]
+    )
 
 
 TALKS = [
@@ -71,16 +87,29 @@ TALKS = [
 def held(door: Doors) -> dict[Talk, Object]:
     """What became of each conversation."""
     node = installed()
-    absent = [name for name in PACKAGES if not (NODE / "node_modules" / "@ai-sdk" / name / "package.json").is_file()]
+    absent = [
+        name
+        for name in PACKAGES
+        if not (NODE / "node_modules" / "@ai-sdk" / name / "package.json").is_file()
+    ]
     assert not absent, f"`npm install --prefix tests/node` is needed: package.json names {absent}"
     asks: list[Object] = [
-        {"client": one.front, "url": door.url(one.upstream), "model": model(one.upstream), "text": TEXTS[one.scenario],
-         "stream": one.stream, "thinks": one.scenario == "thinks", "abort": one.scenario == "leaves",
-         "object": one.scenario == "object"}
+        {
+            "client": one.front,
+            "url": door.url(one.upstream),
+            "model": model(one.upstream),
+            "text": TEXTS[one.scenario],
+            "stream": one.stream,
+            "thinks": one.scenario == "thinks",
+            "abort": one.scenario == "leaves",
+            "object": one.scenario == "object",
+        }
         for one in TALKS
-    ]  # fmt: skip
+    ]
     lines = "".join(json.dumps(ask) + "\n" for ask in asks)
-    done = subprocess.run([node, str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [node, str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return dict(zip(TALKS, map(json.loads, done.stdout.splitlines()), strict=True))
 
@@ -91,7 +120,8 @@ def _rows(value: JSON) -> list[list[JSON]]:
 
 
 def said(told: Object) -> list[str]:
-    """The lines of the answer; `@ai-sdk/google` wraps a result in an object of its own, which is what the model then sees."""
+    """The lines of the answer; `@ai-sdk/google` wraps a result in an object of its own, which is
+    what the model then sees."""
     lines = []
     for line in str(told["text"]).splitlines():
         call, _, out = line.partition(" gave: ")
@@ -104,23 +134,34 @@ def tools(door: Doors, talk: Talk, told: Object) -> None:
     assert told["error"] is None, told["error"]
     calls = _rows(told["calls"])
     called = [(step, name) for step, _, name, _ in calls]
-    assert called == [(0, "Calculator_Add"), (0, "Calculator_Add"), (1, "Calculator_Multiply")], called
+    assert called == [(0, "Calculator_Add"), (0, "Calculator_Add"), (1, "Calculator_Multiply")], (
+        called
+    )
     ids = [str(call[1]) for call in calls]
     assert len(set(ids)) == 3, ids
-    assert _rows(told["results"]) == [[made, out] for made, out in zip(ids, ("5", "9", "45"), strict=True)]
+    assert _rows(told["results"]) == [
+        [made, out] for made, out in zip(ids, ("5", "9", "45"), strict=True)
+    ]
     assert said(told) == list(FINAL) and told["finish"] == "stop", (told["text"], told["finish"])
     usage = told["usage"]
     assert isinstance(usage, dict) and usage["inputTokens"] and usage["outputTokens"], usage
 
 
 def thinks(door: Doors, talk: Talk, told: Object) -> None:
-    """A thought before calls: shown, and what the model signed comes back to it if the package keeps it."""
+    """A thought before calls: shown, and what the model signed comes back to it if the package
+    keeps it."""
     assert told["error"] is None and said(told) == ADDED, told
     assert talk.front == "openai-chat" or WORDS in str(told["thoughts"]), told["thoughts"]
     made = [f'"{call[1]}"' for call in _rows(told["calls"])]
     sent = [json.dumps(one.body) for one in door.mocks[talk.upstream].seen]
-    after = [body for body in sent if THINKS[:20] in body and (talk.upstream == "gemini" or all(one in body for one in made))]
-    sealed = any(f'"{SEALS[talk.upstream]}": "' in body and "skip_thought" not in body for body in after)
+    after = [
+        body
+        for body in sent
+        if THINKS[:20] in body and (talk.upstream == "gemini" or all(one in body for one in made))
+    ]
+    sealed = any(
+        f'"{SEALS[talk.upstream]}": "' in body and "skip_thought" not in body for body in after
+    )
     assert sealed or (talk.front, talk.stream) in DROPS, after[-1:]
     assert not any("tw1." in body for body in after)
 
@@ -138,20 +179,29 @@ def refused(door: Doors, talk: Talk, told: Object) -> None:
 
 
 def leaves(door: Doors, talk: Talk, told: Object) -> None:
-    """A program that leaves in mid-answer is told nothing more, and the gateway asks for nothing more."""
+    """A program that leaves in mid-answer is told nothing more, and the gateway asks for nothing
+    more."""
     assert told["error"] is None, told
     late = time.monotonic() + 3
-    while f'gone_total{{front="{talk.front}"}}' not in (numbers := httpx.get(f"{door.url(talk.upstream)}/metrics").text):
+    while f'gone_total{{front="{talk.front}"}}' not in (
+        numbers := httpx.get(f"{door.url(talk.upstream)}/metrics").text
+    ):
         assert time.monotonic() < late, numbers
         time.sleep(0.01)
 
 
 CHECKS: dict[str, Callable[[Doors, Talk, Object], None]] = {
-    "tools": tools, "thinks": thinks, "object": an_object, "refused": refused, "leaves": leaves,
-}  # fmt: skip
+    "tools": tools,
+    "thinks": thinks,
+    "object": an_object,
+    "refused": refused,
+    "leaves": leaves,
+}
 
 
-def test_programs_with_ai_and_the_provider_of_a_front_wire_get_what_they_should_from_models_of_other_wires(door: Doors) -> None:
+def test_programs_with_ai_and_the_provider_of_a_front_wire_get_what_they_should_from_models_of_other_wires(
+    door: Doors,
+) -> None:
     broken: dict[str, str] = {}
     for talk, told in held(door).items():
         try:
@@ -162,12 +212,14 @@ def test_programs_with_ai_and_the_provider_of_a_front_wire_get_what_they_should_
 
 
 SIGNED: Object = {
-    **MESSAGE, "stop_reason": "tool_use", "content": [
+    **MESSAGE,
+    "stop_reason": "tool_use",
+    "content": [
         {"type": "thinking", "thinking": "hm", "signature": "c2lnbmVk"},
         {"type": "text", "text": "Let me see."},
         {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1}},
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("at", [0, 1, 2], ids=["thought", "text", "call"])
@@ -179,10 +231,19 @@ def test_a_parcel_that_a_client_moved_to_the_part_before_takes_nothing_with_it(a
     told = json.loads(relay.answer(dump(SIGNED), relay.request(dump({"contents": [asked]})))[0])
     *parts, last = told["candidates"][0]["content"]["parts"]
     parts[at]["thoughtSignature"] = seal = last["thoughtSignature"]
-    done: Object = {"functionResponse": {"id": "toolu_1", "name": "add", "response": {"output": "3"}}}
-    back = dump({"contents": [asked, {"role": "model", "parts": parts}, {"role": "user", "parts": [done]}]})
+    done: Object = {
+        "functionResponse": {"id": "toolu_1", "name": "add", "response": {"output": "3"}}
+    }
+    back = dump(
+        {"contents": [asked, {"role": "model", "parts": parts}, {"role": "user", "parts": [done]}]}
+    )
     messages = relay.request(back).body["messages"]
-    assert isinstance(messages, list) and messages[1:2] == [{"role": "assistant", "content": SIGNED["content"]}], messages
+    assert isinstance(messages, list) and messages[1:2] == [
+        {"role": "assistant", "content": SIGNED["content"]}
+    ], messages
     for other in ("openai-chat", "openai-responses", "gemini", "bedrock", "ollama"):
         text = json.dumps(Relay(front, other, model="m").request(back).body)
-        assert "Let me see." in text and re.search(r"a\W+1", text) and seal[:9] not in text, (other, text)
+        assert "Let me see." in text and re.search(r"a\W+1", text) and seal[:9] not in text, (
+            other,
+            text,
+        )

@@ -1,4 +1,5 @@
-"""What a client's wire cannot carry comes back all the same: signatures and encrypted thoughts, without any memory here."""
+"""What a client's wire cannot carry comes back all the same: signatures and encrypted thoughts,
+without any memory here."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ from collections.abc import Callable
 
 import pytest
 from gateway.bodies import ASKED, MESSAGE
-from gateway.clients import CLIENTS, AnthropicMessages, GoogleGenai, OpenAIChat, OpenAIResponses, Turn
+from gateway.clients import (
+    CLIENTS,
+    AnthropicMessages,
+    GoogleGenai,
+    OpenAIChat,
+    OpenAIResponses,
+    Turn,
+)
 from gateway.serving import Doors, gateway, row, serving
 from gateway.upstreams import Scripted, answers, behind
 from google import genai
@@ -26,13 +34,15 @@ from toolwire.protocols.parcels import LARGEST, PREFIX, packed, unpacked
 from toolwire.protocols.relay import Relay
 
 SIGNED: Object = {
-    **MESSAGE, "stop_reason": "tool_use", "content": [
+    **MESSAGE,
+    "stop_reason": "tool_use",
+    "content": [
         {"type": "thinking", "thinking": "hm", "signature": "c2lnbmVk"},
         {"type": "text", "text": "Let me see."},
         {"type": "tool_use", "id": "toolu_1", "name": "Calculator_Add", "input": {"a": 1, "b": 2}},
         {"type": "tool_use", "id": "toolu_2", "name": "Calculator_Add", "input": {"a": 3, "b": 4}},
     ],
-}  # fmt: skip
+}
 
 
 def blocks(body: Object, at: int) -> list[Object]:
@@ -47,21 +57,32 @@ def blocks(body: Object, at: int) -> list[Object]:
 
 
 def next_turn(front: str, change: Callable[[Turn], Turn] = lambda turn: turn) -> Object:
-    """What the model gets in the next turn of a client that does something with the first answer."""
+    """What the model gets in the next turn of a client that does something with the first
+    answer.
+    """
     client = CLIENTS[front]
     with behind("anthropic", answers(SIGNED), answers(MESSAGE)) as door:
         history = client.begin("go")
         turn = change(client.ask(door.url, "m", history, False))
-        client.ask(door.url, "m", client.go_on(history, turn, [run(name, given) for _, name, given in turn.calls]), False)
+        client.ask(
+            door.url,
+            "m",
+            client.go_on(history, turn, [run(name, given) for _, name, given in turn.calls]),
+            False,
+        )
         return door.up.got[1].json
 
 
 @pytest.mark.parametrize("front", [name for name in CLIENTS if name != "anthropic"])
-def test_the_model_gets_its_own_turn_back_to_the_letter_with_the_results_under_its_own_ids(front: str) -> None:
+def test_the_model_gets_its_own_turn_back_to_the_letter_with_the_results_under_its_own_ids(
+    front: str,
+) -> None:
     body = next_turn(front)
     assert blocks(body, 1) == SIGNED["content"]
     assert [one["tool_use_id"] for one in blocks(body, 2)] == ["toolu_1", "toolu_2"]
-    assert "3" in json.dumps(blocks(body, 2)[0]["content"]) and "7" in json.dumps(blocks(body, 2)[1]["content"])
+    assert "3" in json.dumps(blocks(body, 2)[0]["content"]) and "7" in json.dumps(
+        blocks(body, 2)[1]["content"]
+    )
     assert PREFIX not in json.dumps(body)
 
 
@@ -79,8 +100,11 @@ def test_a_message_that_the_client_edited_counts_and_the_parcel_does_not(front: 
 
 def test_a_client_that_drops_the_parcel_still_works() -> None:
     def dropped(turn: Turn) -> Turn:
-        kept: list[object] = [{key: value for key, value in one.items() if key in ("role", "content", "tool_calls")}
-                              for one in turn.kept if isinstance(one, dict)]  # fmt: skip
+        kept: list[object] = [
+            {key: value for key, value in one.items() if key in ("role", "content", "tool_calls")}
+            for one in turn.kept
+            if isinstance(one, dict)
+        ]
         return Turn(turn.text, turn.thoughts, turn.calls, kept)
 
     body = next_turn("openai-chat", dropped)
@@ -105,11 +129,25 @@ def test_no_id_holds_anything_but_an_id() -> None:
 
 
 GEMINI_SIGNED: Object = {
-    "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [
-        {"functionCall": {"name": "get_weather", "args": {"city": "Oslo"}}, "thoughtSignature": "c2lnbmVk"},
-        {"functionCall": {"name": "get_weather", "args": {"city": "Rome"}}}]}}],
-    "responseId": "r1", "modelVersion": "up",
-}  # fmt: skip
+    "candidates": [
+        {
+            "index": 0,
+            "finishReason": "STOP",
+            "content": {
+                "role": "model",
+                "parts": [
+                    {
+                        "functionCall": {"name": "get_weather", "args": {"city": "Oslo"}},
+                        "thoughtSignature": "c2lnbmVk",
+                    },
+                    {"functionCall": {"name": "get_weather", "args": {"city": "Rome"}}},
+                ],
+            },
+        }
+    ],
+    "responseId": "r1",
+    "modelVersion": "up",
+}
 
 
 def test_ids_that_restart_each_turn_do_not_mix_up_a_turn_with_a_parcel_and_one_without() -> None:
@@ -118,30 +156,53 @@ def test_ids_that_restart_each_turn_do_not_mix_up_a_turn_with_a_parcel_and_one_w
     message = json.loads(turn)["choices"][0]["message"]
     for call, name in zip(message["tool_calls"], ("a", "b"), strict=True):
         call["id"] = name
-    again: JSON = {"role": "assistant", "content": None, "tool_calls": [
-        {"id": "a", "type": "function", "function": {"name": "other", "arguments": "{}"}}]}  # fmt: skip
+    again: JSON = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "other", "arguments": "{}"}}
+        ],
+    }
     told: list[JSON] = [{"role": "tool", "tool_call_id": one, "content": one} for one in ("a", "b")]
-    body: Object = {"model": "m", "messages": [{"role": "user", "content": "go"}, message, *told, again, told[0]]}
+    body: Object = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "go"}, message, *told, again, told[0]],
+    }
     sent = relay.request(dump(body))
     assert sent.parcels == 1
     assert [one["tool_use_id"] for one in blocks(sent.body, 2)] == ["toolu_1", "toolu_2"]
     assert [one["tool_use_id"] for one in blocks(sent.body, 4)] == [blocks(sent.body, 3)[0]["id"]]
 
 
-def test_chats_of_google_genai_that_stream_get_the_signature_back_though_they_keep_every_chunk(door: Doors) -> None:
-    with genai.Client(api_key="k", http_options=types.HttpOptions(base_url=door.url("anthropic"))) as client:
-        config = types.GenerateContentConfig(thinking_config=types.ThinkingConfig(include_thoughts=True))
+def test_chats_of_google_genai_that_stream_get_the_signature_back_though_they_keep_every_chunk(
+    door: Doors,
+) -> None:
+    with genai.Client(
+        api_key="k", http_options=types.HttpOptions(base_url=door.url("anthropic"))
+    ) as client:
+        config = types.GenerateContentConfig(
+            thinking_config=types.ThinkingConfig(include_thoughts=True)
+        )
         chat = client.chats.create(model="claude-opus-5", config=config)
-        for text in ("[[think one]] [[text a long answer in many pieces that come one by one]]", "[[text over]]"):
+        for text in (
+            "[[think one]] [[text a long answer in many pieces that come one by one]]",
+            "[[text over]]",
+        ):
             for _ in chat.send_message_stream(text):
                 pass
     body = door.mocks["anthropic"].seen[-1].body
-    assert isinstance(body, dict) and blocks(body, 1)[0]["type"] == "thinking" and blocks(body, 1)[0]["signature"]
+    assert (
+        isinstance(body, dict)
+        and blocks(body, 1)[0]["type"] == "thinking"
+        and blocks(body, 1)[0]["signature"]
+    )
     assert blocks(body, 1)[1]["text"] == "a long answer in many pieces that come one by one"
 
 
 def test_a_signature_comes_back_also_where_no_rule_demands_it() -> None:
-    thought: Object = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2lnbmVk"}}}
+    thought: Object = {
+        "reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2lnbmVk"}}
+    }
     said: Object = {"role": "assistant", "content": [thought, {"text": "Hi"}]}
     usage: Object = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
     answer: Object = {"output": {"message": said}, "stopReason": "end_turn", "usage": usage}
@@ -149,7 +210,11 @@ def test_a_signature_comes_back_also_where_no_rule_demands_it() -> None:
         relay = Relay(BY_WIRE[front], "bedrock", model="m")
         path, asked = ASKED[front]
         told = json.loads(relay.answer(dump(answer), relay.request(dump(asked)))[0])
-        message = told["choices"][0]["message"] if front == "openai-chat" else {"role": "assistant", "content": told["content"]}
+        message = (
+            told["choices"][0]["message"]
+            if front == "openai-chat"
+            else {"role": "assistant", "content": told["content"]}
+        )
         user: JSON = {"role": "user", "content": "and?"}
         sent = relay.request(dump({**asked, "messages": [user, message, user]}))
         assert sent.parcels == 1 and blocks(sent.body, 1)[0] == thought, path
@@ -159,16 +224,26 @@ def test_a_signature_comes_back_also_where_no_rule_demands_it() -> None:
 
 
 def holding(front: str, parcel: str) -> Object:
-    """A history of a front wire whose assistant's message holds a parcel, as the gateway had put it there."""
+    """A history of a front wire whose assistant's message holds a parcel, as the gateway had put it
+    there."""
     whole: dict[str, Object] = {
         "openai-chat": {"choices": [{"message": {"role": "assistant", "content": "Hi"}}]},
-        "openai-responses": {"output": [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
-                                         "content": [{"type": "output_text", "text": "Hi", "annotations": []}]}]},
+        "openai-responses": {
+            "output": [
+                {
+                    "type": "message",
+                    "id": "msg_1",
+                    "role": "assistant",
+                    "status": "completed",
+                    "content": [{"type": "output_text", "text": "Hi", "annotations": []}],
+                }
+            ]
+        },
         "anthropic": {"content": [{"type": "text", "text": "Hi"}]},
         "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}]}}]},
         "ollama": {"message": {"role": "assistant", "content": "Hi"}},
         "ai-sdk": {"id": "a", "role": "assistant", "parts": [{"type": "text", "text": "Hi"}]},
-    }  # fmt: skip
+    }
     body = whole[front]
     BY_WIRE[front].put(body, parcel)
     user: JSON = {"role": "user", "content": "hi"}
@@ -178,7 +253,11 @@ def holding(front: str, parcel: str) -> Object:
         case "openai-responses", {"output": list(output)}:
             return {"model": "m", "input": [user, *output, user]}
         case "anthropic", {"content": content}:
-            return {"model": "m", "max_tokens": 9, "messages": [user, {"role": "assistant", "content": content}, user]}
+            return {
+                "model": "m",
+                "max_tokens": 9,
+                "messages": [user, {"role": "assistant", "content": content}, user],
+            }
         case "gemini", {"candidates": [{"content": content}]}:
             said: JSON = {"role": "user", "parts": [{"text": "hi"}]}
             return {"contents": [said, content, said]}
@@ -190,7 +269,11 @@ def holding(front: str, parcel: str) -> Object:
 
 def bomb(size: int) -> str:
     """A parcel that unfolds to many bytes."""
-    held = b'{"wire":"anthropic","shown":"","body":{"messages":[{"role":"assistant","content":"' + b"a" * size + b'"}]}}'
+    held = (
+        b'{"wire":"anthropic","shown":"","body":{"messages":[{"role":"assistant","content":"'
+        + b"a" * size
+        + b'"}]}}'
+    )
     return PREFIX + base64.urlsafe_b64encode(zlib.compress(held, 9)).decode().rstrip("=")
 
 
@@ -205,27 +288,48 @@ BAD = {
     "garbage": f"{PREFIX}not-a-parcel-at-all",
     "nothing": f"{PREFIX}AA",
     "no object": PREFIX + base64.urlsafe_b64encode(zlib.compress(b"[1]")).decode(),
-    "no wire": PREFIX + base64.urlsafe_b64encode(zlib.compress(b'{"wire":"nowhere","body":{},"shown":""}')).decode(),
-    "deep": PREFIX + base64.urlsafe_b64encode(zlib.compress(b'{"wire":"anthropic","body":' + b"[" * 100_000)).decode(),
+    "no wire": (
+        PREFIX
+        + base64.urlsafe_b64encode(
+            zlib.compress(b'{"wire":"nowhere","body":{},"shown":""}')
+        ).decode()
+    ),
+    "deep": (
+        PREFIX
+        + base64.urlsafe_b64encode(
+            zlib.compress(b'{"wire":"anthropic","body":' + b"[" * 100_000)
+        ).decode()
+    ),
     "bomb": bomb(4 * LARGEST),
     "of another turn": of("anthropic"),
 }
 
 
-@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "bedrock"])
+@pytest.mark.parametrize(
+    "target", ["openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "bedrock"]
+)
 @pytest.mark.parametrize("front", [one.wire for one in FRONTS])
-def test_a_parcel_that_is_of_no_use_is_taken_out_and_the_message_stays(front: str, target: str) -> None:
+def test_a_parcel_that_is_of_no_use_is_taken_out_and_the_message_stays(
+    front: str, target: str
+) -> None:
     for name, parcel in BAD.items():
         sent = Relay(BY_WIRE[front], target, model="m").request(dump(holding(front, parcel)))
         told = dump(sent.body).decode()
         assert sent.parcels == 0 and "Hi" in told, name
-        assert PREFIX not in told and base64.b64encode(PREFIX.encode()).decode()[:5] not in told, (name, told[:500])
+        assert PREFIX not in told and base64.b64encode(PREFIX.encode()).decode()[:5] not in told, (
+            name,
+            told[:500],
+        )
         assert "data-toolwire" not in told and "reasoning_details" not in told, name
 
 
 def test_many_bombs_in_one_request_take_no_more_than_one() -> None:
     many: list[JSON] = [
-        {"role": "assistant", "content": "x", "reasoning_details": [{"data": bomb(LARGEST - 1000)}]},
+        {
+            "role": "assistant",
+            "content": "x",
+            "reasoning_details": [{"data": bomb(LARGEST - 1000)}],
+        },
         {"role": "user", "content": "y"},
     ]
     raw = dump({"model": "m", "messages": [{"role": "user", "content": "hi"}, *many * 200]})
@@ -241,13 +345,20 @@ def test_a_parcel_is_what_it_was() -> None:
     held = unpacked(text)
     assert held is not None and held.wire == "anthropic"
     assert packed(held.wire, held.messages, held.shown) == text
-    assert [part.id for part in held.messages[0].parts if isinstance(part, Call)] == ["toolu_1", "toolu_2"]
+    assert [part.id for part in held.messages[0].parts if isinstance(part, Call)] == [
+        "toolu_1",
+        "toolu_2",
+    ]
 
 
 def test_a_parcel_goes_to_another_gateway_that_has_never_seen_it() -> None:
     client = OpenAIChat()
     up = Scripted(answers(SIGNED), answers(MESSAGE))
-    with serving(up) as url, serving(gateway(row("anthropic", url))) as one, serving(gateway(row("anthropic", url))) as other:
+    with (
+        serving(up) as url,
+        serving(gateway(row("anthropic", url))) as one,
+        serving(gateway(row("anthropic", url))) as other,
+    ):
         turn = client.ask(one, "m", client.begin("go"), False)
         client.ask(other, "m", client.go_on(client.begin("go"), turn, ["3", "7"]), False)
         assert blocks(up.got[1].json, 1) == SIGNED["content"]
@@ -267,17 +378,30 @@ for front, target, request, answer in json.load(sys.stdin):
 
 def test_two_replicas_give_byte_equal_translations() -> None:
     work = [
-        (front, target, holding(front, of("anthropic")), {"anthropic": SIGNED, "gemini": GEMINI_SIGNED}[target])
+        (
+            front,
+            target,
+            holding(front, of("anthropic")),
+            {"anthropic": SIGNED, "gemini": GEMINI_SIGNED}[target],
+        )
         for front in ("openai-chat", "openai-responses", "ollama")
         for target in ("anthropic", "gemini")
     ]
     said = [
-        subprocess.run([sys.executable, "-c", CHILD], input=json.dumps(work), capture_output=True, text=True, check=True,
-                       env={"PYTHONHASHSEED": seed}).stdout
+        subprocess.run(
+            [sys.executable, "-c", CHILD],
+            input=json.dumps(work),
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
         for seed in ("1", "2")
-    ]  # fmt: skip
+    ]
     assert said[0] == said[1] and said[0].count("\n") == len(work) and PREFIX in said[0]
 
 
 def test_the_clients_of_this_folder_are_those_of_the_front_wires() -> None:
-    assert {*CLIENTS, "ai-sdk"} == {front.wire for front in FRONTS} and isinstance(CLIENTS["gemini"], GoogleGenai)
+    assert {*CLIENTS, "ai-sdk"} == {front.wire for front in FRONTS} and isinstance(
+        CLIENTS["gemini"], GoogleGenai
+    )

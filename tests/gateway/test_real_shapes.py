@@ -1,4 +1,5 @@
-"""What agents on a terminal really send: shapes seen in the requests of Claude Code and Codex, told in bodies of our own.
+"""What agents on a terminal really send: shapes seen in the requests of Claude Code and Codex, told
+in bodies of our own.
 
 Each was refused by a provider, or lost on the way, before there was a test here.
 """
@@ -20,17 +21,31 @@ from toolwire.protocols.parcels import PREFIX
 from toolwire.protocols.relay import Relay, Sent
 
 SEARCH: Object = {
-    "model": "m", "max_tokens": 100, "stream": True,
-    "messages": [{"role": "user", "content": [{"type": "text", "text": "Look for the weather in Oslo."}]}],
+    "model": "m",
+    "max_tokens": 100,
+    "stream": True,
+    "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "Look for the weather in Oslo."}]}
+    ],
     "tools": [{"type": "web_search_20250305", "name": "web_search", "max_uses": 8}],
     "tool_choice": {"type": "tool", "name": "web_search"},
-}  # fmt: skip
+}
 """A question of its own for each search: the only tool is the provider's, and it must be used."""
 SHELL: Object = {
-    "name": "Bash", "description": "Runs a command.",
-    "input_schema": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
-}  # fmt: skip
-TURN: Object = {"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "go"}], "tools": [SHELL]}
+    "name": "Bash",
+    "description": "Runs a command.",
+    "input_schema": {
+        "type": "object",
+        "properties": {"command": {"type": "string"}},
+        "required": ["command"],
+    },
+}
+TURN: Object = {
+    "model": "m",
+    "max_tokens": 100,
+    "messages": [{"role": "user", "content": "go"}],
+    "tools": [SHELL],
+}
 OTHERS = ("openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "cohere", "ollama")
 
 
@@ -42,9 +57,13 @@ def sent(body: Object, front: str, target: str) -> Sent:
 @pytest.mark.parametrize("target", OTHERS)
 def test_where_no_tool_is_left_no_choice_among_them_and_no_empty_list_is_sent(target: str) -> None:
     made = sent(SEARCH, "anthropic", target)
-    assert not made.body.keys() & {"tools", "tool_choice", "toolConfig", "parallel_tool_calls"}, made.body.keys()
+    assert not made.body.keys() & {"tools", "tool_choice", "toolConfig", "parallel_tool_calls"}, (
+        made.body.keys()
+    )
     told = [str(loss) for loss in made.losses]
-    assert any(one.startswith("/tools/0: ") for one in told) and any(one.startswith("/tool_choice: ") for one in told)
+    assert any(one.startswith("/tools/0: ") for one in told) and any(
+        one.startswith("/tool_choice: ") for one in told
+    )
 
 
 def test_the_search_of_one_provider_alone_makes_no_choice_at_another_either() -> None:
@@ -65,7 +84,9 @@ def test_the_search_of_one_provider_alone_makes_no_choice_at_another_either() ->
 
 
 @pytest.mark.parametrize("target", OTHERS)
-def test_a_choice_of_a_tool_that_stays_behind_is_not_made_among_those_that_came_along(target: str) -> None:
+def test_a_choice_of_a_tool_that_stays_behind_is_not_made_among_those_that_came_along(
+    target: str,
+) -> None:
     tools = SEARCH["tools"]
     assert isinstance(tools, list)
     made = sent({**SEARCH, "tools": [*tools, SHELL]}, "anthropic", target)
@@ -73,32 +94,67 @@ def test_a_choice_of_a_tool_that_stays_behind_is_not_made_among_those_that_came_
 
 
 def test_a_choice_of_a_tool_that_came_along_is_made() -> None:
-    body = sent({**TURN, "tool_choice": {"type": "tool", "name": "Bash"}}, "anthropic", "openai-chat").body
+    body = sent(
+        {**TURN, "tool_choice": {"type": "tool", "name": "Bash"}}, "anthropic", "openai-chat"
+    ).body
     assert body["tool_choice"] == {"type": "function", "function": {"name": "Bash"}}
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "openai-responses"])
-def test_a_name_of_the_user_that_is_longer_than_the_provider_takes_stays_behind_and_is_told(target: str) -> None:
+def test_a_name_of_the_user_that_is_longer_than_the_provider_takes_stays_behind_and_is_told(
+    target: str,
+) -> None:
     who = json.dumps({"device": "0" * 64, "account": "", "session": "1" * 36})
     made = sent({**TURN, "metadata": {"user_id": who}}, "anthropic", target)
     assert "user" not in made.body and "/metadata/user_id" in {loss.pointer for loss in made.losses}
-    assert sent({**TURN, "metadata": {"user_id": "u" * 64}}, "anthropic", target).body["user"] == "u" * 64
+    assert (
+        sent({**TURN, "metadata": {"user_id": "u" * 64}}, "anthropic", target).body["user"]
+        == "u" * 64
+    )
 
 
 EXTRA = Tool("lookup", "Looks something up.", {"type": "object", "properties": {}})
 """A tool that the gateway offers beside those of the client."""
 
 
-@pytest.mark.parametrize(("front", "tools"), [
-    ("anthropic", [{"type": "web_search_20250305", "name": "web_search"}, {**SHELL, "cache_control": {"type": "ephemeral"}}]),
-    ("openai-chat", [{"type": "web_thing", "web_thing": {"depth": 2}},
-                     {"type": "function", "function": {"name": "Bash"}, "cache_control": {"type": "ephemeral"}}]),
-    ("openai-responses", [{"type": "web_search", "external_web_access": True}, {"type": "function", "name": "Bash", "x": 1}]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("front", "tools"),
+    [
+        (
+            "anthropic",
+            [
+                {"type": "web_search_20250305", "name": "web_search"},
+                {**SHELL, "cache_control": {"type": "ephemeral"}},
+            ],
+        ),
+        (
+            "openai-chat",
+            [
+                {"type": "web_thing", "web_thing": {"depth": 2}},
+                {
+                    "type": "function",
+                    "function": {"name": "Bash"},
+                    "cache_control": {"type": "ephemeral"},
+                },
+            ],
+        ),
+        (
+            "openai-responses",
+            [
+                {"type": "web_search", "external_web_access": True},
+                {"type": "function", "name": "Bash", "x": 1},
+            ],
+        ),
+    ],
+)
 def test_beside_tools_of_the_gateway_those_of_the_client_stay_as_they_were_on_their_own_wire(
     front: str, tools: list[JSON]
 ) -> None:
-    body: Object = {**TURN, "tools": tools} if front != "openai-responses" else {"model": "m", "input": "go", "tools": tools}
+    body: Object = (
+        {**TURN, "tools": tools}
+        if front != "openai-responses"
+        else {"model": "m", "input": "go", "tools": tools}
+    )
     made = Relay(BY_WIRE[front], front, model="m").request(dump(body), tools=(EXTRA,)).body["tools"]
     assert isinstance(made, list) and made[:-1] == tools and "lookup" in json.dumps(made[-1])
 
@@ -111,19 +167,37 @@ def _content(body: bytes) -> list[Object]:
 
 THOUGHT: Object = {"role": "assistant", "content": "All done.", "reasoning_content": "hm"}
 CALL: Object = {
-    "role": "assistant", "content": None, "reasoning_content": "hm",
-    "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "Bash", "arguments": '{"command":"ls"}'}}],
-}  # fmt: skip
+    "role": "assistant",
+    "content": None,
+    "reasoning_content": "hm",
+    "tool_calls": [
+        {
+            "id": "call_1",
+            "type": "function",
+            "function": {"name": "Bash", "arguments": '{"command":"ls"}'},
+        }
+    ],
+}
 
 
 def _answer(message: Object) -> bytes:
     stop = "tool_calls" if "tool_calls" in message else "stop"
     choice: JSON = {"index": 0, "message": message, "finish_reason": stop}
-    return dump({"id": "x", "object": "chat.completion", "created": 1, "model": "deepseek-reasoner", "choices": [choice]})
+    return dump(
+        {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "deepseek-reasoner",
+            "choices": [choice],
+        }
+    )
 
 
 @pytest.mark.parametrize("message", [THOUGHT, CALL], ids=["words", "call"])
-def test_the_last_block_of_an_answer_is_what_the_model_said_and_not_the_parcel(message: Object) -> None:
+def test_the_last_block_of_an_answer_is_what_the_model_said_and_not_the_parcel(
+    message: Object,
+) -> None:
     """Clients take the last block for the answer; `claude -p` printed nothing."""
     relay = Relay(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
     first = relay.request(dump(TURN))
@@ -136,12 +210,18 @@ def test_a_parcel_before_the_last_block_brings_the_turn_back() -> None:
     relay = Relay(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
     content = _content(relay.answer(_answer(CALL), relay.request(dump(TURN)))[0])
     done: Object = {"type": "tool_result", "tool_use_id": content[-1]["id"], "content": "a.txt"}
-    history: list[JSON] = [{"role": "user", "content": "go"}, {"role": "assistant", "content": list(content)},
-                           {"role": "user", "content": [done]}]  # fmt: skip
+    history: list[JSON] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": list(content)},
+        {"role": "user", "content": [done]},
+    ]
     again = relay.request(dump({**TURN, "messages": history}))
     messages = again.whole()["messages"]
     assert isinstance(messages, list)
-    assert messages[1:] == [CALL, {"role": "tool", "tool_call_id": "call_1", "content": "a.txt"}] and not again.changes
+    assert (
+        messages[1:] == [CALL, {"role": "tool", "tool_call_id": "call_1", "content": "a.txt"}]
+        and not again.changes
+    )
 
 
 # --- these need the changes of the relay and the exchange ---
@@ -155,17 +235,30 @@ def _streamed(message: Object, target: str = "deepseek") -> tuple[list[Object], 
     pipe = relay.stream(relay.request(dump(ALIAS)))
     calls = message.get("tool_calls")
     deltas: list[Object] = [{"role": "assistant", "reasoning_content": "hm"}]
-    deltas += [{"tool_calls": [{**calls[0], "index": 0}]}] if isinstance(calls, list) and isinstance(calls[0], dict) else []
+    deltas += (
+        [{"tool_calls": [{**calls[0], "index": 0}]}]
+        if isinstance(calls, list) and isinstance(calls[0], dict)
+        else []
+    )
     deltas += [{"content": "All done."}] if calls is None else []
     chunks: list[Object] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
-    chunks.append({"index": 0, "delta": {}, "finish_reason": "stop" if calls is None else "tool_calls"})
+    chunks.append(
+        {"index": 0, "delta": {}, "finish_reason": "stop" if calls is None else "tool_calls"}
+    )
     out: list[bytes] = []
     for chunk in chunks:
-        head: Object = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "deepseek-reasoner"}
+        head: Object = {
+            "id": "x",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "deepseek-reasoner",
+        }
         out += pipe.feed(b"data: " + dump({**head, "choices": [chunk]}) + b"\n\n")
     out += [*pipe.feed(b"data: [DONE]\n\n"), *pipe.end()]
     lines = b"".join(out).decode().splitlines()
-    return [json.loads(one[6:]) for one in lines if one.startswith("data: ")], [str(loss) for loss in pipe.losses]
+    return [json.loads(one[6:]) for one in lines if one.startswith("data: ")], [
+        str(loss) for loss in pipe.losses
+    ]
 
 
 def test_an_answer_names_the_model_as_the_client_does() -> None:
@@ -179,12 +272,20 @@ def test_an_answer_names_the_model_as_the_client_does() -> None:
 
 
 def test_a_streamed_answer_that_calls_nothing_ends_with_its_words() -> None:
-    kinds = [one["content_block"]["type"] for one in _streamed(THOUGHT)[0] if isinstance(one.get("content_block"), dict)]  # type: ignore[index,call-overload]
+    kinds = [
+        one["content_block"]["type"]
+        for one in _streamed(THOUGHT)[0]
+        if isinstance(one.get("content_block"), dict)
+    ]  # type: ignore[index,call-overload]
     assert kinds == ["thinking", "text"]
 
 
 def test_a_streamed_answer_that_calls_something_has_a_parcel() -> None:
-    kinds = [one["content_block"]["type"] for one in _streamed(CALL)[0] if isinstance(one.get("content_block"), dict)]  # type: ignore[index,call-overload]
+    kinds = [
+        one["content_block"]["type"]
+        for one in _streamed(CALL)[0]
+        if isinstance(one.get("content_block"), dict)
+    ]  # type: ignore[index,call-overload]
     assert kinds == ["thinking", "tool_use", "redacted_thinking"]
 
 
@@ -202,7 +303,8 @@ def test_an_answer_of_a_model_under_another_name_names_it_as_the_client_does() -
 
 
 def test_an_answer_whose_server_gave_no_id_has_one_of_its_own() -> None:
-    """A client that finds one id in two answers makes one message of both, with the calls of the first behind the second."""
+    """A client that finds one id in two answers makes one message of both, with the calls of the
+    first behind the second."""
     said: Object = {"role": "assistant", "content": [{"text": "Hi"}]}
     usage: Object = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
     whole = dump({"output": {"message": said}, "stopReason": "end_turn", "usage": usage})
@@ -217,59 +319,120 @@ def test_an_answer_whose_server_gave_no_id_has_one_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("more", [False, True], ids=["passed on", "with tools of the gateway"])
-def test_thoughts_that_were_shown_without_a_signature_are_not_sent_where_they_have_to_be_signed(more: bool) -> None:
+def test_thoughts_that_were_shown_without_a_signature_are_not_sent_where_they_have_to_be_signed(
+    more: bool,
+) -> None:
     thought: Object = {"type": "thinking", "thinking": "hm", "signature": ""}
     signed: Object = {"type": "thinking", "thinking": "so", "signature": "c2lnbmVk"}
     words: Object = {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}
-    history: list[JSON] = [{"role": "user", "content": "go"}, {"role": "assistant", "content": [thought, signed, words]},
-                           {"role": "assistant", "content": [thought]}, {"role": "user", "content": "and?"}]  # fmt: skip
+    history: list[JSON] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [thought, signed, words]},
+        {"role": "assistant", "content": [thought]},
+        {"role": "user", "content": "and?"},
+    ]
     relay = Relay(BY_WIRE["anthropic"], "anthropic", model="m")
     made = relay.request(dump({**TURN, "messages": history}), tools=(EXTRA,) if more else ())
-    assert made.body["messages"] == [history[0], {"role": "assistant", "content": [signed, words]}, history[3]]
+    assert made.body["messages"] == [
+        history[0],
+        {"role": "assistant", "content": [signed, words]},
+        history[3],
+    ]
     assert [loss.pointer for loss in made.losses] == ["/messages/1", "/messages/2"]
-    plain = dump({**TURN, "messages": [history[0], {"role": "assistant", "content": [signed, words]}, history[3]]})
+    plain = dump(
+        {
+            **TURN,
+            "messages": [history[0], {"role": "assistant", "content": [signed, words]}, history[3]],
+        }
+    )
     assert relay.request(plain).raw == plain
 
 
 # --- these need the change of the item shape: namespaces ---
 
-NESTED: Object = {"type": "function", "name": "close", "parameters": {"type": "object", "properties": {}}, "strict": False}
+NESTED: Object = {
+    "type": "function",
+    "name": "close",
+    "parameters": {"type": "object", "properties": {}},
+    "strict": False,
+}
 SPACED: Object = {
-    "model": "m", "tool_choice": "auto", "input": [
-        {"type": "additional_tools", "id": "at_1", "role": "developer", "tools": [
-            {"type": "namespace", "name": "functions", "description": "d", "tools": [{"type": "custom", "name": "run"}]}]},
+    "model": "m",
+    "tool_choice": "auto",
+    "input": [
+        {
+            "type": "additional_tools",
+            "id": "at_1",
+            "role": "developer",
+            "tools": [
+                {
+                    "type": "namespace",
+                    "name": "functions",
+                    "description": "d",
+                    "tools": [{"type": "custom", "name": "run"}],
+                }
+            ],
+        },
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
-        {"type": "function_call", "call_id": "c1", "name": "close", "namespace": "agents", "arguments": "{}"},
-        {"type": "custom_tool_call", "call_id": "c2", "name": "run", "namespace": "functions", "input": "1 + 1"},
+        {
+            "type": "function_call",
+            "call_id": "c1",
+            "name": "close",
+            "namespace": "agents",
+            "arguments": "{}",
+        },
+        {
+            "type": "custom_tool_call",
+            "call_id": "c2",
+            "name": "run",
+            "namespace": "functions",
+            "input": "1 + 1",
+        },
         {"type": "function_call_output", "call_id": "c1", "output": "closed"},
         {"type": "custom_tool_call_output", "call_id": "c2", "output": "2"},
     ],
-    "tools": [NESTED, {"type": "namespace", "name": "agents", "description": "d", "tools": [NESTED]}],
-}  # fmt: skip
+    "tools": [
+        NESTED,
+        {"type": "namespace", "name": "agents", "description": "d", "tools": [NESTED]},
+    ],
+}
 
 
 @pytest.mark.parametrize("target", ["anthropic", "openai-chat", "gemini", "bedrock"])
-def test_tools_in_namespaces_are_offered_and_called_under_one_name_of_their_own(target: str) -> None:
+def test_tools_in_namespaces_are_offered_and_called_under_one_name_of_their_own(
+    target: str,
+) -> None:
     made = sent(SPACED, "openai-responses", target)
     home = {made.ids.names.get(tool.name, tool.name) for tool in decode(made.body, target).tools}
     assert home == {"close", "agents::close", "functions::run"}
-    assert [made.ids.names.get(call.name, call.name) for call in decode(made.body, target).calls()] == [
-        "agents::close",
-        "functions::run",
-    ]
+    assert [
+        made.ids.names.get(call.name, call.name) for call in decode(made.body, target).calls()
+    ] == ["agents::close", "functions::run"]
 
 
 def test_a_call_of_a_tool_in_a_namespace_comes_back_with_both_names() -> None:
     relay = Relay(BY_WIRE["openai-responses"], "anthropic", model="m")
     first = relay.request(dump(SPACED))
     names = {old: new for new, old in first.ids.names.items()}
-    said: list[JSON] = [{"type": "tool_use", "id": "t1", "name": names["agents::close"], "input": {}},
-                        {"type": "tool_use", "id": "t2", "name": names["functions::run"], "input": {"input": "1"}}]  # fmt: skip
-    body = json.loads(relay.answer(dump({**MESSAGE, "stop_reason": "tool_use", "content": said}), first)[0])
-    told = [{key: one.get(key) for key in ("type", "name", "namespace", "input")} for one in body["output"]]
-    assert told == [{"type": "function_call", "name": "close", "namespace": "agents", "input": None},
-                    {"type": "custom_tool_call", "name": "run", "namespace": "functions", "input": "1"}]  # fmt: skip
+    said: list[JSON] = [
+        {"type": "tool_use", "id": "t1", "name": names["agents::close"], "input": {}},
+        {"type": "tool_use", "id": "t2", "name": names["functions::run"], "input": {"input": "1"}},
+    ]
+    body = json.loads(
+        relay.answer(dump({**MESSAGE, "stop_reason": "tool_use", "content": said}), first)[0]
+    )
+    told = [
+        {key: one.get(key) for key in ("type", "name", "namespace", "input")}
+        for one in body["output"]
+    ]
+    assert told == [
+        {"type": "function_call", "name": "close", "namespace": "agents", "input": None},
+        {"type": "custom_tool_call", "name": "run", "namespace": "functions", "input": "1"},
+    ]
 
 
 def test_on_their_own_wire_namespaces_pass_untouched() -> None:
-    assert sent(SPACED, "openai-responses", "openai-responses").raw == dump(SPACED) and check(SPACED, "openai-responses") == []
+    assert (
+        sent(SPACED, "openai-responses", "openai-responses").raw == dump(SPACED)
+        and check(SPACED, "openai-responses") == []
+    )

@@ -1,4 +1,5 @@
-"""A request that is put together from what was translated before has the very bytes that translating it would give."""
+"""A request that is put together from what was translated before has the very bytes that
+translating it would give."""
 
 from __future__ import annotations
 
@@ -13,7 +14,17 @@ from toolwire.protocols.fronts import FRONTS, Front
 from toolwire.protocols.recall import BYTES, NEW, Made
 from toolwire.protocols.relay import Relay
 
-TARGETS = ("anthropic", "openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "cohere", "ollama", "deepseek")
+TARGETS = (
+    "anthropic",
+    "openai-chat",
+    "openai-responses",
+    "gemini",
+    "bedrock",
+    "mistral",
+    "cohere",
+    "ollama",
+    "deepseek",
+)
 
 BY_WIRE = {front.wire: front for front in FRONTS}
 
@@ -38,7 +49,9 @@ def sent(relay: Relay, raw: bytes) -> tuple[bytes, list[str], dict[str, dict[str
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.wire)
-def test_what_is_put_together_has_the_bytes_the_losses_and_the_ids_of_the_long_way(front: Front, target: str) -> None:
+def test_what_is_put_together_has_the_bytes_the_losses_and_the_ids_of_the_long_way(
+    front: Front, target: str
+) -> None:
     long, short = Relay(front, target, model="m"), Relay(front, target, model="m").remember()
     for body in bodies(front.wire):
         if isinstance(body, dict):
@@ -52,14 +65,27 @@ def history(turns: int) -> Object:
     messages: list[JSON] = [{"role": "system", "content": "Be brief."}]
     for n in range(turns):
         calls: list[JSON] = [
-            {"id": f"call_{n}_{k}", "type": "function", "function": {"name": "look", "arguments": json.dumps({"n": n, "k": k})}}
+            {
+                "id": f"call_{n}_{k}",
+                "type": "function",
+                "function": {"name": "look", "arguments": json.dumps({"n": n, "k": k})},
+            }
             for k in range(1 + n % 2)
         ]
-        messages += [{"role": "user", "content": f"Look at {n}."}, {"role": "assistant", "content": None, "tool_calls": calls}]
-        messages += [{"role": "tool", "tool_call_id": f"call_{n}_{k}", "content": f"seen {n} {k}"} for k in range(len(calls))]
+        messages += [
+            {"role": "user", "content": f"Look at {n}."},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+        ]
+        messages += [
+            {"role": "tool", "tool_call_id": f"call_{n}_{k}", "content": f"seen {n} {k}"}
+            for k in range(len(calls))
+        ]
         messages.append({"role": "assistant", "content": f"It is {n}."})
     messages.append({"role": "user", "content": "Thanks."})
-    tool: JSON = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+    tool: JSON = {
+        "type": "function",
+        "function": {"name": "look", "parameters": {"type": "object", "properties": {}}},
+    }
     return {"model": "any", "messages": messages, "tools": [tool], "temperature": 0.5}
 
 
@@ -79,7 +105,9 @@ def test_a_history_that_grows_is_put_together_and_equal_at_every_turn(target: st
     "spoil",
     [
         lambda body: body["messages"].pop(3),
-        lambda body: body["messages"].append({"role": "tool", "tool_call_id": "call_9", "content": "stray"}),
+        lambda body: body["messages"].append(
+            {"role": "tool", "tool_call_id": "call_9", "content": "stray"}
+        ),
         lambda body: body["messages"].insert(3, {"role": "user", "content": "Wait."}),
         lambda body: body["messages"].append(body["messages"][2]),
         lambda body: body["messages"].insert(5, {"role": "system", "content": "Now be long."}),
@@ -89,7 +117,10 @@ def test_a_history_that_grows_is_put_together_and_equal_at_every_turn(target: st
 )
 def test_a_history_that_is_not_tidy_goes_the_long_way(spoil: object) -> None:
     front = next(one for one in FRONTS if one.wire == "openai-chat")
-    long, short = Relay(front, "anthropic", model="m"), Relay(front, "anthropic", model="m").remember()
+    long, short = (
+        Relay(front, "anthropic", model="m"),
+        Relay(front, "anthropic", model="m").remember(),
+    )
     body = history(3)
     assert callable(spoil)
     spoil(body)
@@ -160,11 +191,16 @@ def test_large_results_do_not_fill_the_memory() -> None:
 
 @pytest.mark.parametrize("target", ["openai-responses", "anthropic", "gemini"])
 def test_fields_of_one_request_never_stand_in_for_those_of_another(target: str) -> None:
-    tools: JSON = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    tools: JSON = [
+        {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    ]
     asked: Object = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
     odd: Object = {**asked, "top_p\x1e0.5\x1ftools": tools}
     honest: Object = {**asked, "top_p": 0.5, "tools": tools}
-    relay, plainly = Relay(BY_WIRE["openai-chat"], target, model="m").remember(), Relay(BY_WIRE["openai-chat"], target, model="m")
+    relay, plainly = (
+        Relay(BY_WIRE["openai-chat"], target, model="m").remember(),
+        Relay(BY_WIRE["openai-chat"], target, model="m"),
+    )
     for body in (odd, odd, honest, honest):
         assert sent(relay, dump(body)) == sent(plainly, dump(body))
 
@@ -176,7 +212,9 @@ def test_an_answer_goes_on_with_the_message_that_the_page_ends_with() -> None:
     front = BY_WIRE["ai-sdk"]
     relay = Relay(front, "openai-chat", model="m").remember()
     for id in ("A7", "A8"):
-        asked = relay.request(dump({"id": "c", "messages": [said("user", "u"), said("assistant", id)]}))
+        asked = relay.request(
+            dump({"id": "c", "messages": [said("user", "u"), said("assistant", id)]})
+        )
         assert asked.woven is not None
         assert front.opening({"type": "start"}, asked.asked) == {"type": "start", "messageId": id}
 
@@ -186,5 +224,13 @@ def test_requests_that_are_refused_take_no_room() -> None:
     assert relay.recall is not None
     for n in range(5):
         with pytest.raises(Exception, match="stored"):
-            relay.request(dump({"model": "m", "previous_response_id": f"{n}", "input": [{"role": "user", "content": "hi"}]}))
+            relay.request(
+                dump(
+                    {
+                        "model": "m",
+                        "previous_response_id": f"{n}",
+                        "input": [{"role": "user", "content": "hi"}],
+                    }
+                )
+            )
     assert relay.recall.held == 0

@@ -1,4 +1,5 @@
-"""Streams that were recorded, or stand among the cases, through the gateway: the client gets what `restream` gives.
+"""Streams that were recorded, or stand among the cases, through the gateway: the client gets what
+`restream` gives.
 
 But for what a gateway adds: the parcel of a turn, and the last event as the request asked for it.
 """
@@ -21,7 +22,16 @@ from toolwire.protocols.fronts import BY_WIRE
 from toolwire.protocols.relay import Relay
 from toolwire.streaming.stream_input import streaming
 
-SOURCES = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
+SOURCES = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+    "mistral",
+    "cohere",
+    "ollama",
+)
 
 
 def raw(case: Streamed, wire: str) -> bytes:
@@ -70,7 +80,10 @@ def test_a_stream_through_the_gateway_is_what_restream_gives(source: str) -> Non
                 assert told.content == expected(data, source, front, body), (case.name, front)
                 kept = [line for line in whole.splitlines() if line and line in told.content]
                 lines = [line for line in whole.splitlines() if line]
-                assert len(kept) >= len(lines) - 3, (case.name, front)  # only the end is the gateway's own
+                assert len(kept) >= len(lines) - 3, (
+                    case.name,
+                    front,
+                )  # only the end is the gateway's own
 
 
 def test_every_source_has_streams() -> None:

@@ -40,7 +40,9 @@ def test_the_words_of_a_refusal_are_found_where_servers_put_them(body: JSON, tol
 
 
 @pytest.mark.parametrize(
-    "raw", [json.dumps(nested(900)), '{"why": "no"}', "{}", "<h1>Bad Gateway</h1>"], ids=lambda raw: raw[:20]
+    "raw",
+    [json.dumps(nested(900)), '{"why": "no"}', "{}", "<h1>Bad Gateway</h1>"],
+    ids=lambda raw: raw[:20],
 )
 def test_a_refusal_without_known_words_is_told_as_it_came(raw: str) -> None:
     assert said(raw.encode()) == raw[:TOLD]

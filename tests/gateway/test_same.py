@@ -1,4 +1,5 @@
-"""Client and model of one wire: bytes pass through untouched, both ways; only the name of the model may change."""
+"""Client and model of one wire: bytes pass through untouched, both ways; only the name of the model
+may change."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def test_a_request_and_its_answer_pass_to_the_byte(wire: str) -> None:
     more: Object = {"x_new_field": {"b": 1.50, "a": [1e3]}}
     raw, back = odd({**body, **more}), odd(WHOLE[wire])
     with behind(wire, Answer(body=back)) as door:
-        told = httpx.post(door.url + path, content=raw, headers={"content-type": "application/json"})
+        told = httpx.post(
+            door.url + path, content=raw, headers={"content-type": "application/json"}
+        )
         assert told.status_code == 200 and told.content == back
         assert door.up.got[0].body == raw
         assert not [name for name in told.headers if name.startswith("x-toolwire")]
@@ -32,7 +35,9 @@ def test_a_request_and_its_answer_pass_to_the_byte(wire: str) -> None:
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
 def test_a_stream_passes_to_the_byte_wherever_it_is_cut(wire: str) -> None:
     path, body = ASKED[wire]
-    whole = b": a comment\r\n\r\n" + b"".join(CHAT_STREAM if wire == "openai-chat" else ANTHROPIC_STREAM)
+    whole = b": a comment\r\n\r\n" + b"".join(
+        CHAT_STREAM if wire == "openai-chat" else ANTHROPIC_STREAM
+    )
     for step in (7, 61, len(whole)):
         pieces = [whole[at : at + step] for at in range(0, len(whole), step)]
         with behind(wire, streams(*pieces)) as door:
@@ -42,14 +47,25 @@ def test_a_stream_passes_to_the_byte_wherever_it_is_cut(wire: str) -> None:
 
 
 def test_only_the_name_of_the_model_changes() -> None:
-    raw = b'{ "messages":[{"role":"user","content":"say \\"model\\": \\"x\\""}] , "model" : "m", "temperature": 1.0 }'
+    raw = (
+        b'{ "messages":[{"role":"user","content":"say \\"model\\": \\"x\\""}] , "model" : "m",'
+        b' "temperature": 1.0 }'
+    )
     with behind("openai-chat", answers(WHOLE["openai-chat"]), model="gpt-real") as door:
-        httpx.post(door.url + "/v1/chat/completions", content=raw, headers={"content-type": "application/json"})
+        httpx.post(
+            door.url + "/v1/chat/completions",
+            content=raw,
+            headers={"content-type": "application/json"},
+        )
         assert door.up.got[0].body == raw.replace(b'"model" : "m"', b'"model" : "gpt-real"')
 
 
 def test_a_model_further_in_keeps_its_name() -> None:
-    body = {"messages": [{"role": "user", "content": "hi"}], "metadata": {"model": "mine"}, "model": "m"}
+    body = {
+        "messages": [{"role": "user", "content": "hi"}],
+        "metadata": {"model": "mine"},
+        "model": "m",
+    }
     with behind("openai-chat", answers(WHOLE["openai-chat"]), model="gpt-real") as door:
         httpx.post(door.url + "/v1/chat/completions", json=body)
         assert door.up.got[0].json == {**body, "model": "gpt-real"}
@@ -58,7 +74,11 @@ def test_a_model_further_in_keeps_its_name() -> None:
 def test_a_model_that_is_named_twice_is_sent_once() -> None:
     raw = b'{"model":"dear","messages":[{"role":"user","content":"hi"}],"model":"m"}'
     with behind("openai-chat", answers(WHOLE["openai-chat"])) as door:
-        httpx.post(door.url + "/v1/chat/completions", content=raw, headers={"content-type": "application/json"})
+        httpx.post(
+            door.url + "/v1/chat/completions",
+            content=raw,
+            headers={"content-type": "application/json"},
+        )
         assert door.up.got[0].body.count(b'"model"') == 1 and door.up.got[0].json["model"] == "m"
 
 
@@ -66,15 +86,22 @@ BROKEN = {
     "model": "m",
     "messages": [
         {"role": "user", "content": "hi"},
-        {"role": "assistant", "content": None, "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            ],
+        },
         {"role": "user", "content": "and?"},
     ],
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
-}  # fmt: skip
+}
 
 
-def test_what_would_be_refused_is_repaired_and_told_and_the_answer_still_passes_to_the_byte() -> None:
+def test_what_would_be_refused_is_repaired_and_told_and_the_answer_still_passes_to_the_byte() -> (
+    None
+):
     back = odd(WHOLE["openai-chat"])
     with behind("openai-chat", Answer(body=back)) as door:
         told = httpx.post(door.url + "/v1/chat/completions", json=BROKEN)
@@ -102,7 +129,12 @@ def test_strict_refuses_instead_of_repairing_and_asks_nobody() -> None:
 
 def test_header_fields_of_the_client_go_on_only_if_they_are_named() -> None:
     with behind("anthropic", answers(MESSAGE), more={"headers": ["anthropic-beta"]}) as door:
-        given = {"anthropic-beta": "tools-1", "x-app": "cli", "cookie": "secret", "x-api-key": "of-the-client"}
+        given = {
+            "anthropic-beta": "tools-1",
+            "x-app": "cli",
+            "cookie": "secret",
+            "x-api-key": "of-the-client",
+        }
         httpx.post(door.url + "/v1/messages", json=ASKED["anthropic"][1], headers=given)
         sent = door.up.got[0].headers
         assert sent["anthropic-beta"] == "tools-1" and sent["x-api-key"] == "a-key-of-the-gateway"
@@ -110,7 +142,15 @@ def test_header_fields_of_the_client_go_on_only_if_they_are_named() -> None:
 
 
 def test_a_refusal_of_the_same_wire_passes_to_the_byte() -> None:
-    body = {"error": {"message": "no such thing", "type": "invalid_request_error", "param": "p", "code": "c", "more": 1}}
+    body = {
+        "error": {
+            "message": "no such thing",
+            "type": "invalid_request_error",
+            "param": "p",
+            "code": "c",
+            "more": 1,
+        }
+    }
     with behind("openai-chat", answers(body, 422)) as door:
         told = httpx.post(door.url + "/v1/chat/completions", json=ASKED["openai-chat"][1])
         assert (told.status_code, told.json()) == (422, body)
@@ -119,8 +159,14 @@ def test_a_refusal_of_the_same_wire_passes_to_the_byte() -> None:
 THOUGHTLESS: Object = {
     "contents": [
         {"role": "user", "parts": [{"text": "What is the weather in Rome?"}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {"city": "Rome"}}}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "weather", "response": {"degrees": 24}}}]},
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"name": "weather", "args": {"city": "Rome"}}}],
+        },
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "weather", "response": {"degrees": 24}}}],
+        },
     ],
     "tools": [{"functionDeclarations": [{"name": "weather"}]}],
 }
@@ -139,7 +185,11 @@ def test_what_a_model_wants_back_is_known_by_its_own_name() -> None:
 
 
 def test_the_alias_of_a_model_does_not_hide_what_it_wants_back() -> None:
-    call: Object = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    call: Object = {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "weather", "arguments": "{}"},
+    }
     body: Object = {
         "model": "local",
         "messages": [

@@ -1,4 +1,5 @@
-"""Each front wire as its own clients expect it: framing, header fields, lists of models, counts, requests of coding agents."""
+"""Each front wire as its own clients expect it: framing, header fields, lists of models, counts,
+requests of coding agents."""
 
 from __future__ import annotations
 
@@ -21,9 +22,13 @@ from mock.tools import functions
 from toolwire.conversation.json import JSON, Object
 
 MEDIA = {
-    "openai-chat": "text/event-stream", "openai-responses": "text/event-stream", "anthropic": "text/event-stream",
-    "gemini": "text/event-stream", "ollama": "application/x-ndjson", "ai-sdk": "text/event-stream",
-}  # fmt: skip
+    "openai-chat": "text/event-stream",
+    "openai-responses": "text/event-stream",
+    "anthropic": "text/event-stream",
+    "gemini": "text/event-stream",
+    "ollama": "application/x-ndjson",
+    "ai-sdk": "text/event-stream",
+}
 
 
 @pytest.mark.parametrize("front", MEDIA)
@@ -44,7 +49,9 @@ def test_a_stream_is_framed_as_the_front_frames_it(front: str) -> None:
         case _:
             assert not named
     assert ("data: [DONE]" in lines) == (front in ("openai-chat", "ai-sdk"))
-    assert told.headers.get("x-vercel-ai-ui-message-stream") == ("v1" if front == "ai-sdk" else None)
+    assert told.headers.get("x-vercel-ai-ui-message-stream") == (
+        "v1" if front == "ai-sdk" else None
+    )
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "gemini"])
@@ -52,18 +59,30 @@ def test_gemini_streams_one_json_array_unless_events_are_asked_for(door: Doors, 
     body = {"contents": [{"role": "user", "parts": [{"text": "[[text one two three four five]]"}]}]}
     told = httpx.post(f"{door.url(wire)}/v1beta/models/m:streamGenerateContent", json=body)
     values = json.loads(told.content)
-    texts = [part.get("text", "") for value in values for part in value["candidates"][0].get("content", {}).get("parts", [])]
-    assert told.headers["content-type"] == "application/json" and "".join(texts) == "one two three four five" and len(values) > 3
+    texts = [
+        part.get("text", "")
+        for value in values
+        for part in value["candidates"][0].get("content", {}).get("parts", [])
+    ]
+    assert (
+        told.headers["content-type"] == "application/json"
+        and "".join(texts) == "one two three four five"
+        and len(values) > 3
+    )
 
 
 @pytest.mark.parametrize("upstream", ["anthropic", "gemini", "cohere"])
-def test_a_chat_that_did_not_ask_for_usage_has_a_choice_in_every_piece(door: Doors, upstream: str) -> None:
+def test_a_chat_that_did_not_ask_for_usage_has_a_choice_in_every_piece(
+    door: Doors, upstream: str
+) -> None:
     with openai.OpenAI(base_url=door.url(upstream) + "/v1", api_key="k") as client:
         for usage in (False, True):
             told = client.chat.completions.create(
-                model="m", messages=[{"role": "user", "content": "hi"}], stream=True,
+                model="m",
+                messages=[{"role": "user", "content": "hi"}],
+                stream=True,
                 stream_options={"include_usage": True} if usage else openai.omit,
-            )  # fmt: skip
+            )
             chunks = list(told)
             assert any(not chunk.choices for chunk in chunks) == usage
             assert any(chunk.usage for chunk in chunks) == usage
@@ -75,14 +94,20 @@ def test_the_async_clients_work_too(door: Doors) -> None:
             openai.AsyncOpenAI(base_url=door.url("gemini") + "/v1", api_key="k") as one,
             anthropic.AsyncAnthropic(base_url=door.url("gemini"), api_key="k") as two,
         ):
-            chat = await one.chat.completions.create(model="m", messages=[{"role": "user", "content": "[[text a]]"}])
+            chat = await one.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "[[text a]]"}]
+            )
             response = await one.responses.create(model="m", input="[[text b]]")
-            message = await two.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": "[[text c]]"}])
+            message = await two.messages.create(
+                model="m", max_tokens=9, messages=[{"role": "user", "content": "[[text c]]"}]
+            )
             async with two.messages.stream(
                 model="m", max_tokens=9, messages=[{"role": "user", "content": "[[text d]]"}]
             ) as stream:
                 last = await stream.get_final_text()
-            three = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=door.url("anthropic")))
+            three = genai.Client(
+                api_key="k", http_options=types.HttpOptions(base_url=door.url("anthropic"))
+            )
             told = await three.aio.models.generate_content(model="m", contents="[[text e]]")
             await three.aio.aclose()
             three.close()
@@ -91,22 +116,37 @@ def test_the_async_clients_work_too(door: Doors) -> None:
             await last_client._client.aclose()
             first = message.content[0]
             assert first.type == "text"
-            said = [chat.choices[0].message.content, response.output_text, first.text, last, told.text, four.message.content]
+            said = [
+                chat.choices[0].message.content,
+                response.output_text,
+                first.text,
+                last,
+                told.text,
+                four.message.content,
+            ]
             return [one or "" for one in said]
 
     assert asyncio.run(ask()) == ["a", "b", "c", "d", "e", "f"]
 
 
 def test_models_are_listed_as_each_client_reads_them() -> None:
-    toml = row("anthropic", "http://127.0.0.1:1", name="one") + row("openai-chat", "http://127.0.0.1:1", name="some/two")
+    toml = row("anthropic", "http://127.0.0.1:1", name="one") + row(
+        "openai-chat", "http://127.0.0.1:1", name="some/two"
+    )
     with serving(gateway(toml + row("gemini", "http://127.0.0.1:1", name="gem-*"))) as url:
         with openai.OpenAI(base_url=url + "/v1", api_key="k") as client:
             assert [one.id for one in client.models.list()] == ["one", "some/two"]
-            assert client.models.retrieve("some/two").id == "some/two" and client.models.retrieve("gem-3").id == "gem-3"
+            assert (
+                client.models.retrieve("some/two").id == "some/two"
+                and client.models.retrieve("gem-3").id == "gem-3"
+            )
             with pytest.raises(openai.NotFoundError):
                 client.models.retrieve("none")
         with anthropic.Anthropic(base_url=url, api_key="k") as other:
-            assert [one.id for one in other.models.list()] == ["one", "some/two"] and other.models.retrieve("one").type == "model"
+            assert [one.id for one in other.models.list()] == [
+                "one",
+                "some/two",
+            ] and other.models.retrieve("one").type == "model"
         with genai.Client(api_key="k", http_options=types.HttpOptions(base_url=url)) as third:
             assert [one.name for one in third.models.list()] == ["models/one", "models/some/two"]
             assert third.models.get(model="one").name == "models/one"
@@ -126,11 +166,21 @@ def test_an_unknown_model_is_not_found_in_the_words_of_each_client() -> None:
 def test_tokens_are_counted_where_the_upstream_can(door: Doors) -> None:
     for upstream in ("anthropic", "gemini"):
         with anthropic.Anthropic(base_url=door.url(upstream), api_key="k") as client:
-            tool: JSON = {"name": "f", "description": "d", "input_schema": {"type": "object", "properties": {}}}
-            counted = client.messages.count_tokens(model="m", messages=[{"role": "user", "content": "hello"}], system="be brief",
-                                                   tools=[tool])  # type: ignore[list-item]  # fmt: skip
+            tool: JSON = {
+                "name": "f",
+                "description": "d",
+                "input_schema": {"type": "object", "properties": {}},
+            }
+            counted = client.messages.count_tokens(
+                model="m",
+                messages=[{"role": "user", "content": "hello"}],
+                system="be brief",
+                tools=[tool],
+            )  # type: ignore[list-item]
             assert counted.input_tokens > 0
-        with genai.Client(api_key="k", http_options=types.HttpOptions(base_url=door.url(upstream))) as other:
+        with genai.Client(
+            api_key="k", http_options=types.HttpOptions(base_url=door.url(upstream))
+        ) as other:
             assert (other.models.count_tokens(model="m", contents="hello").total_tokens or 0) > 0
     with (
         anthropic.Anthropic(base_url=door.url("cohere"), api_key="k") as client,
@@ -140,7 +190,9 @@ def test_tokens_are_counted_where_the_upstream_can(door: Doors) -> None:
 
 
 def test_tokens_of_a_response_are_counted_by_its_own_wire() -> None:
-    with behind("openai-responses", answers({"object": "response.input_tokens", "input_tokens": 7})) as door:
+    with behind(
+        "openai-responses", answers({"object": "response.input_tokens", "input_tokens": 7})
+    ) as door:
         with openai.OpenAI(base_url=door.url + "/v1", api_key="k") as client:
             assert client.responses.input_tokens.count(model="m", input="hi").input_tokens == 7
         assert door.up.got[0].path == "/v1/responses/input_tokens"
@@ -149,45 +201,107 @@ def test_tokens_of_a_response_are_counted_by_its_own_wire() -> None:
 # --- coding agents ---
 
 CLAUDE_CODE: dict[str, object] = {
-    "model": "m", "max_tokens": 32000, "stream": True, "temperature": 1, "metadata": {"user_id": "user_x_account__session_y"},
+    "model": "m",
+    "max_tokens": 32000,
+    "stream": True,
+    "temperature": 1,
+    "metadata": {"user_id": "user_x_account__session_y"},
     "system": [
         {"type": "text", "text": "You are a coding agent.", "cache_control": {"type": "ephemeral"}},
         {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}},
     ],
     "tools": [
-        *({"name": f"Tool{n}", "description": "x" * 2000, "input_schema": {
-            "$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "additionalProperties": False,
-            "properties": {"path": {"type": "string"}}, "required": ["path"]}} for n in range(40)),
+        *(
+            {
+                "name": f"Tool{n}",
+                "description": "x" * 2000,
+                "input_schema": {
+                    "$schema": "http://json-schema.org/draft-07/schema#",
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {"path": {"type": "string"}},
+                    "required": ["path"],
+                },
+            }
+            for n in range(40)
+        ),
         {"type": "web_search_20250305", "name": "web_search", "max_uses": 8},
     ],
     "messages": [
-        {"role": "user", "content": [{"type": "text", "text": "<system-reminder>x</system-reminder>"},
-                                     {"type": "text", "text": "look", "cache_control": {"type": "ephemeral"}}]},
-        *(one for n in range(150) for one in (
-            {"role": "assistant", "content": [
-                {"type": "text", "text": "I look."},
-                {"type": "tool_use", "id": f"toolu_{n}", "name": "Tool1", "input": {"path": f"/{n}"}},
-                {"type": "tool_use", "id": f"toolu_{n}b", "name": "Tool1", "input": {"path": f"/{n}b"}}]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": "a file"},
-                {"type": "tool_result", "tool_use_id": f"toolu_{n}b", "is_error": True,
-                 "content": [{"type": "text", "text": "no such file", "cache_control": {"type": "ephemeral"}}]}]})),
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "<system-reminder>x</system-reminder>"},
+                {"type": "text", "text": "look", "cache_control": {"type": "ephemeral"}},
+            ],
+        },
+        *(
+            one
+            for n in range(150)
+            for one in (
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "text", "text": "I look."},
+                        {
+                            "type": "tool_use",
+                            "id": f"toolu_{n}",
+                            "name": "Tool1",
+                            "input": {"path": f"/{n}"},
+                        },
+                        {
+                            "type": "tool_use",
+                            "id": f"toolu_{n}b",
+                            "name": "Tool1",
+                            "input": {"path": f"/{n}b"},
+                        },
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": "a file"},
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": f"toolu_{n}b",
+                            "is_error": True,
+                            "content": [
+                                {
+                                    "type": "text",
+                                    "text": "no such file",
+                                    "cache_control": {"type": "ephemeral"},
+                                }
+                            ],
+                        },
+                    ],
+                },
+            )
+        ),
         {"role": "user", "content": "[[text done]]"},
     ],
-}  # fmt: skip
+}
 CLAUDE_HEADERS = {
-    "anthropic-version": "2023-06-01", "anthropic-beta": "claude-code-20250219,interleaved-thinking-2025-05-14", "x-app": "cli",
-    "user-agent": "claude-cli/2.0.0 (external, cli)", "x-stainless-lang": "js", "authorization": "Bearer sk-any",
-    "anthropic-dangerous-direct-browser-access": "true", "accept": "application/json",
-}  # fmt: skip
+    "anthropic-version": "2023-06-01",
+    "anthropic-beta": "claude-code-20250219,interleaved-thinking-2025-05-14",
+    "x-app": "cli",
+    "user-agent": "claude-cli/2.0.0 (external, cli)",
+    "x-stainless-lang": "js",
+    "authorization": "Bearer sk-any",
+    "anthropic-dangerous-direct-browser-access": "true",
+    "accept": "application/json",
+}
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
 def test_the_request_of_claude_code_works_with_every_upstream(door: Doors, upstream: str) -> None:
-    told = httpx.post(f"{door.url(upstream)}/v1/messages?beta=true", json=CLAUDE_CODE, headers=CLAUDE_HEADERS)
+    told = httpx.post(
+        f"{door.url(upstream)}/v1/messages?beta=true", json=CLAUDE_CODE, headers=CLAUDE_HEADERS
+    )
     assert told.status_code == 200, told.text[:500]
     datas = [json.loads(line[6:]) for line in told.text.splitlines() if line.startswith("data: ")]
-    text = "".join(data["delta"].get("text", "") for data in datas if data["type"] == "content_block_delta")
+    text = "".join(
+        data["delta"].get("text", "") for data in datas if data["type"] == "content_block_delta"
+    )
     assert text == "done" and datas[-1]["type"] == "message_stop"
     if upstream != "anthropic":
         lost = told.headers["x-toolwire-losses"]
@@ -196,27 +310,59 @@ def test_the_request_of_claude_code_works_with_every_upstream(door: Doors, upstr
 
 PATCH = '*** Begin Patch\n*** Add File: a.txt\n+"quoted" \\ and ünï\n*** End Patch\n'
 CODEX: Object = {
-    "model": "m", "instructions": "You are Codex.", "store": False, "stream": True, "parallel_tool_calls": True,
-    "include": ["reasoning.encrypted_content"], "prompt_cache_key": "0198-session", "tool_choice": "auto",
-    "reasoning": {"effort": "medium", "summary": "auto"}, "text": {"verbosity": "low"},
+    "model": "m",
+    "instructions": "You are Codex.",
+    "store": False,
+    "stream": True,
+    "parallel_tool_calls": True,
+    "include": ["reasoning.encrypted_content"],
+    "prompt_cache_key": "0198-session",
+    "tool_choice": "auto",
+    "reasoning": {"effort": "medium", "summary": "auto"},
+    "text": {"verbosity": "low"},
     "tools": [
-        {"type": "function", "name": "shell", "description": "Runs a command", "strict": False, "parameters": {
-            "type": "object", "properties": {"command": {"type": "array", "items": {"type": "string"}}}}},
-        {"type": "custom", "name": "apply_patch", "description": "Edits files",
-         "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
+        {
+            "type": "function",
+            "name": "shell",
+            "description": "Runs a command",
+            "strict": False,
+            "parameters": {
+                "type": "object",
+                "properties": {"command": {"type": "array", "items": {"type": "string"}}},
+            },
+        },
+        {
+            "type": "custom",
+            "name": "apply_patch",
+            "description": "Edits files",
+            "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"},
+        },
         {"type": "local_shell"},
         {"type": "web_search"},
     ],
     "input": [
-        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "<permissions>"}]},
+        {
+            "type": "message",
+            "role": "developer",
+            "content": [{"type": "input_text", "text": "<permissions>"}],
+        },
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
         {"type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": PATCH},
         {"type": "custom_tool_call_output", "call_id": "call_1", "output": "Success"},
-        {"type": "function_call", "call_id": "call_2", "name": "shell", "arguments": "{\"command\": [\"ls\"]}"},
+        {
+            "type": "function_call",
+            "call_id": "call_2",
+            "name": "shell",
+            "arguments": '{"command": ["ls"]}',
+        },
         {"type": "function_call_output", "call_id": "call_2", "output": "a.txt"},
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "[[text done]]"}]},
+        {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "[[text done]]"}],
+        },
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
@@ -229,20 +375,36 @@ def test_the_request_of_codex_works_with_every_upstream(door: Doors, upstream: s
     }
     told = httpx.post(f"{door.url(upstream)}/v1/responses", json=CODEX, headers=headers)
     assert told.status_code == 200, told.text[:500]
-    last = json.loads([line for line in told.text.splitlines() if line.startswith("data: ")][-1][6:])
+    last = json.loads(
+        [line for line in told.text.splitlines() if line.startswith("data: ")][-1][6:]
+    )
     assert last["type"] == "response.completed"
-    said = [item["content"][0]["text"] for item in last["response"]["output"] if item["type"] == "message"]
+    said = [
+        item["content"][0]["text"]
+        for item in last["response"]["output"]
+        if item["type"] == "message"
+    ]
     assert said == ["done"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_tool_that_takes_a_text_is_called_with_that_text_by_a_model_that_has_only_functions(stream: bool) -> None:
+def test_a_tool_that_takes_a_text_is_called_with_that_text_by_a_model_that_has_only_functions(
+    stream: bool,
+) -> None:
     given = {"input": PATCH}
     text = json.dumps(given)
-    pieces: list[Object] = [{"type": "input_json_delta", "partial_json": text[at : at + 7]} for at in range(0, len(text), 7)]
-    called = block(0, {"type": "tool_use", "id": "toolu_1", "name": "apply_patch", "input": {}}, *pieces)
-    whole: dict[str, object] = {**MESSAGE, "stop_reason": "tool_use",
-             "content": [{"type": "tool_use", "id": "toolu_1", "name": "apply_patch", "input": given}]}  # fmt: skip
+    pieces: list[Object] = [
+        {"type": "input_json_delta", "partial_json": text[at : at + 7]}
+        for at in range(0, len(text), 7)
+    ]
+    called = block(
+        0, {"type": "tool_use", "id": "toolu_1", "name": "apply_patch", "input": {}}, *pieces
+    )
+    whole: dict[str, object] = {
+        **MESSAGE,
+        "stop_reason": "tool_use",
+        "content": [{"type": "tool_use", "id": "toolu_1", "name": "apply_patch", "input": given}],
+    }
     answer = streams(*message_stream(*called, stop="tool_use")) if stream else answers(whole)
     with (
         behind("anthropic", answer, answers(MESSAGE)) as door,
@@ -257,15 +419,32 @@ def test_a_tool_that_takes_a_text_is_called_with_that_text_by_a_model_that_has_o
             told = client.responses.create(**asked)  # type: ignore[call-overload]
         assert told is not None
         (call,) = told.output
-        assert (call.type, call.name, call.input, call.call_id) == ("custom_tool_call", "apply_patch", PATCH, "toolu_1")
-        more = [call.to_dict(), {"type": "custom_tool_call_output", "call_id": "toolu_1", "output": "ok"}]
-        client.responses.create(model="m", input=[{"role": "user", "content": "go"}, *more], tools=CODEX["tools"])  # type: ignore[arg-type]
+        assert (call.type, call.name, call.input, call.call_id) == (
+            "custom_tool_call",
+            "apply_patch",
+            PATCH,
+            "toolu_1",
+        )
+        more = [
+            call.to_dict(),
+            {"type": "custom_tool_call_output", "call_id": "toolu_1", "output": "ok"},
+        ]
+        client.responses.create(
+            model="m", input=[{"role": "user", "content": "go"}, *more], tools=CODEX["tools"]
+        )  # type: ignore[arg-type]
         messages = door.up.got[1].json["messages"]
         assert isinstance(messages, list) and json.dumps(messages[1]["content"][0]["input"]) == text  # type: ignore[call-overload,index]
 
 
-@pytest.mark.parametrize("field", [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}, {"background": True},
-                                   {"prompt": {"id": "pmpt_1"}}])  # fmt: skip
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"previous_response_id": "resp_1"},
+        {"conversation": "conv_1"},
+        {"background": True},
+        {"prompt": {"id": "pmpt_1"}},
+    ],
+)
 def test_what_is_stored_with_a_provider_is_refused_with_a_word_what_to_do(field: Object) -> None:
     with behind("anthropic", answers(MESSAGE)) as door:
         told = httpx.post(door.url + "/v1/responses", json={"model": "m", "input": "hi", **field})
@@ -276,6 +455,10 @@ def test_what_is_stored_with_a_provider_is_refused_with_a_word_what_to_do(field:
 
 def test_tools_of_the_chat_shape_are_offered_to_every_upstream(door: Doors) -> None:
     for upstream in UPSTREAMS:
-        body = {"model": "m", "messages": [{"role": "user", "content": "add 1 and 2"}], "tools": functions()}
+        body = {
+            "model": "m",
+            "messages": [{"role": "user", "content": "add 1 and 2"}],
+            "tools": functions(),
+        }
         told = httpx.post(door.url(upstream) + "/v1/chat/completions", json=body).json()
         assert told["choices"][0]["finish_reason"] == "tool_calls"

@@ -1,4 +1,5 @@
-"""Upstreams that do as they are told: what they were sent, what they answer, and when their caller went away. Know no wire."""
+"""Upstreams that do as they are told: what they were sent, what they answer, and when their caller
+went away. Know no wire."""
 
 from __future__ import annotations
 
@@ -71,7 +72,9 @@ class Scripted:
         path, headers, query = scope["path"], scope["headers"], scope["query_string"]
         assert isinstance(path, str) and isinstance(headers, list) and isinstance(query, bytes)
         given = {name.decode(): value.decode("latin-1") for name, value in headers}
-        self.got.append(Got(path + ("?" + query.decode() if query else ""), given, body, scope["client"]))
+        self.got.append(
+            Got(path + ("?" + query.decode() if query else ""), given, body, scope["client"])
+        )
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         pairs = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
         await send({"type": "http.response.start", "status": answer.status, "headers": pairs})
@@ -80,7 +83,9 @@ class Scripted:
             return
         await self._paced(answer.pieces, receive, send)
 
-    async def _paced(self, pieces: Callable[[], AsyncIterator[bytes]], receive: Receive, send: Send) -> None:
+    async def _paced(
+        self, pieces: Callable[[], AsyncIterator[bytes]], receive: Receive, send: Send
+    ) -> None:
         async def gone() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
@@ -106,7 +111,9 @@ def answers(body: object, status: int = 200, **headers: str) -> Answer:
     return Answer(status, {"content-type": "application/json", **named}, json.dumps(body).encode())
 
 
-def streams(*pieces: bytes, pause: float = 0.0, cut: bool = False, media: str = "text/event-stream") -> Answer:
+def streams(
+    *pieces: bytes, pause: float = 0.0, cut: bool = False, media: str = "text/event-stream"
+) -> Answer:
     """A stream in pieces."""
 
     async def given() -> AsyncIterator[bytes]:
@@ -135,7 +142,11 @@ class Behind(Struct, frozen=True):
 
 @contextmanager
 def behind(
-    wire: str, *answers: Answer, strict: bool | None = None, model: str = "", more: Mapping[str, JSON] | None = None
+    wire: str,
+    *answers: Answer,
+    strict: bool | None = None,
+    model: str = "",
+    more: Mapping[str, JSON] | None = None,
 ) -> Iterator[Behind]:
     """A gateway to one scripted upstream of a wire, under any name."""
     up = Scripted(*answers)

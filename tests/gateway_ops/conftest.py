@@ -1,4 +1,5 @@
-"""What several tests of connections use; what needs a program that may not be here is collected only where it is."""
+"""What several tests of connections use; what needs a program that may not be here is collected
+only where it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A gateway on a real socket, run by uvicorn in a thread, in front of strict mocks. Knows no wire."""
+"""A gateway on a real socket, run by uvicorn in a thread, in front of strict mocks. Knows
+no wire.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,15 @@ from toolwire.tools.registry import Given
 from toolwire.tools.runnable import Runnable
 
 UPSTREAMS = {
-    "openai-chat": ("openai", "/v1"), "openai-responses": ("openai-responses", "/v1"), "anthropic": ("anthropic", ""),
-    "gemini": ("gemini", ""), "bedrock": ("bedrock", ""), "mistral": ("mistral", "/v1"), "cohere": ("cohere", ""),
+    "openai-chat": ("openai", "/v1"),
+    "openai-responses": ("openai-responses", "/v1"),
+    "anthropic": ("anthropic", ""),
+    "gemini": ("gemini", ""),
+    "bedrock": ("bedrock", ""),
+    "mistral": ("mistral", "/v1"),
+    "cohere": ("cohere", ""),
     "ollama": ("ollama", ""),
-}  # fmt: skip
+}
 """Wires of models: the row of a provider, and what its address ends with."""
 
 
@@ -34,7 +41,9 @@ UPSTREAMS = {
 def opened(app: Gateway) -> Iterator[str]:
     """The address of a gateway that is served as long as the block runs."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
+    )
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
@@ -81,13 +90,21 @@ class Said(Struct):
         return body
 
 
-def post(url: str, body: object, headers: Mapping[str, str] | None = None, *, method: str = "POST") -> Said:
+def post(
+    url: str, body: object, headers: Mapping[str, str] | None = None, *, method: str = "POST"
+) -> Said:
     """Ask with JSON; any status is an answer."""
     data = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(url, data, {"content-type": "application/json", **(headers or {})}, method=method)
+    asked = urllib.request.Request(
+        url, data, {"content-type": "application/json", **(headers or {})}, method=method
+    )
     try:
         with urllib.request.urlopen(asked, timeout=20) as got:
-            return Said(got.status, {name.lower(): value for name, value in got.headers.items()}, got.read().decode())
+            return Said(
+                got.status,
+                {name.lower(): value for name, value in got.headers.items()},
+                got.read().decode(),
+            )
     except urllib.error.HTTPError as error:
         with error:
             headers = {name.lower(): value for name, value in error.headers.items()}

@@ -1,4 +1,5 @@
-"""A server on bare sockets that does whatever a script says, and a pool that is looked after when a test is over."""
+"""A server on bare sockets that does whatever a script says, and a pool that is looked after when a
+test is over."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class Asked(NamedTuple):
 class Talk:
     """One connection, as the server has it."""
 
-    def __init__(self, server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self.reader, self.writer, self.server = reader, writer, server
         server.talks.append(self)
         self.number = len(server.talks)
@@ -44,8 +47,13 @@ class Talk:
         """Read one request."""
         raw = await self.reader.readuntil(b"\r\n\r\n")
         text = raw.decode()
-        length = next((line for line in text.lower().split("\r\n") if line.startswith("content-length: ")), "x: 0")
-        asked = Asked(self.number, text, await self.reader.readexactly(int(length.partition(": ")[2])))
+        length = next(
+            (line for line in text.lower().split("\r\n") if line.startswith("content-length: ")),
+            "x: 0",
+        )
+        asked = Asked(
+            self.number, text, await self.reader.readexactly(int(length.partition(": ")[2]))
+        )
         self.server.asked.append(asked)
         return asked
 
@@ -63,17 +71,23 @@ class Talk:
 
     def at_once(self, data: bytes) -> None:
         """Send before the loop does anything else."""
-        with socket.fromfd(self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+        with socket.fromfd(
+            self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM
+        ) as line:
             line.send(data)
 
     def tear(self) -> None:
         """Go without a word: what is behind TLS does not say that it ends."""
-        with socket.fromfd(self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+        with socket.fromfd(
+            self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM
+        ) as line:
             line.shutdown(socket.SHUT_RDWR)
 
     def reset(self) -> None:
         """Go, and say so rudely."""
-        with socket.fromfd(self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+        with socket.fromfd(
+            self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM
+        ) as line:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
@@ -82,7 +96,8 @@ Script: TypeAlias = "Callable[[Talk], Awaitable[None]]"
 
 
 def gives(*answers: bytes, stay: bool = True) -> Script:
-    """A server that gives these answers on each connection, one for each request, and then stays or goes."""
+    """A server that gives these answers on each connection, one for each request, and then stays or
+    goes."""
 
     async def script(talk: Talk) -> None:
         for answer in answers:
@@ -159,11 +174,17 @@ class Net:
         server.scheme = "https" if tls else "http"
         return server
 
-    async def post(self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0) -> Reply:
+    async def post(
+        self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0
+    ) -> Reply:
         where = server.place
-        return await self.pool.post(where, head(where, {"a": "b"}, len(body)), body, connect=connect, silence=silence)
+        return await self.pool.post(
+            where, head(where, {"a": "b"}, len(body)), body, connect=connect, silence=silence
+        )
 
-    async def get(self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0) -> tuple[int, bytes]:
+    async def get(
+        self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0
+    ) -> tuple[int, bytes]:
         """Status and body of an answer."""
         reply = await self.post(server, body, connect=connect, silence=silence)
         try:
@@ -231,7 +252,9 @@ def runs(factory: Callable[[], asyncio.AbstractEventLoop]) -> Run:
 
         async def watched() -> None:
             loop = asyncio.get_running_loop()
-            loop.set_exception_handler(lambda _, told: unseen.append(f"{told.get('message')}: {told.get('exception')!r}"))
+            loop.set_exception_handler(
+                lambda _, told: unseen.append(f"{told.get('message')}: {told.get('exception')!r}")
+            )
             net = Net()
             try:
                 async with asyncio.timeout(20):

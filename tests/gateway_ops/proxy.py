@@ -1,4 +1,5 @@
-"""A real nginx with the configuration of `docs/gateway.md`, on other ports. `$NGINX` names the program, or the PATH does."""
+"""A real nginx with the configuration of `docs/gateway.md`, on other ports. `$NGINX` names the
+program, or the PATH does."""
 
 from __future__ import annotations
 
@@ -58,13 +59,21 @@ def nginx(folder: Path, gateways: Sequence[str]) -> Iterator[str]:
     paths = "\n".join(f"{name}_temp_path {folder}/{name};" for name in _TEMPORARY)
     file = folder / "nginx.conf"
     user = "user root;" if os.geteuid() == 0 else ""  # else the folder of a test is closed to it
-    file.write_text(_ABOUT.format(home=folder, user=user, paths=paths, page=moved(documented(), port, gateways)))
-    mine = {key: value for key, value in os.environ.items() if key != "NGINX"}  # nginx takes it for a list of open sockets
-    process = subprocess.Popen([NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(file)], env=mine)
+    file.write_text(
+        _ABOUT.format(home=folder, user=user, paths=paths, page=moved(documented(), port, gateways))
+    )
+    mine = {
+        key: value for key, value in os.environ.items() if key != "NGINX"
+    }  # nginx takes it for a list of open sockets
+    process = subprocess.Popen(
+        [NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(file)], env=mine
+    )
     try:
         late = time.monotonic() + 10
         while not _open(port):
-            assert process.poll() is None and time.monotonic() < late, (folder / "error.log").read_text()
+            assert process.poll() is None and time.monotonic() < late, (
+                folder / "error.log"
+            ).read_text()
             time.sleep(0.02)
         yield f"http://127.0.0.1:{port}"
     finally:

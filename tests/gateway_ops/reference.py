@@ -1,4 +1,5 @@
-"""The reference of the configuration, read off the code: every key with its default and what is said about it there."""
+"""The reference of the configuration, read off the code: every key with its default and what is
+said about it there."""
 
 from __future__ import annotations
 
@@ -8,10 +9,19 @@ import inspect
 from toolwire.server.gateway import config, keys
 
 TABLES = (
-    (config, "ServerRow", "[server]"), (config, "ModelRow", "[models.NAME]"), (config, "ToolsRow", "[tools]"),
-    (config, "KeysRow", "[keys]"), (keys, "KeyRow", "A file of keys: [keys.NAME]"),
-)  # fmt: skip
-_NAMES = {"WAITS.connect": "10.0", "WAITS.silence": "300.0", "field(default_factory=dict)": "{}", "None": "", "()": "[]"}
+    (config, "ServerRow", "[server]"),
+    (config, "ModelRow", "[models.NAME]"),
+    (config, "ToolsRow", "[tools]"),
+    (config, "KeysRow", "[keys]"),
+    (keys, "KeyRow", "A file of keys: [keys.NAME]"),
+)
+_NAMES = {
+    "WAITS.connect": "10.0",
+    "WAITS.silence": "300.0",
+    "field(default_factory=dict)": "{}",
+    "None": "",
+    "()": "[]",
+}
 
 
 def reference() -> str:
@@ -19,14 +29,23 @@ def reference() -> str:
     out: list[str] = []
     for module, name, title in TABLES:
         found = next(
-            node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ClassDef) and node.name == name
+            node
+            for node in ast.parse(inspect.getsource(module)).body
+            if isinstance(node, ast.ClassDef) and node.name == name
         )
         out += [f"### `{title}`", "", "| key | default | |", "|---|---|---|"]
         for at, node in enumerate(found.body):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 said = found.body[at + 1] if at + 1 < len(found.body) else None
-                text = said.value.value if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant) else ""
-                out.append(f"| `{node.target.id}` | {_default(node.value)} | {' '.join(str(text).split())} |")
+                text = (
+                    said.value.value
+                    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant)
+                    else ""
+                )
+                out.append(
+                    f"| `{node.target.id}` | {_default(node.value)} |"
+                    f" {' '.join(str(text).split())} |"
+                )
         out.append("")
     return "\n".join(out)
 
@@ -35,5 +54,10 @@ def _default(value: ast.expr | None) -> str:
     if value is None:
         return "needed"
     text = ast.unparse(value).replace("'", '"')
-    text = _NAMES.get(text, text).replace("True", "true").replace("False", "false").replace('("*",)', '["*"]')
+    text = (
+        _NAMES.get(text, text)
+        .replace("True", "true")
+        .replace("False", "false")
+        .replace('("*",)', '["*"]')
+    )
     return f"`{text}`" if text else ""

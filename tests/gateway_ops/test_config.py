@@ -43,7 +43,10 @@ upstream = "demo"
         "g.toml:4: [server] strict: expected true or false, got a text",
         'g.toml:7: [models."claude-*"] upstrem: no such key; did you mean upstream?',
         'g.toml:8: [models."claude-*"] timeout: expected a number, got a text',
-        'g.toml:6: [models."claude-*"] upstream: is missing: whose model is it? As in upstream = "anthropic"',
+        (
+            'g.toml:6: [models."claude-*"] upstream: is missing: whose model is it? As in upstream'
+            ' = "anthropic"'
+        ),
         "g.toml: model: no such table; did you mean models?",
     ]
 
@@ -91,16 +94,24 @@ turns = 0
     ]
 
 
-@pytest.mark.parametrize("name", ("Content-Type", "content-encoding", "accept-encoding", "cookie", "host", "x-api-key"))
+@pytest.mark.parametrize(
+    "name", ("Content-Type", "content-encoding", "accept-encoding", "cookie", "host", "x-api-key")
+)
 def test_a_field_that_the_gateway_writes_itself_is_not_passed_on(name: str) -> None:
     (told,) = wrong(f'[models.m]\nupstream = "demo"\nheaders = ["{name}"]')
     assert told == f"[models.m] headers: {name.lower()} is the gateway's own and is never passed on"
 
 
-@pytest.mark.parametrize("name", ("Expect", "te", "trailer", "upgrade", "keep-alive", "proxy-connection", "connection"))
+@pytest.mark.parametrize(
+    "name", ("Expect", "te", "trailer", "upgrade", "keep-alive", "proxy-connection", "connection")
+)
 def test_a_field_about_one_connection_is_not_passed_on(name: str) -> None:
     (told,) = wrong(f'[models.m]\nupstream = "demo"\nheaders = ["{name}"]')
-    assert told == f"[models.m] headers: {name.lower()} is between the client and the gateway and is never passed on"
+    assert (
+        told
+        == f"[models.m] headers: {name.lower()} is between the client and the gateway and is never"
+        " passed on"
+    )
 
 
 def test_an_address_without_a_scheme_is_not_repeated() -> None:
@@ -136,7 +147,11 @@ upstream = "demo:gemini"
 fallbacks = ["claude-y", "else"]
 """
     models = Models(read(text), {}, demo=DEMO)
-    assert [one.address.row.name for one in models.find("claude-x")] == ["anthropic", "gemini", "openai"]
+    assert [one.address.row.name for one in models.find("claude-x")] == [
+        "anthropic",
+        "gemini",
+        "openai",
+    ]
     assert [one.address.model for one in models.find("claude-x")] == ["claude-x", "b", "else"]
     assert models.names() == ["b"]
 
@@ -148,7 +163,9 @@ def test_of_a_folder_of_models_the_provider_gets_what_stands_behind_the_slash() 
 
 @pytest.mark.parametrize("more", ["", 'model = "x"'], ids=["as the client says", "always the same"])
 @pytest.mark.parametrize("name", ["", None])
-def test_a_request_without_a_model_finds_none_though_a_row_fits_every_name(name: str | None, more: str) -> None:
+def test_a_request_without_a_model_finds_none_though_a_row_fits_every_name(
+    name: str | None, more: str
+) -> None:
     text = f'[models."*"]\nupstream = "groq"\n{more}'
     assert Models(read(text), {"GROQ_API_KEY": "k"}).find(name) == []
     default = Models(read(f'[server]\ndefault = "x"\n{text}'), {"GROQ_API_KEY": "k"})
@@ -158,12 +175,16 @@ def test_a_request_without_a_model_finds_none_though_a_row_fits_every_name(name:
 def test_the_name_of_a_folder_alone_is_no_model() -> None:
     text = '[models."groq/*"]\nupstream = "groq"'
     assert Models(read(text), {"GROQ_API_KEY": "k"}).find("groq/") == []
-    assert wrong(f'[server]\ndefault = "groq/"\n{text}', {"GROQ_API_KEY": "k"}) == ["[server] default: no such model: groq/"]
+    assert wrong(f'[server]\ndefault = "groq/"\n{text}', {"GROQ_API_KEY": "k"}) == [
+        "[server] default: no such model: groq/"
+    ]
 
 
 def test_without_a_configuration_keys_in_the_environment_become_models() -> None:
     models = Models(
-        found_in({"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"}), {"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"}, demo=DEMO
+        found_in({"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"}),
+        {"ANTHROPIC_API_KEY": "k", "GROQ_API_KEY": "g"},
+        demo=DEMO,
     )
     assert models.find("claude-opus")[0].address.row.name == "anthropic"
     assert models.find("groq/llama")[0].address.row.name == "groq"
@@ -179,7 +200,10 @@ def test_without_any_key_the_offline_model_answers_whatever_is_asked_for() -> No
 def test_the_example_is_right() -> None:
     text = (ROOT / "examples" / "gateway.toml").read_text()
     assert wrong(text) == []
-    plain = "\n".join(line.removeprefix("# ") if "=" in line or line.startswith("# [") else line for line in text.splitlines())
+    plain = "\n".join(
+        line.removeprefix("# ") if "=" in line or line.startswith("# [") else line
+        for line in text.splitlines()
+    )
     env = {"ANTHROPIC_API_KEY": "k", "AWS_BEARER_TOKEN_BEDROCK": "k"}
     assert wrong(plain, env) == [], "also what is commented out"
 

@@ -1,4 +1,5 @@
-"""What a gateway makes of servers that answer with what no server of a model says, and of an answer that cannot go on."""
+"""What a gateway makes of servers that answer with what no server of a model says, and of an answer
+that cannot go on."""
 
 from __future__ import annotations
 
@@ -50,15 +51,25 @@ def says(answer: bytes) -> Iterator[str]:
 
 @pytest.mark.parametrize("stream", (False, True))
 @pytest.mark.parametrize("status", (600, 999))
-def test_a_status_beyond_all_is_a_502_that_names_it_and_another_model_may_be_asked(status: int, stream: bool) -> None:
+def test_a_status_beyond_all_is_a_502_that_names_it_and_another_model_may_be_asked(
+    status: int, stream: bool
+) -> None:
     other = Scripted(streams(*CHAT_STREAM))
-    with says(b"HTTP/1.1 %d What\r\ncontent-length: 0\r\n\r\n" % status) as odd, serving(other) as good:
+    with (
+        says(b"HTTP/1.1 %d What\r\ncontent-length: 0\r\n\r\n" % status) as odd,
+        serving(other) as good,
+    ):
         with serving(gateway(row("openai-chat", odd))) as door:
             told = httpx.post(door + PATH, json={**BODY, "stream": stream})
             assert told.status_code == 502 and f"said {status}" in told.json()["error"]["message"]
-        toml = row("openai-chat", odd, name="m", more={"fallbacks": ["other"]}) + row("openai-chat", good, name="other")
+        toml = row("openai-chat", odd, name="m", more={"fallbacks": ["other"]}) + row(
+            "openai-chat", good, name="other"
+        )
         with serving(gateway(toml)) as door:
-            assert httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True}).status_code == 200
+            assert (
+                httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True}).status_code
+                == 200
+            )
 
 
 PAGES = {
@@ -70,9 +81,13 @@ PAGES = {
 
 @pytest.mark.parametrize("wire", ("openai-chat", "anthropic", "gemini"))
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_no_stream_of_any_wire_and_another_model_may_be_asked(name: str, wire: str) -> None:
+def test_a_page_is_no_stream_of_any_wire_and_another_model_may_be_asked(
+    name: str, wire: str
+) -> None:
     path, body = ASKED[wire]
-    path = path.replace(":generateContent", ":streamGenerateContent") + ("?alt=sse" if wire == "gemini" else "")
+    path = path.replace(":generateContent", ":streamGenerateContent") + (
+        "?alt=sse" if wire == "gemini" else ""
+    )
     page = Answer(headers={"content-type": "text/html"}, body=PAGES[name])
     with serving(Scripted(page)) as odd, serving(gateway(row(wire, odd))) as door:
         told = httpx.post(door + path, json={**body, "stream": True})
@@ -88,13 +103,18 @@ def test_a_stream_that_begins_with_a_comment_or_an_empty_line_is_passed_on_to_th
 
 def test_a_field_of_the_client_is_passed_on_as_the_bytes_it_came_as() -> None:
     up = Scripted(streams(*CHAT_STREAM))
-    with serving(up) as url, serving(gateway(row("openai-chat", url, more={"headers": ["x-whose"]}))) as door:
+    with (
+        serving(up) as url,
+        serving(gateway(row("openai-chat", url, more={"headers": ["x-whose"]}))) as door,
+    ):
         for whose in ("grün".encode(), "grün".encode("latin-1")):
             httpx.post(door + PATH, json={**BODY, "stream": True}, headers={b"x-whose": whose})
             assert up.got[-1].headers["x-whose"].encode("latin-1") == whose
 
 
-def test_a_client_that_leaves_is_noticed_by_a_gateway_that_is_opened_again_in_another_loop() -> None:
+def test_a_client_that_leaves_is_noticed_by_a_gateway_that_is_opened_again_in_another_loop() -> (
+    None
+):
     app = gateway(row("openai-chat", "http://model.example"))
 
     async def receive() -> Message:
@@ -121,7 +141,9 @@ def nothing() -> str:
 
 
 @pytest.mark.parametrize("begun", (False, True))
-def test_no_other_model_is_asked_when_own_tools_fail_after_the_first_byte(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_model_is_asked_when_own_tools_fail_after_the_first_byte(
+    begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     async def run(work: Work, ask: object) -> AsyncGenerator[bytes]:
@@ -132,10 +154,14 @@ def test_no_other_model_is_asked_when_own_tools_fail_after_the_first_byte(begun:
 
     monkeypatch.setattr(Work, "run", run)
     url = "http://model.example"
-    toml = row("openai-chat", url, name="m", more={"fallbacks": ["other"]}) + row("anthropic", url, name="other")
+    toml = row("openai-chat", url, name="m", more={"fallbacks": ["other"]}) + row(
+        "anthropic", url, name="other"
+    )
     with serving(Gateway(Models(read(toml), {"KEY": "k"}), own=own(nothing))) as door:
         if begun:
-            with pytest.raises(httpx.RemoteProtocolError):  # all that can be done is to break it off
+            with pytest.raises(
+                httpx.RemoteProtocolError
+            ):  # all that can be done is to break it off
                 httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True})
         else:
             told = httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True})

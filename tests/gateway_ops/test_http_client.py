@@ -1,4 +1,5 @@
-"""What the gateway's own HTTP client makes of the answers of servers that cut, lie, mix things up or go away."""
+"""What the gateway's own HTTP client makes of the answers of servers that cut, lie, mix things up
+or go away."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from toolwire.io.upstream import Upstream
 
 KNOWN = "https://known.example/v1"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
-HELLO = CHUNKED + b'2;a=b;c="d"\r\nhe\r\n003\r\nllo\r\n0;x\r\ncontent-type: late\r\nx-more: y\r\n\r\n'
+HELLO = (
+    CHUNKED + b'2;a=b;c="d"\r\nhe\r\n003\r\nllo\r\n0;x\r\ncontent-type: late\r\nx-more: y\r\n\r\n'
+)
 
 
 class Wire(asyncio.Transport):
@@ -71,11 +74,16 @@ WHOLE = {
     "without a body": (b"HTTP/1.1 204 Nothing\r\nx: y\r\n\r\n", 204, b""),
     "that is not new": (b"HTTP/1.1 304 Same\r\ncontent-length: 9\r\n\r\n", 304, b""),
     "after others": (
-        b"HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 103 Hints\r\nlink: a\r\n\r\nHTTP/1.1 103 Hints\r\n\r\n" + HELLO,
+        b"HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 103 Hints\r\nlink: a\r\n\r\nHTTP/1.1 103 Hints\r\n\r\n"
+        + HELLO,
         200,
         b"hello",
     ),
-    "of an old server": (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", 200, b"ok"),
+    "of an old server": (
+        b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok",
+        200,
+        b"ok",
+    ),
     "without a reason": (b"HTTP/1.1 500\r\ncontent-length: 2\r\n\r\nno", 500, b"no"),
     "that offers more": (sized(b"ok", "connection: upgrade", "upgrade: h2c"), 200, b"ok"),
 }
@@ -94,7 +102,9 @@ def test_an_answer_cut_anywhere_is_the_same_answer(name: str, run: Run) -> None:
             for pieces in [*cuts, [bytes([one]) for one in data]]:
                 got = await _fed(line, pieces)
                 assert (got[0], got[2]) == (status, body)
-                assert "content-type" not in got[1] and "x-more" not in got[1] and "link" not in got[1]
+                assert (
+                    "content-type" not in got[1] and "x-more" not in got[1] and "link" not in got[1]
+                )
                 assert line.alive and net.pool._free(("h", 1, False)) is line
             net.pool._all.clear()
 
@@ -110,7 +120,9 @@ LAST = {
 
 
 @pytest.mark.parametrize("name", LAST)
-def test_an_answer_that_ends_its_connection_is_whole_and_the_next_has_another_connection(name: str, run: Run) -> None:
+def test_an_answer_that_ends_its_connection_is_whole_and_the_next_has_another_connection(
+    name: str, run: Run
+) -> None:
     data, body = LAST[name]
 
     async def main(net: Net) -> None:
@@ -123,8 +135,12 @@ def test_an_answer_that_ends_its_connection_is_whole_and_the_next_has_another_co
 
 
 REFUSED = {
-    "two ways to end": OK + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
-    "two ways to end, turned round": OK + b"transfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+    "two ways to end": (
+        OK + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+    ),
+    "two ways to end, turned round": (
+        OK + b"transfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+    ),
     "two lengths": OK + b"content-length: 2\r\ncontent-length: 2\r\n\r\nab",
     "two lengths in one": OK + b"content-length: 2, 2\r\n\r\nab",
     "a length below nought": OK + b"content-length: -2\r\n\r\nab",
@@ -148,10 +164,15 @@ REFUSED = {
     "a short status": b"HTTP/1.1 20 OK\r\n\r\n",
     "a long status": b"HTTP/1.1 2000 OK\r\n\r\n",
     "a status below all": b"HTTP/1.1 099 What\r\n\r\n" + b"x" * 2 * ROOM,
-    "a turn to another protocol": b"HTTP/1.1 101 Switch\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nab",
+    "a turn to another protocol": (
+        b"HTTP/1.1 101 Switch\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nab"
+    ),
     "a turn to no protocol": b"HTTP/1.1 101 Switch\r\n\r\n" + sized(b"ab"),
     "a body before the answer": b"HTTP/1.1 103 Hints\r\ncontent-length: 2\r\n\r\nab" + sized(b"ab"),
-    "chunks before the answer": b"HTTP/1.1 104 What\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n" + sized(b"ab"),
+    "chunks before the answer": (
+        b"HTTP/1.1 104 What\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+        + sized(b"ab")
+    ),
     "a field again and again": OK + b"a:\r\n" * 100_000,
     "another coding": sized(b"ab", "content-encoding: br"),
     "two codings": sized(b"ab", "content-encoding: gzip, gzip"),
@@ -159,7 +180,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_can_be_read_in_two_ways_or_in_none_is_refused_and_its_connection_given_up(name: str, run: Run) -> None:
+def test_what_can_be_read_in_two_ways_or_in_none_is_refused_and_its_connection_given_up(
+    name: str, run: Run
+) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(REFUSED[name]))
         with pytest.raises(Broken):
@@ -251,7 +274,9 @@ def test_a_head_that_is_long_but_ends_is_read(run: Run) -> None:
     fields = [f"x-{number}: {'y' * 1000}" for number in range(900)]
 
     async def main(net: Net) -> None:
-        reply = await net.post(await net.serve(gives(sized(b"ok", *fields, "X-Spaces: a \t", "x-spaces: b"))))
+        reply = await net.post(
+            await net.serve(gives(sized(b"ok", *fields, "X-Spaces: a \t", "x-spaces: b")))
+        )
         assert len(reply.headers) == 902 and reply.headers["x-899"] == "y" * 1000
         assert reply.headers["x-spaces"] == "a, b"
         reply.close()
@@ -262,9 +287,13 @@ def test_a_head_that_is_long_but_ends_is_read(run: Run) -> None:
 # --- connections that are used again ---
 
 
-def test_a_connection_is_used_again_after_an_answer_was_read_and_also_after_one_that_had_come_but_was_not_read(run: Run) -> None:
+def test_a_connection_is_used_again_after_an_answer_was_read_and_also_after_one_that_had_come_but_was_not_read(
+    run: Run,
+) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one"), sized(b"no" * 100, status=b"HTTP/1.1 500 No\r\n"), HELLO))
+        server = await net.serve(
+            gives(sized(b"one"), sized(b"no" * 100, status=b"HTTP/1.1 500 No\r\n"), HELLO)
+        )
         assert await net.get(server) == (200, b"one")
         reply = await net.post(server)
         assert reply.status == 500 and reply.ended
@@ -275,7 +304,9 @@ def test_a_connection_is_used_again_after_an_answer_was_read_and_also_after_one_
     run(main)
 
 
-def test_an_answer_that_is_left_may_still_come_to_its_end_and_frees_its_connection(run: Run) -> None:
+def test_an_answer_that_is_left_may_still_come_to_its_end_and_frees_its_connection(
+    run: Run,
+) -> None:
     async def late(talk: Talk) -> None:
         await talk.request()
         await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
@@ -298,7 +329,9 @@ def test_an_answer_that_is_left_may_still_come_to_its_end_and_frees_its_connecti
     run(main)
 
 
-def test_an_answer_that_is_left_and_does_not_end_in_time_takes_its_connection_with_it(run: Run) -> None:
+def test_an_answer_that_is_left_and_does_not_end_in_time_takes_its_connection_with_it(
+    run: Run,
+) -> None:
     async def endless(talk: Talk) -> None:
         await talk.request()
         await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
@@ -344,9 +377,13 @@ MORE = {
 
 @pytest.mark.parametrize("last", ("keep-alive", "close"))
 @pytest.mark.parametrize("name", MORE)
-def test_what_comes_behind_an_answer_in_one_packet_never_reaches_the_next_request(name: str, last: str, run: Run) -> None:
+def test_what_comes_behind_an_answer_in_one_packet_never_reaches_the_next_request(
+    name: str, last: str, run: Run
+) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(each(gives(sized(b"one", f"connection: {last}") + MORE[name]), gives(sized(b"two"))))
+        server = await net.serve(
+            each(gives(sized(b"one", f"connection: {last}") + MORE[name]), gives(sized(b"two")))
+        )
         assert await net.get(server) == (200, b"one")
         assert await net.get(server) == (200, b"two")
         assert server.used == [1, 2]
@@ -356,13 +393,17 @@ def test_what_comes_behind_an_answer_in_one_packet_never_reaches_the_next_reques
 
 @pytest.mark.parametrize("large", (False, True))
 @pytest.mark.parametrize("name", MORE)
-def test_what_comes_before_it_was_asked_for_never_reaches_the_next_request(name: str, large: bool, run: Run) -> None:
+def test_what_comes_before_it_was_asked_for_never_reaches_the_next_request(
+    name: str, large: bool, run: Run
+) -> None:
     first = sized(b"x" * (3 * ROOM if large else 3))
 
     async def main(net: Net) -> None:
         server = await net.serve(each(gives(first), gives(sized(b"two"))))
         await net.get(server)
-        server.talks[0].at_once(MORE[name])  # and the next request follows at once: the loop has not seen it
+        server.talks[0].at_once(
+            MORE[name]
+        )  # and the next request follows at once: the loop has not seen it
         assert await net.get(server) == (200, b"two")
         assert server.used == [1, 2]
 
@@ -419,12 +460,18 @@ async def _gone(talk: Talk) -> None:
     talk.reset()
 
 
-def test_a_request_that_meets_the_end_of_its_connection_is_sent_once_more_on_a_new_one(run: Run) -> None:
+def test_a_request_that_meets_the_end_of_its_connection_is_sent_once_more_on_a_new_one(
+    run: Run,
+) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(each(_one_then_gone, gives(sized(b"two"))))
         await net.get(server, b"first")
         assert await net.get(server, b"second") == (200, b"two")
-        assert [(one.connection, one.body) for one in server.asked] == [(1, b"first"), (1, b"second"), (2, b"second")]
+        assert [(one.connection, one.body) for one in server.asked] == [
+            (1, b"first"),
+            (1, b"second"),
+            (2, b"second"),
+        ]
 
     run(main)
 
@@ -460,7 +507,9 @@ async def broken_once(script: Script, net: Net) -> None:
     assert server.used == [1, 1]
 
 
-@pytest.mark.parametrize("said", (b"H", b"HTTP/1.1 100 Go\r\n\r\n", OK + b"content-length: 5\r\n\r\n"))
+@pytest.mark.parametrize(
+    "said", (b"H", b"HTTP/1.1 100 Go\r\n\r\n", OK + b"content-length: 5\r\n\r\n")
+)
 def test_a_request_is_not_sent_again_if_anything_was_answered(said: bytes, run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
@@ -481,7 +530,9 @@ def test_a_request_that_the_server_had_for_a_while_is_not_sent_again(run: Run) -
     run(partial(broken_once, script))
 
 
-def test_connections_that_rested_too_long_are_closed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_rested_too_long_are_closed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_http, "KEEP", 0.04)
 
     async def main(net: Net) -> None:
@@ -497,7 +548,12 @@ def test_connections_that_rested_too_long_are_closed(run: Run, monkeypatch: pyte
 # --- answers that are packed though nobody asked ---
 
 TEXT = b"".join(b"line %d\n" % number for number in range(2000))
-CODED = {"gzip": gzip.compress(TEXT), "x-gzip": gzip.compress(TEXT), "GZIP": gzip.compress(TEXT), "deflate": zlib.compress(TEXT)}
+CODED = {
+    "gzip": gzip.compress(TEXT),
+    "x-gzip": gzip.compress(TEXT),
+    "GZIP": gzip.compress(TEXT),
+    "deflate": zlib.compress(TEXT),
+}
 
 
 @pytest.mark.parametrize("coding", CODED)
@@ -510,7 +566,9 @@ def test_a_packed_answer_is_unpacked(coding: str, run: Run) -> None:
             pieces = [data[at : at + step] for at in range(0, len(data), step)]
             chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
             await talk.say(
-                OK + f"content-encoding: {coding}\r\ntransfer-encoding: chunked\r\n\r\n".encode(), chunks, b"0\r\n\r\n"
+                OK + f"content-encoding: {coding}\r\ntransfer-encoding: chunked\r\n\r\n".encode(),
+                chunks,
+                b"0\r\n\r\n",
             )
 
     async def main(net: Net) -> None:
@@ -524,7 +582,9 @@ def test_a_packed_answer_is_unpacked(coding: str, run: Run) -> None:
 
 def test_a_packed_answer_of_nothing_is_nothing(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"", "content-encoding: gzip"), sized(b"", "content-encoding: identity")))
+        server = await net.serve(
+            gives(sized(b"", "content-encoding: gzip"), sized(b"", "content-encoding: identity"))
+        )
         assert [await net.get(server), await net.get(server)] == [(200, b""), (200, b"")]
 
     run(main)
@@ -545,7 +605,12 @@ UNPACKED = {
 def test_a_packed_answer_that_is_not_whole_is_an_error(name: str, run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
-            gives(sized(UNPACKED[name], f"content-encoding: {'deflate' if 'other kind' in name else 'gzip'}"))
+            gives(
+                sized(
+                    UNPACKED[name],
+                    f"content-encoding: {'deflate' if 'other kind' in name else 'gzip'}",
+                )
+            )
         )
         with pytest.raises(Broken):
             await net.get(server)
@@ -574,7 +639,9 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_given_in_pieces(run: Run)
 def test_a_bomb_that_goes_on_is_not_gathered_while_it_is_read(run: Run) -> None:
     packer = zlib.compressobj(9, wbits=31)
     begin = packer.compress(b"\0") + packer.flush(zlib.Z_FULL_FLUSH)
-    more = packer.compress(b"\0" * 8 * 1024 * 1024) + packer.flush(zlib.Z_FULL_FLUSH)  # good behind itself, any number of times
+    more = packer.compress(b"\0" * 8 * 1024 * 1024) + packer.flush(
+        zlib.Z_FULL_FLUSH
+    )  # good behind itself, any number of times
     sent = 0
 
     async def script(talk: Talk) -> None:
@@ -611,7 +678,14 @@ PLACES = {
     "http://u%40v:p%3A%C3%A9@h/x@y": ("h", 80, False, "/x@y", "h", "u@v:p:é".encode()),
     "http://u@h/": ("h", 80, False, "/", "h", b"u:"),
     "http://@h/": ("h", 80, False, "/", "h", None),
-    "https://bücher.example/x": ("xn--bcher-kva.example", 443, True, "/x", "xn--bcher-kva.example", None),
+    "https://bücher.example/x": (
+        "xn--bcher-kva.example",
+        443,
+        True,
+        "/x",
+        "xn--bcher-kva.example",
+        None,
+    ),
     "http://h:0/": ("h", 0, False, "/", "h:0", None),
 }
 
@@ -624,9 +698,25 @@ def test_an_address_is_read_to_the_letter(url: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ("", "h", "//h", "ftp://h", "http://", "http:///x", "http://h:x/", "http://h:99999/", "http://h/a b", "http://h/\r\nx: y", "http://h/\0",
-     "http://h\t/", "http://[::1/", "http://a..b/", f"http://{'a' * 64}.example/", "http://h/\x7f"),
-)  # fmt: skip
+    (
+        "",
+        "h",
+        "//h",
+        "ftp://h",
+        "http://",
+        "http:///x",
+        "http://h:x/",
+        "http://h:99999/",
+        "http://h/a b",
+        "http://h/\r\nx: y",
+        "http://h/\0",
+        "http://h\t/",
+        "http://[::1/",
+        "http://a..b/",
+        f"http://{'a' * 64}.example/",
+        "http://h/\x7f",
+    ),
+)
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError):
         place(url)
@@ -643,11 +733,18 @@ def test_what_is_no_address_is_refused(url: str) -> None:
     ),
 )
 def test_what_is_no_address_is_refused_without_a_word_of_it(url: str) -> None:
-    for read_by in (place, lambda url: Upstream()._way(address(f"{KNOWN}#openai:m", {}, key="k"), False, url)):
+    for read_by in (
+        place,
+        lambda url: Upstream()._way(address(f"{KNOWN}#openai:m", {}, key="k"), False, url),
+    ):
         with pytest.raises(ValueError) as caught:
             read_by(url)
         told = "".join(traceback.format_exception(caught.value))
-        assert "hunter2" not in str(caught.value) and "could not be cast" not in told and "NFKC" not in told
+        assert (
+            "hunter2" not in str(caught.value)
+            and "could not be cast" not in told
+            and "NFKC" not in told
+        )
 
 
 def test_neither_a_place_nor_the_way_to_it_shows_a_login_or_a_key() -> None:
@@ -655,31 +752,56 @@ def test_neither_a_place_nor_the_way_to_it_shows_a_login_or_a_key() -> None:
     way = Upstream()._way(address(f"{KNOWN}#openai:m", {}, key="sk-2"), False, url)
     for shown in (repr(place(url)), repr(way), f"{way}"):
         assert "h.example:81" in shown
-        assert not any(one in shown for one in ("hunter2", "sk-", "me:", b64encode(b"me:hunter2").decode()))
+        assert not any(
+            one in shown for one in ("hunter2", "sk-", "me:", b64encode(b"me:hunter2").decode())
+        )
 
 
 @pytest.mark.parametrize(
     "fields",
-    ({"a": "b\r\nc: d"}, {"a": "b\nc: d"}, {"a": "b\rc"}, {"a": "b\0"}, {"a\r\nb": "c"}, {"a\nb": "c"}, {"a\0": "b"},
-     {"a": "\ud800"}, {"x": "y", "a": "b\n"}, {"content-length": "1"}, {"transfer-encoding": "chunked"}, {"Content-Length": "1"},
-     {"Transfer-Encoding": "chunked"}),
-)  # fmt: skip
-def test_a_field_that_could_be_read_as_two_or_ends_the_request_is_refused(fields: dict[str, str]) -> None:
+    (
+        {"a": "b\r\nc: d"},
+        {"a": "b\nc: d"},
+        {"a": "b\rc"},
+        {"a": "b\0"},
+        {"a\r\nb": "c"},
+        {"a\nb": "c"},
+        {"a\0": "b"},
+        {"a": "\ud800"},
+        {"x": "y", "a": "b\n"},
+        {"content-length": "1"},
+        {"transfer-encoding": "chunked"},
+        {"Content-Length": "1"},
+        {"Transfer-Encoding": "chunked"},
+    ),
+)
+def test_a_field_that_could_be_read_as_two_or_ends_the_request_is_refused(
+    fields: dict[str, str],
+) -> None:
     with pytest.raises(ValueError):
         head(place("http://h/x"), fields, 1)
 
 
 def test_the_head_of_a_request_says_each_thing_once() -> None:
     where = place("http://h:81/a%2Fb?c")
-    assert head(where, {}, 0) == b"POST /a%2Fb?c HTTP/1.1\r\nhost: h:81\r\ncontent-length: 0\r\n\r\n"
+    assert (
+        head(where, {}, 0) == b"POST /a%2Fb?c HTTP/1.1\r\nhost: h:81\r\ncontent-length: 0\r\n\r\n"
+    )
     assert head(where, {"Host": "signed"}, 0).lower().count(b"host") == 1
     told = head(where, {"x": "ü€", "y": ""}, 12)
-    assert told == "POST /a%2Fb?c HTTP/1.1\r\nx: ü€\r\ny: \r\nhost: h:81\r\ncontent-length: 12\r\n\r\n".encode()
+    assert (
+        told
+        == "POST /a%2Fb?c HTTP/1.1\r\nx: ü€\r\ny: \r\nhost: h:81\r\ncontent-length: 12\r\n\r\n".encode()
+    )
     assert head(where, {"host": "signed"}, 0).count(b"host") == 1
 
 
 def test_a_field_goes_out_as_the_bytes_it_came_as() -> None:
     came = "grün".encode(), "grün".encode("latin-1"), bytes(range(0x80, 0x100))
-    told = head(place("http://h/ü"), {f"x-{n}": one.decode("latin-1") for n, one in enumerate(came)} | {"y": "€"}, 0)
+    told = head(
+        place("http://h/ü"),
+        {f"x-{n}": one.decode("latin-1") for n, one in enumerate(came)} | {"y": "€"},
+        0,
+    )
     assert told.startswith("POST /ü HTTP/1.1\r\n".encode()) and "\r\ny: €\r\n".encode() in told
     assert all(b"\r\nx-%d: %b\r\n" % (n, one) in told for n, one in enumerate(came))

@@ -1,4 +1,5 @@
-"""How the gateway's own HTTP client bears slow servers, large bodies, and being cut short itself; and whom it trusts."""
+"""How the gateway's own HTTP client bears slow servers, large bodies, and being cut short itself;
+and whom it trusts."""
 
 from __future__ import annotations
 
@@ -74,7 +75,9 @@ def test_a_door_that_is_shut_is_an_error_at_once(run: Run) -> None:
     run(main)
 
 
-def test_a_tls_server_that_never_shakes_hands_is_given_up_in_time(run: Run, trusted: Authority) -> None:
+def test_a_tls_server_that_never_shakes_hands_is_given_up_in_time(
+    run: Run, trusted: Authority
+) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(Talk.stay)
         server.scheme = "https"
@@ -123,7 +126,9 @@ def test_a_server_that_says_a_little_now_and_then_is_not_silent(run: Run) -> Non
     run(main)
 
 
-def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a_long_one_after_it_long(run: Run) -> None:
+def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a_long_one_after_it_long(
+    run: Run,
+) -> None:
     async def script(talk: Talk) -> None:
         for pause in (0.0, 0.0, 0.6, 5.0):
             await talk.request()
@@ -226,13 +231,17 @@ def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothi
         with took(0.5, 20):
             assert await net.get(server, body, silence=0.5) == (200, b"%d" % zlib.crc32(body))
         assert net.resting == 1
-        assert not any(line._rest.obj for line in net.pool._all)  # nothing of it is held while the connection rests
+        assert not any(
+            line._rest.obj for line in net.pool._all
+        )  # nothing of it is held while the connection rests
 
     run(main)
 
 
 @pytest.mark.parametrize("tls", (False, True))
-def test_a_server_that_stops_reading_is_given_up_in_time(tls: bool, run: Run, trusted: Authority) -> None:
+def test_a_server_that_stops_reading_is_given_up_in_time(
+    tls: bool, run: Run, trusted: Authority
+) -> None:
     async def script(talk: Talk) -> None:
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await asyncio.sleep(5)
@@ -258,7 +267,9 @@ def test_a_connection_whose_server_answered_before_it_had_the_request_is_not_use
         await asyncio.sleep(5)
 
     async def main(net: Net) -> None:
-        server = await net.serve(each(early, gives(sized(b"two"))), tls=trusted.server("127.0.0.1") if tls else None)
+        server = await net.serve(
+            each(early, gives(sized(b"two"))), tls=trusted.server("127.0.0.1") if tls else None
+        )
         assert await net.get(server, b"x" * 20_000_000) == (413, b"too large")
         assert net.resting == 0
         assert await net.get(server) == (200, b"two")
@@ -308,14 +319,20 @@ def test_a_server_that_answers_and_goes_without_reading_is_heard(run: Run) -> No
 
 
 @pytest.mark.parametrize("coding", ("identity", "gzip"))
-def test_every_piece_flows_to_its_taker_in_order_also_if_it_stops_in_between(coding: str, run: Run) -> None:
+def test_every_piece_flows_to_its_taker_in_order_also_if_it_stops_in_between(
+    coding: str, run: Run
+) -> None:
     words = [b"word %d " % number for number in range(200)]
     packer = zlib.compressobj(wbits=31)
-    packed = [packer.compress(word) + packer.flush(zlib.Z_SYNC_FLUSH) for word in words] + [packer.flush()]
+    packed = [packer.compress(word) + packer.flush(zlib.Z_SYNC_FLUSH) for word in words] + [
+        packer.flush()
+    ]
 
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(OK + f"content-encoding: {coding}\r\ntransfer-encoding: chunked\r\n\r\n".encode())
+        await talk.say(
+            OK + f"content-encoding: {coding}\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+        )
         for word in packed if coding == "gzip" else words:
             await talk.say(b"%x\r\n%b\r\n" % (len(word), word))
         await talk.say(b"0\r\n\r\n")
@@ -371,10 +388,14 @@ def test_a_flow_of_megabytes_to_a_taker_that_stops_often_is_whole_and_bounded(ru
 
 
 @pytest.mark.parametrize("at", (1, 3))
-def test_what_a_taker_raises_reaches_whoever_waits_and_the_connection_is_given_up(at: int, run: Run) -> None:
+def test_what_a_taker_raises_reaches_whoever_waits_and_the_connection_is_given_up(
+    at: int, run: Run
+) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(OK + b"content-length: 99\r\n\r\n", *(b"word" for _ in range(5)), pause=0.005)
+        await talk.say(
+            OK + b"content-length: 99\r\n\r\n", *(b"word" for _ in range(5)), pause=0.005
+        )
         await talk.stay()
 
     async def main(net: Net) -> None:
@@ -397,7 +418,9 @@ def test_what_a_taker_raises_reaches_whoever_waits_and_the_connection_is_given_u
     run(main)
 
 
-def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_all_that_came(run: Run) -> None:
+def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_all_that_came(
+    run: Run,
+) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
         await talk.say(OK + b"content-length: 99\r\n\r\n", b"one", b"two", pause=0.005)
@@ -444,11 +467,15 @@ def test_a_flow_that_is_cancelled_takes_nothing_more(run: Run) -> None:
 
 
 @pytest.mark.parametrize("tls", (False, True))
-def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(tls: bool, run: Run, trusted: Authority) -> None:
+def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(
+    tls: bool, run: Run, trusted: Authority
+) -> None:
     async def script(talk: Talk) -> None:
         while True:
             await talk.request()
-            await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n")
+            await talk.say(
+                OK + b"transfer-encoding: chunked\r\n\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n"
+            )
 
     async def main(net: Net) -> None:
         server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
@@ -492,7 +519,9 @@ def test_who_waits_for_an_answer_that_another_lets_go_is_told(run: Run) -> None:
     run(main)
 
 
-def test_whatever_is_under_way_fails_at_once_when_all_is_closed(run: Run, trusted: Authority) -> None:
+def test_whatever_is_under_way_fails_at_once_when_all_is_closed(
+    run: Run, trusted: Authority
+) -> None:
     async def main(net: Net) -> None:
         silent = await net.serve(Talk.stay)
         begun = await net.serve(gives(OK + b"content-length: 9\r\n\r\nhello"))
@@ -503,8 +532,12 @@ def test_whatever_is_under_way_fails_at_once_when_all_is_closed(run: Run, truste
         assert await net.get(resting) == (200, b"ok")
         with deaf() as port:
             where = place(f"http://127.0.0.1:{port}/")
-            tasks = [asyncio.ensure_future(net.get(one)) for one in (silent, begun, endless, unshaken)]
-            unopened = asyncio.ensure_future(net.pool.post(where, head(where, {}, 0), b"", connect=5, silence=5))
+            tasks = [
+                asyncio.ensure_future(net.get(one)) for one in (silent, begun, endless, unshaken)
+            ]
+            unopened = asyncio.ensure_future(
+                net.pool.post(where, head(where, {}, 0), b"", connect=5, silence=5)
+            )
             await asyncio.sleep(0.02)
             net.pool.close()
             with took(0, 1):
@@ -520,16 +553,22 @@ def test_whatever_is_under_way_fails_at_once_when_all_is_closed(run: Run, truste
 # --- whom it trusts ---
 
 
-def test_a_server_that_proves_who_it_is_is_asked_and_its_connection_kept(run: Run, trusted: Authority) -> None:
+def test_a_server_that_proves_who_it_is_is_asked_and_its_connection_kept(
+    run: Run, trusted: Authority
+) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one"), sized(b"two")), tls=trusted.server("127.0.0.1"))
+        server = await net.serve(
+            gives(sized(b"one"), sized(b"two")), tls=trusted.server("127.0.0.1")
+        )
         assert [await net.get(server), await net.get(server)] == [(200, b"one"), (200, b"two")]
         assert server.used == [1, 1]
 
     run(main)
 
 
-def test_a_server_behind_tls_that_closes_while_its_connection_rests_is_asked_on_another(run: Run, trusted: Authority) -> None:
+def test_a_server_behind_tls_that_closes_while_its_connection_rests_is_asked_on_another(
+    run: Run, trusted: Authority
+) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one"), stay=False), tls=trusted.server("127.0.0.1"))
         for pause in (0.0, 0.02, 0.0):
@@ -541,7 +580,9 @@ def test_a_server_behind_tls_that_closes_while_its_connection_rests_is_asked_on_
 
 
 @pytest.mark.parametrize("name", ("other.example", "127.0.0.2"))
-def test_a_server_with_another_name_is_told_nothing(name: str, run: Run, trusted: Authority) -> None:
+def test_a_server_with_another_name_is_told_nothing(
+    name: str, run: Run, trusted: Authority
+) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one")), tls=trusted.server(name))
         with pytest.raises(ssl.SSLError):
@@ -551,7 +592,9 @@ def test_a_server_with_another_name_is_told_nothing(name: str, run: Run, trusted
     run(main)
 
 
-def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no_secret(run: Run, authority: Authority) -> None:
+def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no_secret(
+    run: Run, authority: Authority
+) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(sized(b"one")), tls=authority.server("127.0.0.1"))
         where = place(server.url.replace("://", "://me:hunter2@"))
@@ -591,8 +634,12 @@ def test_the_address_that_answers_is_found_behind_one_that_does_not(
             shut.bind(("127.0.0.1", 0))
             ports = port if first == "deaf" else shut.getsockname()[1], server.port
 
-            async def addresses(pool: Pool, host: str, port: int) -> list[tuple[int, int, int, str, tuple[str, int]]]:
-                return [(AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", one)) for one in ports]
+            async def addresses(
+                pool: Pool, host: str, port: int
+            ) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+                return [
+                    (AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", one)) for one in ports
+                ]
 
             monkeypatch.setattr(Pool, "_addresses", addresses)
             with took(0, 2):
@@ -610,14 +657,19 @@ def test_a_name_that_nobody_has_is_an_error(run: Run) -> None:
     run(main)
 
 
-def test_the_addresses_of_a_name_are_looked_up_once_and_again_when_they_fail(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_addresses_of_a_name_are_looked_up_once_and_again_when_they_fail(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(each(gives(sized(b"one"), stay=False)))
         await net.get(server)
         known = net.pool._known["127.0.0.1", server.port]
         await net.get(server)
         assert net.pool._known["127.0.0.1", server.port] is known
-        net.pool._known["127.0.0.1", server.port] = known[0], [(AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", 1))]
+        net.pool._known["127.0.0.1", server.port] = (
+            known[0],
+            [(AF_INET, SOCK_STREAM, IPPROTO_TCP, "", ("127.0.0.1", 1))],
+        )
         with pytest.raises(OSError):
             await net.get(server)
         assert await net.get(server) == (200, b"one")

@@ -27,7 +27,12 @@ SOON = 0.06
 Asks = Callable[[str], Coroutine[None, None, Passed]]
 
 
-def through(run: Run, script: Script, main: Callable[[Asks, Server], Coroutine[None, None, None]], login: str = "") -> None:
+def through(
+    run: Run,
+    script: Script,
+    main: Callable[[Asks, Server], Coroutine[None, None, None]],
+    login: str = "",
+) -> None:
     """Run a test with a proxy that does what a script says."""
 
     async def proxied(net: Net) -> None:
@@ -67,7 +72,10 @@ async def _tunnel(talk: Talk) -> None:
 
     try:
         await asyncio.wait(
-            [asyncio.ensure_future(pump(talk.reader, writer)), asyncio.ensure_future(pump(reader, talk.writer))],
+            [
+                asyncio.ensure_future(pump(talk.reader, writer)),
+                asyncio.ensure_future(pump(reader, talk.writer)),
+            ],
             return_when=asyncio.FIRST_COMPLETED,
         )
     finally:
@@ -93,7 +101,9 @@ def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
     monkeypatch.setattr(_proxied, "secure", authority.client)
 
     async def main(net: Net) -> None:
-        good = await net.serve(gives(sized(b"one"), sized(b"two")), tls=authority.server("127.0.0.1"))
+        good = await net.serve(
+            gives(sized(b"one"), sized(b"two")), tls=authority.server("127.0.0.1")
+        )
         bad = await net.serve(gives(sized(b"one")), tls=authority.server("other.example"))
         proxy = await net.serve(_tunnel)
         way = Proxied(f"http://us:er@127.0.0.1:{proxy.port}")
@@ -114,10 +124,14 @@ def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
     run(main)
 
 
-def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_has_come(run: Run) -> None:
+def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_has_come(
+    run: Run,
+) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(OK + b"X-Many: a\r\nx-many: b\r\ncontent-length: 10\r\n\r\nhello", pause=0.01)
+        await talk.say(
+            OK + b"X-Many: a\r\nx-many: b\r\ncontent-length: 10\r\n\r\nhello", pause=0.01
+        )
         await talk.say(b"world")
         await talk.stay()
 
@@ -130,14 +144,20 @@ def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_
                 break
             await asyncio.sleep(0.01)
         assert reply.ended
-        assert [await reply.piece(), await reply.piece(), await reply.piece()] == [b"world", b"", b""]
+        assert [await reply.piece(), await reply.piece(), await reply.piece()] == [
+            b"world",
+            b"",
+            b"",
+        ]
         reply.close()
         reply.close()
 
     through(run, script, main)
 
 
-def test_a_connection_through_a_proxy_is_used_again_after_an_answer_and_not_after_half_of_one(run: Run) -> None:
+def test_a_connection_through_a_proxy_is_used_again_after_an_answer_and_not_after_half_of_one(
+    run: Run,
+) -> None:
     async def main(asks: Asks, server: Server) -> None:
         for _ in range(2):
             reply = await asks(AT)
@@ -160,7 +180,9 @@ LOST = {
     "no HTTP": b"what is this\r\n\r\n",
     "unknown coding": sized(b"hello", "content-encoding: br"),
     "badly packed": sized(b"hello", "content-encoding: gzip"),
-    "cut before it was packed": sized(gzip.compress(b"hello" * 100)[:-12], "content-encoding: gzip"),
+    "cut before it was packed": sized(
+        gzip.compress(b"hello" * 100)[:-12], "content-encoding: gzip"
+    ),
     "a long head": OK + b"x: " + b"y" * 2_000_000 + b"\r\n\r\n",
 }
 
@@ -182,7 +204,11 @@ def test_a_packed_answer_through_a_proxy_is_unpacked(run: Run) -> None:
         assert await _all(asks) == b""
 
     data = gzip.compress(b"hello" * 500_000)
-    through(run, gives(sized(data, "content-encoding: gzip"), sized(b"", "content-encoding: gzip")), main)
+    through(
+        run,
+        gives(sized(data, "content-encoding: gzip"), sized(b"", "content-encoding: gzip")),
+        main,
+    )
 
 
 @pytest.mark.parametrize("said", (b"", OK + b"content-length: 9\r\n\r\nhello"))
@@ -201,7 +227,9 @@ async def _one_then_gone(talk: Talk) -> None:
     talk.reset()
 
 
-def test_a_request_that_meets_the_end_of_its_connection_to_the_proxy_is_sent_once_more(run: Run) -> None:
+def test_a_request_that_meets_the_end_of_its_connection_to_the_proxy_is_sent_once_more(
+    run: Run,
+) -> None:
     async def main(asks: Asks, server: Server) -> None:
         for said in (b"one", b"two"):
             reply = await asks(AT)
@@ -212,7 +240,10 @@ def test_a_request_that_meets_the_end_of_its_connection_to_the_proxy_is_sent_onc
     through(run, each(_one_then_gone, gives(sized(b"two"))), main)
 
 
-@pytest.mark.parametrize("proxy", ("socks5://127.0.0.1:1", "http://", "http://127.0.0.1:1", "127.0.0.1:1", "http://127.0.0.1:x"))
+@pytest.mark.parametrize(
+    "proxy",
+    ("socks5://127.0.0.1:1", "http://", "http://127.0.0.1:1", "127.0.0.1:1", "http://127.0.0.1:x"),
+)
 def test_a_proxy_that_cannot_be_used_is_an_oserror(proxy: str, run: Run) -> None:
     async def main(net: Net) -> None:
         way = Proxied(proxy)
@@ -242,7 +273,9 @@ def test_a_proxy_that_says_nothing_to_a_tunnel_is_given_up_in_time(run: Run) -> 
     run(main)
 
 
-def test_an_end_that_waits_for_a_proxy_that_reads_nothing_is_not_waited_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_that_waits_for_a_proxy_that_reads_nothing_is_not_waited_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_proxied, "CLOSING", SOON, raising=False)
 
     async def script(talk: Talk) -> None:
@@ -262,7 +295,9 @@ def test_an_end_that_waits_for_a_proxy_that_reads_nothing_is_not_waited_for(run:
 
 
 @pytest.mark.parametrize("ends", (True, False))
-def test_an_answer_through_a_proxy_that_is_left_may_still_come_to_its_end_and_nobody_waits_for_it(ends: bool, run: Run) -> None:
+def test_an_answer_through_a_proxy_that_is_left_may_still_come_to_its_end_and_nobody_waits_for_it(
+    ends: bool, run: Run
+) -> None:
     async def late(talk: Talk) -> None:
         await talk.request()
         await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n", pause=0.03)
@@ -291,13 +326,17 @@ def test_a_stream_through_a_proxy_that_is_over_before_its_connection_is_not_a_cl
             yield piece
         await asyncio.sleep(0.1)
 
-    with serving(Scripted(Answer(headers={"content-type": "text/event-stream"}, pieces=late))) as proxy:
+    with serving(
+        Scripted(Answer(headers={"content-type": "text/event-stream"}, pieces=late))
+    ) as proxy:
         monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.delenv("no_proxy", raising=False)
         app = gateway(row("anthropic", "http://model.example"))
         path, body = ASKED["openai-chat"]
         with serving(app) as door, httpx.Client(trust_env=False) as client:
-            assert client.post(door + path, json={**body, "stream": True}).text.endswith("data: [DONE]\n\n")
+            assert client.post(door + path, json={**body, "stream": True}).text.endswith(
+                "data: [DONE]\n\n"
+            )
             while app.watch.counts.running:
                 sleep(0.01)
         told = app.watch.feed.since()[-1][1]
@@ -329,7 +368,9 @@ def test_a_field_goes_through_a_proxy_as_the_bytes_it_came_as(run: Run) -> None:
     run(main)
 
 
-def test_a_head_that_repeats_itself_without_end_is_a_lost_connection_also_through_a_proxy(run: Run) -> None:
+def test_a_head_that_repeats_itself_without_end_is_a_lost_connection_also_through_a_proxy(
+    run: Run,
+) -> None:
     async def main(asks: Asks, server: Server) -> None:
         with pytest.raises(Broken):
             await asks(AT)
@@ -338,9 +379,14 @@ def test_a_head_that_repeats_itself_without_end_is_a_lost_connection_also_throug
 
 
 @pytest.mark.parametrize("name", ("http_proxy", "all_proxy", "ALL_PROXY"))
-def test_the_environment_says_which_requests_go_through_a_proxy(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_says_which_requests_go_through_a_proxy(
+    name: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def main(net: Net) -> None:
-        proxy, direct = await net.serve(gives(sized(b"by proxy"))), await net.serve(gives(sized(b"direct")))
+        proxy, direct = (
+            await net.serve(gives(sized(b"by proxy"))),
+            await net.serve(gives(sized(b"direct"))),
+        )
         monkeypatch.setenv(name, f"127.0.0.1:{proxy.port}")
         monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
         upstream = Upstream()

@@ -23,7 +23,11 @@ OTHER = "tw-" + "k3y-of-bobby-" * 4
 
 
 def row(key: str = KEY, **more: object) -> KeyRow:
-    fields: dict[str, object] = {"name": "alice", "sha256": hashlib.sha256(key.encode()).hexdigest(), **more}
+    fields: dict[str, object] = {
+        "name": "alice",
+        "sha256": hashlib.sha256(key.encode()).hexdigest(),
+        **more,
+    }
     return KeyRow(**fields)  # type: ignore[arg-type]
 
 
@@ -46,14 +50,18 @@ def test_a_new_key_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path, name:
 def test_limits_can_be_written_beside_a_hash_in_each_kind_of_file(tmp_path: Path) -> None:
     known = hashlib.sha256(KEY.encode()).hexdigest()
     (tmp_path / "a.toml").write_text(
-        f'[keys.alice]\nsha256 = "{known}"\nmodels = ["claude-*"]\nrpm = 60\nconcurrency = 4\nexpires = 2099-01-31\n'
+        f'[keys.alice]\nsha256 = "{known}"\nmodels = ["claude-*"]\nrpm = 60\nconcurrency ='
+        " 4\nexpires = 2099-01-31\n"
     )
     (tmp_path / "a.jsonl").write_text(
         f'{{"name":"alice","sha256":"{known}","models":["claude-*"],"rpm":60,"concurrency":4,"expires":"2099-01-31"}}\n'
     )
     new_key(tmp_path / "a.db", "alice")
     with closing(sqlite3.connect(tmp_path / "a.db")) as held, held:
-        held.execute("update keys set models = ?, rpm = 60, concurrency = 4, expires = '2099-01-31'", ('["claude-*"]',))
+        held.execute(
+            "update keys set models = ?, rpm = 60, concurrency = 4, expires = '2099-01-31'",
+            ('["claude-*"]',),
+        )
     for name in ("a.toml", "a.jsonl", "a.db"):
         (found,) = read_keys(tmp_path / name)
         assert (found.models, found.rpm, found.concurrency) == (("claude-*",), 60, 4)
@@ -64,11 +72,20 @@ def test_limits_can_be_written_beside_a_hash_in_each_kind_of_file(tmp_path: Path
 
 def test_everything_wrong_with_a_file_of_keys_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
-    file.write_text('[keys.alice]\nsha256 = "secret!"\nrmp = 3\n[keys."b b"]\nsha256 = "x"\nrpm = 0\nexpires = "soon"\n')
+    file.write_text(
+        '[keys.alice]\nsha256 = "secret!"\nrmp = 3\n[keys."b b"]\nsha256 = "x"\nrpm = 0\nexpires ='
+        ' "soon"\n'
+    )
     with pytest.raises(KeysMistake) as error:
         read_keys(file)
     told = "\n".join(error.value.mistakes)
-    for word in ("no such field: rmp", "sha256: expected", "name: expected", "rpm: expected", "expires: expected"):
+    for word in (
+        "no such field: rmp",
+        "sha256: expected",
+        "name: expected",
+        "rpm: expected",
+        "expires: expected",
+    ):
         assert word in told
     assert "secret!" not in told
     with pytest.raises(KeysMistake, match="no such file"):
@@ -96,12 +113,17 @@ def test_a_key_that_has_expired_is_none() -> None:
 
 
 @pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.wire)
-def test_refusals_come_with_their_status_in_the_shape_of_the_front(front: object, caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_come_with_their_status_in_the_shape_of_the_front(
+    front: object, caplog: pytest.LogCaptureFixture
+) -> None:
     (front_row,) = [one for one in FRONTS if one is front]
     caplog.set_level(logging.DEBUG, "toolwire.gateway")
     with hosted("openai-chat") as mock:
         models = Models(
-            read(model("openai-chat", mock.url) + model("openai-chat", mock.url).replace("openai-chat", "closed", 1)),
+            read(
+                model("openai-chat", mock.url)
+                + model("openai-chat", mock.url).replace("openai-chat", "closed", 1)
+            ),
             {"K": "k" * 20},
         )
         keys = Keys([row(models=("openai-*",), rpm=1)])

@@ -1,6 +1,8 @@
-"""The configuration for nginx on the page `docs/gateway.md`, run: two gateways behind it, one of them with two processes.
+"""The configuration for nginx on the page `docs/gateway.md`, run: two gateways behind it, one of
+them with two processes.
 
-Collected only where there is an nginx. The model is scripted, so that it is seen what reaches it, and when its caller has left.
+Collected only where there is an nginx. The model is scripted, so that it is seen what reaches it,
+and when its caller has left.
 """
 
 from __future__ import annotations
@@ -71,14 +73,26 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
 
 def piece(text: str, why: str | None = None) -> bytes:
     """A piece of a stream."""
-    choice: Object = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": why}
-    body: Object = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    choice: Object = {
+        "index": 0,
+        "delta": {"role": "assistant", "content": text},
+        "finish_reason": why,
+    }
+    body: Object = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+    }
     return b"data: " + json.dumps(body).encode() + b"\n\n"
 
 
 def slow() -> Answer:
     """A stream that takes more than a second."""
-    return streams(*(piece(f"word {n} ") for n in range(6)), piece("", "stop"), b"data: [DONE]\n\n", pause=0.15)
+    return streams(
+        *(piece(f"word {n} ") for n in range(6)), piece("", "stop"), b"data: [DONE]\n\n", pause=0.15
+    )
 
 
 def served(gateway: Running) -> bool:
@@ -121,7 +135,9 @@ def test_a_client_that_leaves_stops_the_model(door: Behind, stream: bool) -> Non
     assert until(lambda: door.model.left > before, 3)
 
 
-def test_a_large_request_arrives_whole_and_one_too_large_is_refused_in_the_clients_wire(door: Behind) -> None:
+def test_a_large_request_arrives_whole_and_one_too_large_is_refused_in_the_clients_wire(
+    door: Behind,
+) -> None:
     door.says(answers(CHAT))
     large = {**ASK, "messages": [{"role": "user", "content": "x" * (24 * MIB)}]}
     assert door.http.post(CHAT_PATH, json=large).status_code == 200
@@ -132,7 +148,9 @@ def test_a_large_request_arrives_whole_and_one_too_large_is_refused_in_the_clien
 
 
 @pytest.mark.parametrize("status", [400, 404, 429, 500, 503, 529])
-def test_a_refusal_passes_with_its_words_and_when_to_come_back_and_nobody_is_asked_twice(door: Behind, status: int) -> None:
+def test_a_refusal_passes_with_its_words_and_when_to_come_back_and_nobody_is_asked_twice(
+    door: Behind, status: int
+) -> None:
     error = {"error": {"message": "said by the model", "type": "t", "param": None, "code": "c"}}
     door.says(answers(error, status, retry_after="7"))
     told = door.http.post(CHAT_PATH, json=ASK)
@@ -141,7 +159,9 @@ def test_a_refusal_passes_with_its_words_and_when_to_come_back_and_nobody_is_ask
     assert (other.status_code, other.json()["error"]["message"]) == (status, "said by the model")
     assert other.headers["retry-after"] == "7" and len(door.model.got) == 2
     door.says(answers(CHAT))
-    assert [door.http.post(CHAT_PATH, json=ASK).status_code for _ in range(4)] == [200] * 4, "no gateway is taken for dead"
+    assert [door.http.post(CHAT_PATH, json=ASK).status_code for _ in range(4)] == [200] * 4, (
+        "no gateway is taken for dead"
+    )
 
 
 def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:

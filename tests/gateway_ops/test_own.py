@@ -1,4 +1,5 @@
-"""Tools that the gateway runs itself: offered to every model, mixed with those of the client, run once."""
+"""Tools that the gateway runs itself: offered to every model, mixed with those of the client, run
+once."""
 
 from __future__ import annotations
 
@@ -60,9 +61,15 @@ class Turn(NamedTuple):
     calls: list[Call]
 
 
-def asked(door: Door, front: Row, body: Object, upstream: str, *, stream: bool, key: str = "") -> Turn:
+def asked(
+    door: Door, front: Row, body: Object, upstream: str, *, stream: bool, key: str = ""
+) -> Turn:
     """One answer as its client reads it."""
-    got = post(door.url + front.path(upstream, stream), body, {"anthropic-version": "2023-06-01", "idempotency-key": key})
+    got = post(
+        door.url + front.path(upstream, stream),
+        body,
+        {"anthropic-version": "2023-06-01", "idempotency-key": key},
+    )
     assert got.status == 200, got.text[:500]
     answer = answer_of(got.text, front.wire, stream=stream)
     said = [part for one in decode(answer, front.wire, "response").messages for part in one.parts]
@@ -80,14 +87,21 @@ def test_calls_of_client_and_gateway_in_one_turn_each_find_their_results(
     door: Door, front: Row, stream: bool, upstream: str
 ) -> None:
     bell = f"{front.wire}.{upstream}.{stream}"
-    body = front.begin(f'ring the doorbell "{bell}", and add 1 and 2, and add 3 and 4', upstream, stream)
+    body = front.begin(
+        f'ring the doorbell "{bell}", and add 1 and 2, and add 3 and 4', upstream, stream
+    )
     first = asked(door, front, body, upstream, stream=stream)
-    assert [(call.name, call.input) for call in first.calls] == [("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4})]
+    assert [(call.name, call.input) for call in first.calls] == [
+        ("add", {"a": 1, "b": 2}),
+        ("add", {"a": 3, "b": 4}),
+    ]
     assert RINGS[bell] == 1
     results = [(call.id, call.name, f"sum {n}") for n, call in enumerate(first.calls)]
     second = asked(door, front, front.go_on(body, first.body, results), upstream, stream=stream)
     assert not second.calls
-    assert f"{bell} rang 1 times" in second.text, "the gateway's result came back without anybody remembering it"
+    assert f"{bell} rang 1 times" in second.text, (
+        "the gateway's result came back without anybody remembering it"
+    )
     told = dict(line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line)
     assert "sum 0" in told["add(a=1, b=2)"] and "sum 1" in told["add(a=3, b=4)"]
     assert RINGS[bell] == 1
@@ -101,7 +115,9 @@ def test_a_model_that_calls_only_tools_of_the_gateway_is_asked_again_until_it_an
     door: Door, front: Row, stream: bool, upstream: str
 ) -> None:
     bell = f"only.{front.wire}.{upstream}.{stream}"
-    body = front.begin(f'ring the doorbell "{bell}", then ring the doorbell "{bell}2"', upstream, stream)
+    body = front.begin(
+        f'ring the doorbell "{bell}", then ring the doorbell "{bell}2"', upstream, stream
+    )
     got = asked(door, front, body, upstream, stream=stream)
     assert not got.calls
     if not stream:
@@ -114,7 +130,9 @@ def test_a_model_that_calls_only_tools_of_the_gateway_is_asked_again_until_it_an
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_request_that_is_sent_again_runs_nothing_again(door: Door, stream: bool) -> None:
     front, bell = FRONTS[0], f"again.{stream}"
-    body = front.begin(f'ring the doorbell "{bell}" and ring the doorbell "{bell}"', "anthropic", stream)
+    body = front.begin(
+        f'ring the doorbell "{bell}" and ring the doorbell "{bell}"', "anthropic", stream
+    )
     for upstream in ("anthropic", "anthropic", "openai-chat"):
         asked(door, front, {**body, "model": upstream}, upstream, stream=stream)
     assert RINGS[bell] == 2, "twice, as was asked, and not six times"
@@ -129,20 +147,35 @@ def test_the_same_request_much_later_is_another_one() -> None:
         with opened(gateway) as url:
             at = Door(url, {"anthropic": mock}, gateway)
             for _ in range(3):
-                asked(at, FRONTS[0], FRONTS[0].begin('ring the doorbell "late"', "anthropic", False), "anthropic", stream=False)
+                asked(
+                    at,
+                    FRONTS[0],
+                    FRONTS[0].begin('ring the doorbell "late"', "anthropic", False),
+                    "anthropic",
+                    stream=False,
+                )
     assert RINGS["late"] == 3
 
 
 def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(door: Door) -> None:
     front, upstream = FRONTS[0], "anthropic"
-    question = '[[call Doorbell_Ring {"a": 1, "b": 2}]] [[call gateway_Doorbell_Ring {"doorbell": "clash"}]]'
+    question = (
+        '[[call Doorbell_Ring {"a": 1, "b": 2}]] [[call gateway_Doorbell_Ring {"doorbell":'
+        ' "clash"}]]'
+    )
     body = front.begin(question, upstream, False)
     theirs: Object = {"name": "Doorbell_Ring", "description": "Theirs.", "parameters": ADD}
     body["tools"] = [{"type": "function", "function": theirs}]
     got = asked(door, front, body, upstream, stream=False)
     assert [call.name for call in got.calls] == ["Doorbell_Ring"]
     assert RINGS["clash"] == 1
-    after = asked(door, front, front.go_on(body, got.body, [(got.calls[0].id, "", "theirs")]), upstream, stream=False)
+    after = asked(
+        door,
+        front,
+        front.go_on(body, got.body, [(got.calls[0].id, "", "theirs")]),
+        upstream,
+        stream=False,
+    )
     assert "clash rang 1 times" in after.text and "theirs" in after.text
 
 
@@ -174,12 +207,14 @@ def test_a_model_that_never_stops_calling_is_stopped() -> None:
         gateway = Gateway(models, own=own(ring, row=ToolsRow(turns=2)))
         with opened(gateway) as url:
             at = Door(url, {"openai-chat": mock}, gateway)
-            body = FRONTS[0].begin('[[call Doorbell_Ring {"doorbell": "stop"}]] [[never-stop]]', "openai-chat", False)
+            body = FRONTS[0].begin(
+                '[[call Doorbell_Ring {"doorbell": "stop"}]] [[never-stop]]', "openai-chat", False
+            )
             asked(at, FRONTS[0], body, "openai-chat", stream=False)
     assert RINGS["stop"] == 3, "two turns, and one that was told not to call"
 
 
-# --- while it happens --------------------------------------------------------------------------------------------------
+# --- while it happens -----------------------------------------------------------------------------
 
 GATE = Event()
 WAITED: Counter[str] = Counter()
@@ -205,10 +240,17 @@ def waiting(front: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
     """A gateway whose tool waits, and a connection on which it was asked."""
     GATE.clear()
     with hosted("anthropic") as mock:
-        gateway = Gateway(Models(read(model("anthropic", mock.url)), {"K": "k" * 20}), own=own(wait))
+        gateway = Gateway(
+            Models(read(model("anthropic", mock.url)), {"K": "k" * 20}), own=own(wait)
+        )
         with opened(gateway) as url:
             asks = HTTPConnection(url.removeprefix("http://"), timeout=10)
-            asks.request("POST", front.path("anthropic", True), dump(body), {"content-type": "application/json"})
+            asks.request(
+                "POST",
+                front.path("anthropic", True),
+                dump(body),
+                {"content-type": "application/json"},
+            )
             try:
                 yield Door(url, {"anthropic": mock}, gateway), asks
             finally:
@@ -239,7 +281,9 @@ def test_a_client_that_leaves_stops_the_loop_and_one_that_comes_back_gets_the_sa
         while not WAITED["b"] and monotonic() < late:
             sleep(0.01)
         asks.close()
-        while (own_tools := door.gateway.own) is not None and own_tools.running and monotonic() < late:
+        while (
+            (own_tools := door.gateway.own) is not None and own_tools.running and monotonic() < late
+        ):
             sleep(0.01)
         assert own_tools is not None and own_tools.running == 0, "nobody waits for it any more"
         assert len(door.mocks["anthropic"].mock.seen) == 1
@@ -250,9 +294,9 @@ def test_a_client_that_leaves_stops_the_loop_and_one_that_comes_back_gets_the_sa
 
 def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again() -> None:
     with hosted("openai-chat") as first, hosted("anthropic") as second:
-        toml = model("openai-chat", first.url).replace("key_env", 'fallbacks = ["anthropic"]\nkey_env') + model(
-            "anthropic", second.url
-        )
+        toml = model("openai-chat", first.url).replace(
+            "key_env", 'fallbacks = ["anthropic"]\nkey_env'
+        ) + model("anthropic", second.url)
         gateway = Gateway(Models(read(toml), {"K": "k" * 20}), own=own(ring))
         _breaks(first.mock, 1)
         with opened(gateway) as url:
@@ -265,10 +309,14 @@ def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again()
 @pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.wire)
 def test_what_breaks_in_a_later_turn_of_a_stream_is_told_in_it(front: Row) -> None:
     with hosted("anthropic") as mock:
-        gateway = Gateway(Models(read(model("anthropic", mock.url)), {"K": "k" * 20}), own=own(ring))
+        gateway = Gateway(
+            Models(read(model("anthropic", mock.url)), {"K": "k" * 20}), own=own(ring)
+        )
         _breaks(mock.mock, 1)
         with opened(gateway) as url:
-            body = front.begin('[[text QQ]] [[call Doorbell_Ring {"doorbell": "torn"}]]', "anthropic", True)
+            body = front.begin(
+                '[[text QQ]] [[call Doorbell_Ring {"doorbell": "torn"}]]', "anthropic", True
+            )
             got = post(url + front.path("anthropic", True), body)
     assert got.status == 200 and '"Q' in got.text and "error" in got.text.lower()
 
@@ -281,7 +329,9 @@ def _breaks(mock: Mock, after: int) -> None:
     def reply(request: Request, raw: bytes | None) -> _Reply:
         count[0] += 1
         if count[0] > after:
-            return _Reply(500, b'{"error": {"message": "broken"}}', {"content-type": "application/json"})
+            return _Reply(
+                500, b'{"error": {"message": "broken"}}', {"content-type": "application/json"}
+            )
         return answers(request, raw)
 
     mock._reply = reply  # type: ignore[method-assign]

@@ -1,7 +1,8 @@
-"""What the gateway's own tools did comes back to the model, and the answer still ends with what the model said.
+"""What the gateway's own tools did comes back to the model, and the answer still ends with what the
+model said.
 
-Clients of one front wire take the last block of an answer for the answer. So what happened behind it is told in its middle, and
-the message that comes back is cut there. The table of what must hold:
+Clients of one front wire take the last block of an answer for the answer. So what happened behind
+it is told in its middle, and the message that comes back is cut there. The table of what must hold:
 
 | the model | the client gets | the model gets next |
 |---|---|---|
@@ -70,7 +71,12 @@ def door() -> Iterator[Door]:
         mocks = {wire: stack.enter_context(hosted(wire)) for wire in WIRES}
         models = read("".join(model(wire, one.url) for wire, one in mocks.items()))
         rows = (ToolsRow(), ToolsRow(show="none"))
-        urls = [stack.enter_context(opened(Gateway(Models(models, {"K": "k" * 20}), own=own(ring, row=one)))) for one in rows]
+        urls = [
+            stack.enter_context(
+                opened(Gateway(Models(models, {"K": "k" * 20}), own=own(ring, row=one)))
+            )
+            for one in rows
+        ]
         yield Door((urls[0], urls[1]), mocks)
 
 
@@ -81,17 +87,27 @@ OWN = {
     "no words": f"{RING % 'a'} [[then]] [[text It rang.]]",
     "thoughts": f"[[think hm]] {RING % 'a'} [[then]] [[think so]] [[text It rang.]]",
     "two at once": f"{RING % 'a'} {RING % 'b'} [[then]] [[text Both rang.]]",
-    "two rounds": f"[[text One.]] {RING % 'a'} [[then]] [[text Two.]] {RING % 'b'} [[then]] [[text Both rang.]]",
-    "three rounds without words": f"{RING % 'a'} [[then]] {RING % 'a'} [[then]] {RING % 'b'} [[then]] [[text All rang.]]",
+    "two rounds": (
+        f"[[text One.]] {RING % 'a'} [[then]] [[text Two.]] {RING % 'b'} [[then]] [[text Both"
+        " rang.]]"
+    ),
+    "three rounds without words": (
+        f"{RING % 'a'} [[then]] {RING % 'a'} [[then]] {RING % 'b'} [[then]] [[text All rang.]]"
+    ),
 }
 """The model calls tools of the gateway only."""
 MIXED = {
     "both at once": f"[[text Let me see.]] {ADD} {RING % 'a'} [[then]] [[text Done.]]",
     "both at once, thinking": f"[[think hm]] {RING % 'a'} {ADD} [[then]] [[text Done.]]",
     "its own first": f"[[text One.]] {RING % 'a'} [[then]] {ADD} [[then]] [[text Done.]]",
-    "its own first, then both": f"{RING % 'a'} [[then]] [[think hm]] {RING % 'b'} {ADD} [[then]] [[text Done.]]",
+    "its own first, then both": (
+        f"{RING % 'a'} [[then]] [[think hm]] {RING % 'b'} {ADD} [[then]] [[text Done.]]"
+    ),
     "its own last": f"{ADD} [[then]] {RING % 'a'} [[then]] [[text Done.]]",
-    "all around": f"{RING % 'a'} [[then]] {RING % 'b'} {ADD} [[then]] [[text So.]] {RING % 'c'} [[then]] [[text Done.]]",
+    "all around": (
+        f"{RING % 'a'} [[then]] {RING % 'b'} {ADD} [[then]] [[text So.]] {RING % 'c'} [[then]]"
+        " [[text Done.]]"
+    ),
 }
 """And tools of the client."""
 HISTORY = {"openai-responses": "input", "gemini": "contents"}
@@ -108,7 +124,9 @@ def said(message: Message) -> tuple[str, list[tuple[str, str, JSON]]]:
     """The words and calls of a turn; ids only where the wire has them."""
     words = "".join(part.text for part in message.parts if isinstance(part, Text))
     calls = [part for part in message.parts if isinstance(part, Call)]
-    return words, [(call.id if call.origin == "wire" else "", call.name, call.input) for call in calls]
+    return words, [
+        (call.id if call.origin == "wire" else "", call.name, call.input) for call in calls
+    ]
 
 
 def kinds(turn: Turn) -> list[str]:
@@ -118,13 +136,22 @@ def kinds(turn: Turn) -> list[str]:
     return [str(block["type"]) for block in message["content"]]
 
 
-def talked(urls: tuple[str, ...], wire: str, question: str, stream: bool) -> tuple[list[Turn], History]:
-    """What a client gets until nothing is called any more, asking the gateways in turn; and its history with a last word."""
+def talked(
+    urls: tuple[str, ...], wire: str, question: str, stream: bool
+) -> tuple[list[Turn], History]:
+    """What a client gets until nothing is called any more, asking the gateways in turn; and its
+    history with a last word."""
     history, turns = CLIENT.begin(question), list[Turn]()
     while not turns or turns[-1].calls:
-        turn = CLIENT.ask(urls[len(turns) % len(urls)], wire, history, stream, thinks="[[think" in question)
+        turn = CLIENT.ask(
+            urls[len(turns) % len(urls)], wire, history, stream, thinks="[[think" in question
+        )
         turns.append(turn)
-        history = CLIENT.go_on(history, turn, [run(name, given) for _, name, given in turn.calls]) if turn.calls else history
+        history = (
+            CLIENT.go_on(history, turn, [run(name, given) for _, name, given in turn.calls])
+            if turn.calls
+            else history
+        )
     return turns, [*history, *turns[-1].kept, *CLIENT.begin("[[text You are welcome.]]")]
 
 
@@ -135,13 +162,17 @@ def talked(urls: tuple[str, ...], wire: str, question: str, stream: bool) -> tup
 def test_each_request_goes_on_where_the_one_before_it_ended(
     door: Door, talk: str, stream: bool, shows: bool, upstream: str
 ) -> None:
-    """Nothing of what the model said and was told is lost or changed: its history only grows, by what it says."""
+    """Nothing of what the model said and was told is lost or changed: its history only grows, by
+    what it says."""
     seen = door.mocks[upstream].mock.seen
     seen.clear()
     urls = door.urls if shows else door.urls[1:]
     turns, history = talked(urls, upstream, (OWN | MIXED)[talk], stream)
     assert kinds(turns[-1])[-1] == "text", "the last block is the answer"
-    assert CLIENT.ask(urls[0], upstream, history, stream, thinks="thoughts" in talk).text == "You are welcome."
+    assert (
+        CLIENT.ask(urls[0], upstream, history, stream, thinks="thoughts" in talk).text
+        == "You are welcome."
+    )
     asked = list(seen)
     assert [one.status for one in asked] == [200] * len(asked), "the strict server took it"
     for before, after in pairwise(asked):
@@ -151,14 +182,26 @@ def test_each_request_goes_on_where_the_one_before_it_ended(
         was, now = decode(before.body, upstream), decode(after.body, upstream)
         answered = answer(was, house=upstream)
         told = [one for one in now.messages[len(was.messages) :] if one.role == "assistant"]
-        assert said(Message("assistant", tuple([part for one in told for part in one.parts]))) == said(answered)
+        assert said(
+            Message("assistant", tuple([part for one in told for part in one.parts]))
+        ) == said(answered)
         assert all(pair.call is not None and pair.result is not None for pair in now.pairs())
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_a_parcel_stands_before_the_answer_that_follows_it(door: Door, stream: bool) -> None:
     turns, _ = talked(door.urls[:1], "anthropic", OWN["two rounds"], stream)
-    assert kinds(turns[0]) == ["text", "text", "text", HIDDEN, "text", "text", "text", HIDDEN, "text"]
+    assert kinds(turns[0]) == [
+        "text",
+        "text",
+        "text",
+        HIDDEN,
+        "text",
+        "text",
+        "text",
+        HIDDEN,
+        "text",
+    ]
     turns, _ = talked(door.urls[1:], "openai-chat", OWN["no words"], stream)
     assert kinds(turns[0]) == [HIDDEN, "text"]
 
@@ -166,15 +209,27 @@ def test_a_parcel_stands_before_the_answer_that_follows_it(door: Door, stream: b
 def test_a_streamed_answer_numbers_its_blocks_without_a_gap(door: Door) -> None:
     asked: list[JSON] = [{"role": "user", "content": MIXED["its own first, then both"]}]
     tools: list[JSON] = [{"name": "Calculator_Add", "input_schema": {"type": "object"}}]
-    body: Object = {"model": "gemini", "max_tokens": 99, "stream": True, "messages": asked, "tools": tools}
+    body: Object = {
+        "model": "gemini",
+        "max_tokens": 99,
+        "stream": True,
+        "messages": asked,
+        "tools": tools,
+    }
     got = post(f"{door.urls[0]}/v1/messages", body, {"anthropic-version": "2023-06-01"})
     told = [json.loads(line[6:]) for line in got.text.splitlines() if line.startswith("data: ")]
     starts = [one for one in told if one["type"] == "content_block_start"]
     assert [one["index"] for one in starts] == list(range(len(starts))) and len(starts) > 4
-    assert [one["index"] for one in told if one["type"] == "content_block_stop"] == list(range(len(starts)))
+    assert [one["index"] for one in told if one["type"] == "content_block_stop"] == list(
+        range(len(starts))
+    )
     for one in told:
         if one["type"] == "content_block_delta":
-            kind = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "tool_use"}[one["delta"]["type"]]
+            kind = {
+                "text_delta": "text",
+                "thinking_delta": "thinking",
+                "input_json_delta": "tool_use",
+            }[one["delta"]["type"]]
             assert starts[one["index"]]["content_block"]["type"] == kind
 
 
@@ -191,7 +246,9 @@ def test_a_model_that_was_stopped_while_it_called_gets_its_calls_back(stream: bo
             turns, history = talked((url,), "openai-chat", f"{RING % 'a'} [[never-stop]]", stream)
             CLIENT.ask(url, "openai-chat", history, stream)
         rounds = list(server.mock.seen)
-    assert [len(listed(one.body, "openai-chat")) for one in rounds] == [1, 3, 6], "two turns of a call and a result, and a thanks"
+    assert [len(listed(one.body, "openai-chat")) for one in rounds] == [1, 3, 6], (
+        "two turns of a call and a result, and a thanks"
+    )
     assert len(turns) == 1
 
 
@@ -207,21 +264,34 @@ ASKS: list[JSON] = [
 
 
 @pytest.mark.parametrize("first", [[SIGNED], []], ids=["after a tool of the gateway", "at once"])
-def test_signed_turns_come_back_to_the_letter_also_on_the_wire_that_signed_them(first: list[JSON]) -> None:
+def test_signed_turns_come_back_to_the_letter_also_on_the_wire_that_signed_them(
+    first: list[JSON],
+) -> None:
     """Told anew, thoughts lose their signature even where both sides speak one wire."""
-    said = [answers({**MESSAGE, "content": one, "stop_reason": "tool_use"}) for one in (*first, ASKS)]
+    said = [
+        answers({**MESSAGE, "content": one, "stop_reason": "tool_use"}) for one in (*first, ASKS)
+    ]
     up = Scripted(*said, answers(MESSAGE))
-    with serving(up) as url, opened(Gateway(Models(read(row("anthropic", url)), {"KEY": "k" * 20}), own=own(ring))) as at:
+    with (
+        serving(up) as url,
+        opened(
+            Gateway(Models(read(row("anthropic", url)), {"KEY": "k" * 20}), own=own(ring))
+        ) as at,
+    ):
         turn = CLIENT.ask(at, "m", CLIENT.begin("go"), True, thinks=True)
         CLIENT.ask(at, "m", CLIENT.go_on(CLIENT.begin("go"), turn, ["3"]), True, thinks=True)
     rang: Object = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a rang"}
     added: Object = {"type": "tool_result", "tool_use_id": "toolu_2", "content": "3"}
-    wanted: list[JSON] = [{"role": "assistant", "content": SIGNED}, {"role": "user", "content": [rang]}] if first else []
+    wanted: list[JSON] = (
+        [{"role": "assistant", "content": SIGNED}, {"role": "user", "content": [rang]}]
+        if first
+        else []
+    )
     wanted += [{"role": "assistant", "content": ASKS}, {"role": "user", "content": [added]}]
     assert listed(up.got[-1].json, "anthropic")[1:] == wanted
 
 
-# --- how it comes back ---------------------------------------------------------------------------------------------------
+# --- how it comes back ----------------------------------------------------------------------------
 
 TALK = OWN["two rounds"]
 Blocks = list[Object]
@@ -240,10 +310,15 @@ def told(door: Door) -> dict[str, Blocks]:
 
 
 def request(wire: str, *assistant: Blocks, relay: Relay | None = None) -> tuple[Object, int]:
-    """What a model gets of a history with these messages of the assistant, and how many parcels were used."""
+    """What a model gets of a history with these messages of the assistant, and how many parcels
+    were used."""
     messages: list[JSON] = [{"role": "assistant", "content": [*one]} for one in assistant]
     thanks: JSON = {"role": "user", "content": "Thanks."}
-    asked: Object = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": TALK}, *messages, thanks]}
+    asked: Object = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": TALK}, *messages, thanks],
+    }
     sent = (relay or Relay(BY_WIRE["anthropic"], wire, model="m")).request(dump(asked))
     return sent.whole(), sent.parcels
 
@@ -264,10 +339,16 @@ def rang(body: Object, wire: str) -> list[str]:
     """Which bells the model knows to have rung by its own call."""
     pairs = decode(body, wire).pairs()
     assert all(pair.call is not None and pair.result is not None for pair in pairs)
-    return [str(pair.call.input["bell"]) for pair in pairs if pair.call is not None and isinstance(pair.call.input, dict)]
+    return [
+        str(pair.call.input["bell"])
+        for pair in pairs
+        if pair.call is not None and isinstance(pair.call.input, dict)
+    ]
 
 
-def test_a_message_that_was_made_into_one_for_each_block_comes_back_as_well(told: dict[str, Blocks]) -> None:
+def test_a_message_that_was_made_into_one_for_each_block_comes_back_as_well(
+    told: dict[str, Blocks],
+) -> None:
     for wire, blocks in told.items():
         one, many = request(wire, blocks), request(wire, *[[block] for block in blocks])
         assert decode(one[0], wire).messages == decode(many[0], wire).messages
@@ -275,14 +356,24 @@ def test_a_message_that_was_made_into_one_for_each_block_comes_back_as_well(told
 
 
 CHANGES: dict[str, Callable[[Blocks], Blocks]] = {
-    "every piece edited": lambda blocks: edited(edited(blocks, "One.", "First."), "Two.", "Second."),
+    "every piece edited": lambda blocks: edited(
+        edited(blocks, "One.", "First."), "Two.", "Second."
+    ),
     "not to be read": lambda blocks: edited(blocks, PREFIX, f"{PREFIX}AA"),
-    "of another piece": lambda blocks: [*blocks[:3], blocks[7], *blocks[4:7], blocks[3], *blocks[8:]],
+    "of another piece": lambda blocks: [
+        *blocks[:3],
+        blocks[7],
+        *blocks[4:7],
+        blocks[3],
+        *blocks[8:],
+    ],
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_where_no_parcel_fits_the_history_is_as_if_there_had_never_been_one(told: dict[str, Blocks], change: str) -> None:
+def test_where_no_parcel_fits_the_history_is_as_if_there_had_never_been_one(
+    told: dict[str, Blocks], change: str
+) -> None:
     for wire, blocks in told.items():
         changed = CHANGES[change](blocks)
         assert request(wire, changed) == request(wire, plain(changed))
@@ -312,7 +403,9 @@ def _size(parcel: str) -> int:
     return len(zlib.decompress(base64.urlsafe_b64decode(raw + "=" * (-len(raw) % 4))))
 
 
-@pytest.mark.parametrize(("old", "new", "left"), [("One.", "First.", ["b"]), ("Two.", "Second.", ["a"])])
+@pytest.mark.parametrize(
+    ("old", "new", "left"), [("One.", "First.", ["b"]), ("Two.", "Second.", ["a"])]
+)
 def test_a_piece_that_was_edited_counts_and_the_others_come_back(
     told: dict[str, Blocks], old: str, new: str, left: list[str]
 ) -> None:
@@ -323,14 +416,20 @@ def test_a_piece_that_was_edited_counts_and_the_others_come_back(
         assert "Both rang." in json.dumps(listed(body, wire)[1:])
 
 
-def test_an_answer_that_broke_off_after_a_tool_ran_comes_back_as_far_as_it_went(told: dict[str, Blocks]) -> None:
+def test_an_answer_that_broke_off_after_a_tool_ran_comes_back_as_far_as_it_went(
+    told: dict[str, Blocks],
+) -> None:
     for wire, blocks in told.items():
         body, used = request(wire, blocks[:4])
         assert used == 1 and rang(body, wire) == ["a"]
-        assert [one.role for one in decode(body, wire).messages if one.role == "assistant"] == ["assistant"]
+        assert [one.role for one in decode(body, wire).messages if one.role == "assistant"] == [
+            "assistant"
+        ]
 
 
-def test_a_parcel_of_the_whole_message_covers_what_the_others_leave(told: dict[str, Blocks]) -> None:
+def test_a_parcel_of_the_whole_message_covers_what_the_others_leave(
+    told: dict[str, Blocks],
+) -> None:
     blocks = told["openai-chat"]
     held = unpacked(str(blocks[7]["data"]))
     assert held is not None and held.head and held.wire == "openai-chat"
@@ -339,14 +438,23 @@ def test_a_parcel_of_the_whole_message_covers_what_the_others_leave(told: dict[s
     whole: Object = {"type": HIDDEN, "data": packed(held.wire, held.messages, shown)}
     body, used = request("openai-chat", [*blocks[:4], *rest[:-1], whole, rest[-1]])
     assert used == 2 and rang(body, "openai-chat") == ["a", "b"]
-    assert "Both rang." not in json.dumps(listed(body, "openai-chat")[1:]), "the parcel is all that there was"
+    assert "Both rang." not in json.dumps(listed(body, "openai-chat")[1:]), (
+        "the parcel is all that there was"
+    )
 
 
-def test_what_is_remembered_of_histories_changes_nothing_for_one_with_parcels(told: dict[str, Blocks]) -> None:
+def test_what_is_remembered_of_histories_changes_nothing_for_one_with_parcels(
+    told: dict[str, Blocks],
+) -> None:
     for wire, blocks in told.items():
         short = Relay(BY_WIRE["anthropic"], wire, model="m").remember()
         for _ in range(2):
-            for one in (plain(blocks), blocks, *(change(blocks) for change in CHANGES.values()), plain(blocks)):
+            for one in (
+                plain(blocks),
+                blocks,
+                *(change(blocks) for change in CHANGES.values()),
+                plain(blocks),
+            ):
                 assert request(wire, one, relay=short) == request(wire, one)
 
 
@@ -354,7 +462,10 @@ def test_many_parcels_that_unfold_to_too_much_take_no_longer_than_one() -> None:
     for size in (LARGEST - 1000, 4 * LARGEST):
         held = b'{"wire":"anthropic","shown":"","body":"' + b"a" * size
         for torn in (zlib.compress(held, 9), zlib.compress(held, 9)[:-9] + b"garbage!!"):
-            block: Object = {"type": HIDDEN, "data": PREFIX + base64.urlsafe_b64encode(torn).decode().rstrip("=")}
+            block: Object = {
+                "type": HIDDEN,
+                "data": PREFIX + base64.urlsafe_b64encode(torn).decode().rstrip("="),
+            }
             start = process_time()
             request("anthropic", *[[block] * 2] * 100)
             assert process_time() - start < 2

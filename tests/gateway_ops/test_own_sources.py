@@ -1,7 +1,9 @@
-"""Tools of the gateway's own from servers, and a ledger that replicas share: real programs, real sockets, a real PostgreSQL.
+"""Tools of the gateway's own from servers, and a ledger that replicas share: real programs, real
+sockets, a real PostgreSQL.
 
-Two gateways in processes of their own have the same configuration: tools of an MCP server that the official SDK made, of an MCP
-server of ours, and of an OXP server, all over HTTP; the model is a strict mock. The servers run here: it is seen what ran.
+Two gateways in processes of their own have the same configuration: tools of an MCP server that the
+official SDK made, of an MCP server of ours, and of an OXP server, all over HTTP; the model is a
+strict mock. The servers run here: it is seen what ran.
 """
 
 from __future__ import annotations
@@ -110,7 +112,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             stack.enter_context(ours(light, over="mcp")),
             stack.enter_context(ours(unlock, over="oxp")),
         ]
-        rows.append(f"[tools]\nsources = {json.dumps(sources)}\nledger = {json.dumps(_url(database()))}\n")
+        rows.append(
+            f"[tools]\nsources = {json.dumps(sources)}\nledger = {json.dumps(_url(database()))}\n"
+        )
         gateways = []
         for name in ("one", "two"):
             folder = tmp_path_factory.mktemp(name)
@@ -121,9 +125,15 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 def _url(dsn: str) -> str:
     """The address of a database as a configuration has it."""
-    parts = {key: str(value) for key, value in psycopg.conninfo.conninfo_to_dict(dsn).items() if value is not None}
+    parts = {
+        key: str(value)
+        for key, value in psycopg.conninfo.conninfo_to_dict(dsn).items()
+        if value is not None
+    }
     name = parts.pop("dbname")
-    return f"postgresql:///{name}?" + "&".join(f"{key}={quote(value, safe='')}" for key, value in parts.items())
+    return f"postgresql:///{name}?" + "&".join(
+        f"{key}={quote(value, safe='')}" for key, value in parts.items()
+    )
 
 
 def called(what: str) -> str:
@@ -145,7 +155,9 @@ class Turn(NamedTuple):
     calls: list[Call]
 
 
-def asked(at: Running, front: Row, body: Object, model: str, *, stream: bool, key: str = "") -> Turn:
+def asked(
+    at: Running, front: Row, body: Object, model: str, *, stream: bool, key: str = ""
+) -> Turn:
     """One answer as its client reads it."""
     got = sent(at, front, body, model, stream=stream, key=key)
     assert got.status == 200, got.text[:500]
@@ -170,15 +182,28 @@ def in_one_turn(house: House, model: str) -> None:
         what = f"{model} {front.wire} {stream}"
         body = front.begin(called(what), model, stream)
         first = asked(house.gateways[0], front, body, model, stream=stream)
-        assert [(call.name, call.input) for call in first.calls] == [("add", {"a": 1, "b": 2})], (what, first.text)
+        assert [(call.name, call.input) for call in first.calls] == [("add", {"a": 1, "b": 2})], (
+            what,
+            first.text,
+        )
         assert ran(what) == [1, 1, 1], what
         results = [(call.id, call.name, "three") for call in first.calls]
-        second = asked(house.gateways[1], front, front.go_on(body, first.body, results), model, stream=stream)
+        second = asked(
+            house.gateways[1], front, front.go_on(body, first.body, results), model, stream=stream
+        )
         assert not second.calls and ran(what) == [1, 1, 1], what
-        told = dict(line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line)
+        told = dict(
+            line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line
+        )
         assert "three" in told["add(a=1, b=2)"], what
-        for name, kind in {"bells_ring(bell": "bell", "Lamp_Light(lamp": "lamp", "Door_Open(door": "door"}.items():
-            assert f"{kind} {what} done 1 times" in next(out for call, out in told.items() if call.startswith(name)), told
+        for name, kind in {
+            "bells_ring(bell": "bell",
+            "Lamp_Light(lamp": "lamp",
+            "Door_Open(door": "door",
+        }.items():
+            assert f"{kind} {what} done 1 times" in next(
+                out for call, out in told.items() if call.startswith(name)
+            ), told
         assert house.mocks[model].seen[-1].status == 200, "the strict server took the history"
 
 
@@ -187,9 +212,15 @@ def one_after_the_other(house: House, stream: bool) -> None:
     one, two = house.gateways
     front, what = FRONTS[0], f"again {stream}"
     body = front.begin(called(what), "anthropic", stream)
-    told = [asked(at, front, body, "anthropic", stream=stream, key="k1") for at in (one, one, two, two)]
+    told = [
+        asked(at, front, body, "anthropic", stream=stream, key="k1") for at in (one, one, two, two)
+    ]
     assert ran(what) == [1, 1, 1]
-    assert all(f"{kind} {what} done 1 times" in turn.text for turn in told for kind in ("bell", "lamp", "door"))
+    assert all(
+        f"{kind} {what} done 1 times" in turn.text
+        for turn in told
+        for kind in ("bell", "lamp", "door")
+    )
     asked(two, front, body, "anthropic", stream=stream, key="k2")
     assert ran(what) == [2, 2, 2], "another key is another request"
     asked(one, front, body, "anthropic", stream=stream, key="k2")
@@ -208,10 +239,14 @@ def at_once(house: House) -> None:
     with ThreadPoolExecutor(6) as pool:
         told = list(pool.map(ask, range(6)))
     assert RAN[f"bell {what}"] == 1
-    assert all(f"bell {what} done 1 times" in turn.text for turn in told), [turn.text for turn in told]
+    assert all(f"bell {what} done 1 times" in turn.text for turn in told), [
+        turn.text for turn in told
+    ]
 
 
-def test_tools_of_three_servers_run_once_over_two_replicas_and_their_results_find_their_calls(house: House) -> None:
+def test_tools_of_three_servers_run_once_over_two_replicas_and_their_results_find_their_calls(
+    house: House,
+) -> None:
     """One test, for the servers take long to start."""
     for model in MODELS:
         in_one_turn(house, model)

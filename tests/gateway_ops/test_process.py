@@ -50,15 +50,23 @@ class Running:
 
 def environment() -> dict[str, str]:
     """This one, without keys of models."""
-    return {key: value for key, value in os.environ.items() if not key.endswith(("_API_KEY", "_TOKEN"))}
+    return {
+        key: value for key, value in os.environ.items() if not key.endswith(("_API_KEY", "_TOKEN"))
+    }
 
 
 @contextmanager
 def running(folder: Path, *arguments: str) -> Iterator[Running]:
     errors = folder / "stderr.txt"
     with errors.open("w") as out:
-        process = subprocess.Popen([*PROGRAM, "--port", "0", *arguments], stdout=subprocess.PIPE, stderr=out, text=True,
-                                   env=environment(), cwd=folder)  # fmt: skip
+        process = subprocess.Popen(
+            [*PROGRAM, "--port", "0", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=out,
+            text=True,
+            env=environment(),
+            cwd=folder,
+        )
     try:
         assert process.stdout is not None
         said = _until_quiet(process.stdout)
@@ -102,8 +110,15 @@ def until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
 
 
 def ran(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, env=environment(), cwd=folder, timeout=60,
-                          check=False)  # fmt: skip
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        cwd=folder,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> None:
@@ -111,24 +126,32 @@ def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> N
         lines = [line for line in gateway.said.splitlines() if line.startswith("curl ")]
         assert lines == curls(gateway.url, "demo") and len(lines) == 3
         for line in lines:
-            done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=20, check=True)
+            done = subprocess.run(
+                line, shell=True, capture_output=True, text=True, timeout=20, check=True
+            )
             assert "Say hello" in json.dumps(json.loads(done.stdout))
         programs = clients(gateway.url, "demo")
         script = "\n".join(programs[name] for name in programs if name != "ai")
         assert all(text in gateway.said for text in programs.values())
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode == 0, done.stderr[-2000:]
         assert done.stdout.count("Say hello.") == 4
         if shutil.which("node") and (NODE / "node_modules").is_dir():
             told = ["node", "--input-type=module", "-e", programs["ai"]]
-            done = subprocess.run(told, capture_output=True, text=True, timeout=60, check=False, cwd=NODE)
+            done = subprocess.run(
+                told, capture_output=True, text=True, timeout=60, check=False, cwd=NODE
+            )
             assert "Say hello." in done.stdout, done.stderr[-2000:]
         gateway.process.send_signal(signal.SIGTERM)
         assert gateway.process.wait(10) == 0
 
 
 def test_check_says_what_is_wrong_where_and_serves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "g.toml").write_text('[models.a]\nupstream = "antropic"\n[models.b]\nupstream = "demo"\nfallbacks = ["c"]\n')
+    (tmp_path / "g.toml").write_text(
+        '[models.a]\nupstream = "antropic"\n[models.b]\nupstream = "demo"\nfallbacks = ["c"]\n'
+    )
     bad = ran(tmp_path, "g.toml", "--check")
     assert bad.returncode == 1
     assert bad.stderr.splitlines() == [
@@ -148,15 +171,28 @@ def test_it_does_not_open_to_the_world_without_keys(tmp_path: Path) -> None:
     assert refused.returncode == 2 and "--new-key" in refused.stderr
     made = ran(tmp_path, "--new-key", "alice", "--keys", "keys.toml")
     key = made.stdout.strip()
-    assert made.returncode == 0 and key.startswith("tw-") and key not in (tmp_path / "keys.toml").read_text()
+    assert (
+        made.returncode == 0
+        and key.startswith("tw-")
+        and key not in (tmp_path / "keys.toml").read_text()
+    )
     with running(tmp_path, "--host", "0.0.0.0", "--keys", "keys.toml") as gateway:
         url = gateway.url.replace("0.0.0.0", "127.0.0.1") + "/v1/chat/completions"
         assert "$TOOLWIRE_KEY" in gateway.said and key not in gateway.said
         assert post(url, ASK).status == 401
         assert post(url, ASK, {"authorization": f"Bearer {key}"}).status == 200
-        assert post(url.replace("/chat/completions", "/messages"), {**ASK, "max_tokens": 9}, {"x-api-key": key}).status == 200
+        assert (
+            post(
+                url.replace("/chat/completions", "/messages"),
+                {**ASK, "max_tokens": 9},
+                {"x-api-key": key},
+            ).status
+            == 200
+        )
         (tmp_path / "keys.toml").write_text("")
-        assert until(lambda: post(url, ASK, {"authorization": f"Bearer {key}"}).status == 401), "a key is taken back at once"
+        assert until(lambda: post(url, ASK, {"authorization": f"Bearer {key}"}).status == 401), (
+            "a key is taken back at once"
+        )
     assert key not in gateway.log
 
 
@@ -173,9 +209,13 @@ def test_a_changed_file_counts_at_once_and_a_wrong_one_never_does(tmp_path: Path
         slow = {
             **ASK,
             "stream": True,
-            "messages": [{"role": "user", "content": "[[slow 0.15]] [[text still here, word by word]]"}],
+            "messages": [
+                {"role": "user", "content": "[[slow 0.15]] [[text still here, word by word]]"}
+            ],
         }
-        asked = urllib.request.Request(at, json.dumps(slow).encode(), {"content-type": "application/json"})
+        asked = urllib.request.Request(
+            at, json.dumps(slow).encode(), {"content-type": "application/json"}
+        )
         with urllib.request.urlopen(asked, timeout=20) as stream:
             first = stream.read(10)
             file.write_text(DEMO + '[models.more]\nupstream = "demo:anthropic"\n')
@@ -184,13 +224,19 @@ def test_a_changed_file_counts_at_once_and_a_wrong_one_never_does(tmp_path: Path
             rest = first + stream.read()
         assert b"[DONE]" in rest, "a stream under way is not cut"
         file.write_text("[models.wrong]\nupstrem = 1\n")
-        assert until(lambda: "the configuration stays as it was" in gateway.log), "without a signal, too"
-        assert "g.toml:2: [models.wrong] upstrem: no such key; did you mean upstream?" in gateway.log
+        assert until(lambda: "the configuration stays as it was" in gateway.log), (
+            "without a signal, too"
+        )
+        assert (
+            "g.toml:2: [models.wrong] upstrem: no such key; did you mean upstream?" in gateway.log
+        )
         assert names() == ["demo", "more"] and post(at, ASK).status == 200
         assert 'reloads_total{taken="no"} 1' in get(f"{gateway.url}/metrics").text
 
 
-def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_what_is_under_way(tmp_path: Path) -> None:
+def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_what_is_under_way(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "g.toml").write_text(DEMO)
     with running(tmp_path, "g.toml", "--workers", "2") as gateway:
         at = f"{gateway.url}/v1/chat/completions"
@@ -198,13 +244,17 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
         assert len(before) == 2
         with ThreadPoolExecutor(8) as pool:
             assert {said.status for said in pool.map(lambda _: post(at, ASK), range(40))} == {200}
-        counted = re.compile(r'requests_total\{front="openai-chat",upstream="openai",status="200"\} (\d+)')
+        counted = re.compile(
+            r'requests_total\{front="openai-chat",upstream="openai",status="200"\} (\d+)'
+        )
 
         def total() -> int:
             found = counted.search(get(f"{gateway.url}/metrics").text)
             return int(found[1]) if found else 0
 
-        assert until(lambda: total() == 40), "whichever process is asked, it tells the numbers of all"
+        assert until(lambda: total() == 40), (
+            "whichever process is asked, it tells the numbers of all"
+        )
         os.kill(before[0], signal.SIGKILL)
         assert until(lambda: len(gateway.children()) == 2 and before[0] not in gateway.children())
         assert until(lambda: "another one takes its place" in gateway.log)
@@ -222,8 +272,11 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
 def test_two_processes_make_the_same_bytes_of_one_request(tmp_path: Path) -> None:
     (tmp_path / "g.toml").write_text(DEMO + '[models.a]\nupstream = "demo:anthropic"\n')
     call = {"id": "call.1", "type": "function", "function": {"name": "f.g", "arguments": "{}"}}
-    history = [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [call, {**call, "id": "call:2"}]},
-               {"role": "tool", "tool_call_id": "call:2", "content": "two"}]  # fmt: skip
+    history = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call, {**call, "id": "call:2"}]},
+        {"role": "tool", "tool_call_id": "call:2", "content": "two"},
+    ]
     with running(tmp_path, "g.toml", "--workers", "2", "--record", "seen") as gateway:
         at = f"{gateway.url}/v1/chat/completions"
 
@@ -233,7 +286,11 @@ def test_two_processes_make_the_same_bytes_of_one_request(tmp_path: Path) -> Non
             return len(list((tmp_path / "seen").glob("exchanges-*.jsonl"))) == 2
 
         assert until(both), "both were asked"
-    lines = [json.loads(line) for file in (tmp_path / "seen").glob("*.jsonl") for line in file.read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for file in (tmp_path / "seen").glob("*.jsonl")
+        for line in file.read_text().splitlines()
+    ]
     assert len(lines) >= 20 and len({json.dumps(line["sent"]) for line in lines}) == 1
 
 
@@ -255,7 +312,9 @@ def shout(text: str) -> str:
 def _tool_server(folder: Path) -> Iterator[str]:
     """A server of the tools in `more.py`."""
     words = [*PROGRAM[:-1], "serve", "more.py", "--port", "0", "--ledger", "memory:"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment(), cwd=folder) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env=environment(), cwd=folder
+    ) as process:
         try:
             assert process.stdout is not None
             found = re.search(r"http://[0-9.]+:\d+", process.stdout.readline())
@@ -267,8 +326,14 @@ def _tool_server(folder: Path) -> Iterator[str]:
 
 def test_tools_of_the_command_line_are_run_by_the_gateway(tmp_path: Path) -> None:
     (tmp_path / "more.py").write_text(MORE)
-    started = f"mcp:{sys.executable} -m toolwire.cli serve {ROOT / 'examples' / 'tools.py'} --stdio --ledger memory:"
-    with _tool_server(tmp_path) as oxp, running(tmp_path, "--tools", oxp, "--tools", started) as gateway:
+    started = (
+        f"mcp:{sys.executable} -m toolwire.cli serve {ROOT / 'examples' / 'tools.py'} --stdio"
+        " --ledger memory:"
+    )
+    with (
+        _tool_server(tmp_path) as oxp,
+        running(tmp_path, "--tools", oxp, "--tools", started) as gateway,
+    ):
         words = '[[call Calculator_Add {"a": 2, "b": 40}]] [[call Text_Shout {"text": "hi"}]]'
         asked = {"model": "demo", "messages": [{"role": "user", "content": words}]}
         said = post(f"{gateway.url}/v1/chat/completions", asked).text
@@ -285,7 +350,10 @@ def test_tools_and_keys_can_be_added_while_it_runs(tmp_path: Path) -> None:
     file.write_text(DEMO)
     with running(tmp_path, "g.toml") as gateway:
         at = f"{gateway.url}/v1/chat/completions"
-        asked = {"model": "demo", "messages": [{"role": "user", "content": '[[call Text_Shout {"text": "hi"}]]'}]}
+        asked = {
+            "model": "demo",
+            "messages": [{"role": "user", "content": '[[call Text_Shout {"text": "hi"}]]'}],
+        }
         assert "HI!" not in post(at, asked).text
         file.write_text(DEMO + '[tools]\nsources = ["more.py"]\n')
         assert until(lambda: "HI!" in post(at, asked).text)
@@ -296,11 +364,19 @@ def test_tools_and_keys_can_be_added_while_it_runs(tmp_path: Path) -> None:
         file.write_text(DEMO + '[keys]\nfile = "keys.toml"\n')
         assert until(lambda: post(at, asked).status == 401)
         file.write_text(DEMO)
-        assert until(lambda: "keys cannot be done without" in gateway.log), "a door that was shut stays shut"
+        assert until(lambda: "keys cannot be done without" in gateway.log), (
+            "a door that was shut stays shut"
+        )
         assert post(at, asked).status == 401
 
 
-@pytest.mark.parametrize("arguments", [("--new-key", "alice"), ("nowhere.toml",), ("--keys", "nowhere.toml")])
+@pytest.mark.parametrize(
+    "arguments", [("--new-key", "alice"), ("nowhere.toml",), ("--keys", "nowhere.toml")]
+)
 def test_misuse_is_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = ran(tmp_path, *arguments)
-    assert done.returncode == 2 and done.stderr.startswith("toolwire: ") and done.stderr.count("\n") == 1
+    assert (
+        done.returncode == 2
+        and done.stderr.startswith("toolwire: ")
+        and done.stderr.count("\n") == 1
+    )

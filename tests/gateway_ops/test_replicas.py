@@ -1,7 +1,9 @@
-"""Two replicas say the same to the byte, to models and to clients: whatever came to them before, and whatever their hash seed is.
+"""Two replicas say the same to the byte, to models and to clients: whatever came to them before,
+and whatever their hash seed is.
 
-Each is a process of its own. One gets the requests in their order, conversations growing turn by turn; the other gets them the
-other way round, later turns first, and both get all of them once more, when they remember. What came of each is compared.
+Each is a process of its own. One gets the requests in their order, conversations growing turn by
+turn; the other gets them the other way round, later turns first, and both get all of them once
+more, when they remember. What came of each is compared.
 """
 
 from __future__ import annotations
@@ -25,7 +27,16 @@ from toolwire.conversation.parts import Call
 from toolwire.server.asgi import Message, Receive, Scope, Send
 from toolwire.server.mock import Mock
 
-MODELS = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock", "mistral", "cohere", "ollama")
+MODELS = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+    "mistral",
+    "cohere",
+    "ollama",
+)
 TALKS = (
     "[[think hm]] add 1 and 2, and add 3 and 4, then add the results",
     '[[text Let me see.]] [[call add {"b": 4, "a": 3}]] [[call add {"a": 1, "b": 2}]]',
@@ -51,7 +62,8 @@ class Seen(NamedTuple):
 
 
 class Models:
-    """Models of all wires that forget everything between two requests, and write down what they are sent."""
+    """Models of all wires that forget everything between two requests, and write down what they are
+    sent."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, dict[str, str], bytes]] = []
@@ -105,16 +117,21 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 def saw(pair: Pair, replica: int, asked: Asked) -> Seen:
     """What one request comes to."""
     pair.models.sent.clear()
-    got = post(pair.replicas[replica].url + asked.path, asked.body, {"anthropic-version": "2023-06-01"})
+    got = post(
+        pair.replicas[replica].url + asked.path, asked.body, {"anthropic-version": "2023-06-01"}
+    )
     headers = {name: value for name, value in got.headers.items() if name not in CHANGES}
     return Seen(list(pair.models.sent), got.status, headers, got.text)
 
 
 def growing(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
-    """Conversations of every front, as the first replica has them: each turn is sent with all before it."""
+    """Conversations of every front, as the first replica has them: each turn is sent with all
+    before it."""
     for n, front in enumerate(FRONTS):
         for m, text in enumerate(TALKS):
-            for model in MODELS if DEEP else [MODELS[(3 * n + 2 * m + k) % len(MODELS)] for k in range(2)]:
+            for model in (
+                MODELS if DEEP else [MODELS[(3 * n + 2 * m + k) % len(MODELS)] for k in range(2)]
+            ):
                 stream = not front.whole or (n + m) % 2 == 0
                 body = front.begin(text, model, stream)
                 for _ in range(4):
@@ -123,17 +140,30 @@ def growing(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
                     yield asked, seen
                     assert seen.status == 200, seen.told[:500]
                     answer = answer_of(seen.told, front.wire, stream=stream)
-                    said = [part for one in decode(answer, front.wire, "response").messages for part in one.parts]
+                    said = [
+                        part
+                        for one in decode(answer, front.wire, "response").messages
+                        for part in one.parts
+                    ]
                     calls = [part for part in said if isinstance(part, Call)]
                     if not calls:
                         break
-                    body = front.go_on(body, answer, [(call.id, call.name, f"sum {k}") for k, call in enumerate(calls)])
+                    body = front.go_on(
+                        body,
+                        answer,
+                        [(call.id, call.name, f"sum {k}") for k, call in enumerate(calls)],
+                    )
 
 
 def odd(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
-    """Histories of the case folders, some of which have to be mended; a refusal has to be the same, too."""
+    """Histories of the case folders, some of which have to be mended; a refusal has to be the same,
+    too."""
     for n, front in enumerate(FRONTS):
-        bodies = [case.body for case in load(front.wire) if case.kind == "request" and isinstance(case.body, dict)]
+        bodies = [
+            case.body
+            for case in load(front.wire)
+            if case.kind == "request" and isinstance(case.body, dict)
+        ]
         for k, body in enumerate(bodies if DEEP else bodies[n % 2 :: 3]):
             model = MODELS[(n + k) % len(MODELS)]
             asked = Asked(front.path(model, False), {**body, "model": model})
@@ -143,7 +173,9 @@ def odd(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
 def test_replicas_send_and_answer_the_same_bytes_whatever_came_to_them_before(pair: Pair) -> None:
     first = [*growing(pair), *odd(pair)]
     assert len(first) >= 20 and sum(bool(seen.sent) for _, seen in first) >= 20
-    fronts = {asked.path.partition("?")[0].rpartition("/")[2].rpartition(":")[2] for asked, _ in first}
+    fronts = {
+        asked.path.partition("?")[0].rpartition("/")[2].rpartition(":")[2] for asked, _ in first
+    }
     assert len(fronts) >= len(FRONTS), fronts
     broken: dict[str, object] = {}
     for replica, turn in ((1, "cold"), (1, "warm"), (0, "warm")):
@@ -151,9 +183,15 @@ def test_replicas_send_and_answer_the_same_bytes_whatever_came_to_them_before(pa
         for asked, seen in mixed:
             again = saw(pair, replica, asked)
             if again != seen:
-                broken[f"{replica} {turn} {asked.path} {str(asked.body)[:100]}"] = _differs(seen, again)
+                broken[f"{replica} {turn} {asked.path} {str(asked.body)[:100]}"] = _differs(
+                    seen, again
+                )
     assert broken == {}
 
 
 def _differs(seen: Seen, again: Seen) -> list[tuple[str, str]]:
-    return [(str(one)[:700], str(other)[:700]) for one, other in zip(seen, again, strict=True) if one != other]
+    return [
+        (str(one)[:700], str(other)[:700])
+        for one, other in zip(seen, again, strict=True)
+        if one != other
+    ]

@@ -29,7 +29,9 @@ SECRET = "sk-upstream-secret-0123456789"
 CHAT: dict[str, object] = {"model": "anthropic", "messages": [{"role": "user", "content": "hello"}]}
 
 
-def asked(watch: Watch, *bodies: dict[str, object], headers: dict[str, str] | None = None) -> tuple[list[Said], str]:
+def asked(
+    watch: Watch, *bodies: dict[str, object], headers: dict[str, str] | None = None
+) -> tuple[list[Said], str]:
     """What a gateway before a strict mock answers, and its numbers."""
     with hosted("anthropic") as mock:
         models = Models(read(model("anthropic", mock.url)), {"K": SECRET})
@@ -39,24 +41,39 @@ def asked(watch: Watch, *bodies: dict[str, object], headers: dict[str, str] | No
             return said, get(f"{url}/metrics").text
 
 
-def test_an_exchange_is_one_line_of_json_without_a_word_of_what_was_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exchange_is_one_line_of_json_without_a_word_of_what_was_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
     asked(Watch(json=True), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
-    lines = [json.loads(one.getMessage()) for one in caplog.records if one.name == "toolwire.gateway"]
+    lines = [
+        json.loads(one.getMessage()) for one in caplog.records if one.name == "toolwire.gateway"
+    ]
     assert [(one["status"], one.get("upstream"), one.get("stream")) for one in lines] == [
         (200, "anthropic", False),
         (200, "anthropic", True),
         (404, None, False),
     ]
     first = lines[0]
-    assert (first["front"], first["model"], first["stop"]) == ("openai-chat", "anthropic", "end_turn")
-    assert first["input_tokens"] > 0 and first["output_tokens"] > 0 and lines[1]["output_tokens"] > 0
+    assert (first["front"], first["model"], first["stop"]) == (
+        "openai-chat",
+        "anthropic",
+        "end_turn",
+    )
+    assert (
+        first["input_tokens"] > 0 and first["output_tokens"] > 0 and lines[1]["output_tokens"] > 0
+    )
     assert "hello" not in caplog.text
 
 
-def test_bodies_are_logged_only_if_asked_for_and_without_keys(caplog: pytest.LogCaptureFixture) -> None:
+def test_bodies_are_logged_only_if_asked_for_and_without_keys(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
-    asked(Watch(bodies=True), {**CHAT, "messages": [{"role": "user", "content": f"my key is {SECRET}, say hello"}]})
+    asked(
+        Watch(bodies=True),
+        {**CHAT, "messages": [{"role": "user", "content": f"my key is {SECRET}, say hello"}]},
+    )
     assert "say hello" in caplog.text and SECRET not in caplog.text
 
 
@@ -72,7 +89,11 @@ def test_numbers_are_told_in_the_format_of_prometheus() -> None:
         assert line in text.splitlines(), line
     assert re.search(r'tokens_total\{upstream="anthropic",direction="output"\} [1-9]', text)
     sample = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)*\})? -?[0-9.e+-]+')
-    assert [line for line in text.splitlines() if not line.startswith("#") and not sample.fullmatch(line)] == []
+    assert [
+        line
+        for line in text.splitlines()
+        if not line.startswith("#") and not sample.fullmatch(line)
+    ] == []
 
 
 def test_labels_are_bounded_and_never_what_a_client_chose() -> None:
@@ -80,17 +101,26 @@ def test_labels_are_bounded_and_never_what_a_client_chose() -> None:
     for n in range(10):
         counts.add("repairs_total", f"rule-{n}", "x")
     text = counts.render()
-    assert 'rule="rule-2"' in text and 'rule="rule-3"' not in text and 'repairs_total{rule="other",upstream="x"} 7' in text
+    assert (
+        'rule="rule-2"' in text
+        and 'rule="rule-3"' not in text
+        and 'repairs_total{rule="other",upstream="x"} 7' in text
+    )
     watch = Watch()
     for n in range(3):
         seen = watch.begin("openai-chat", {})
-        seen.model, seen.losses = f"chosen-{n}", (f"/tools/{n}: no place for `chosen-{n}` and 'chosen {n}'",)
+        seen.model, seen.losses = (
+            f"chosen-{n}",
+            (f"/tools/{n}: no place for `chosen-{n}` and 'chosen {n}'",),
+        )
         watch.over(seen)
     assert "chosen" not in watch.render()
     assert 'losses_total{reason="no place for … and …",upstream="none"} 3' in watch.render()
 
 
-def test_numbers_of_processes_are_told_together_and_of_dead_ones_only_what_does_not_fall(tmp_path: Path) -> None:
+def test_numbers_of_processes_are_told_together_and_of_dead_ones_only_what_does_not_fall(
+    tmp_path: Path,
+) -> None:
     alive, dead = Watch(folder=tmp_path, process="1"), Watch(folder=tmp_path, process="2")
     for watch in (alive, dead):
         watch.over(watch.begin("gemini", {}))
@@ -107,13 +137,19 @@ def test_a_span_follows_the_conventions_for_generative_ai_and_joins_the_clients_
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    asked(Watch(provider=provider), CHAT, {**CHAT, "model": "none"}, headers={"traceparent": parent})
+    asked(
+        Watch(provider=provider), CHAT, {**CHAT, "model": "none"}, headers={"traceparent": parent}
+    )
     good, bad = exporter.get_finished_spans()
     told = dict(good.attributes or {})
     assert good.name == "chat anthropic"
     assert told["gen_ai.operation.name"] == "chat" and told["gen_ai.provider.name"] == "anthropic"
-    assert told["gen_ai.request.model"] == "anthropic" and told["gen_ai.response.finish_reasons"] == ("end_turn",)
-    assert isinstance(told["gen_ai.usage.input_tokens"], int) and isinstance(told["gen_ai.usage.output_tokens"], int)
+    assert told["gen_ai.request.model"] == "anthropic" and told[
+        "gen_ai.response.finish_reasons"
+    ] == ("end_turn",)
+    assert isinstance(told["gen_ai.usage.input_tokens"], int) and isinstance(
+        told["gen_ai.usage.output_tokens"], int
+    )
     assert (bad.attributes or {})["error.type"] == "404"
     assert _trace(good) == "0af7651916cd43dd8448eb211c80319c"
 
@@ -148,7 +184,9 @@ class Raises(Sampler, SpanProcessor, TextMapPropagator):
 
 
 @pytest.mark.parametrize("what", ("sampler", "propagator", "processor"))
-def test_a_trace_that_cannot_be_made_harms_no_request(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_that_cannot_be_made_harms_no_request(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     raises = Raises()
     provider = TracerProvider(sampler=raises) if what == "sampler" else TracerProvider()
     if what == "processor":
@@ -161,12 +199,16 @@ def test_a_trace_that_cannot_be_made_harms_no_request(what: str, monkeypatch: py
     assert [one.status for one in said] == [200, 200] and len(watch.feed.since()) == 2
     assert "toolwire_gateway_in_flight 0\n" in numbers
     if what != "processor":
-        assert Watch(provider=provider).begin("gemini", {b"traceparent": parent.encode()}).carrier == {"traceparent": parent}
+        assert Watch(provider=provider).begin(
+            "gemini", {b"traceparent": parent.encode()}
+        ).carrier == {"traceparent": parent}
 
 
 def test_the_trace_is_passed_on_to_the_models_server() -> None:
     parent = {b"traceparent": b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-    assert Watch().begin("gemini", parent).carrier == {"traceparent": parent[b"traceparent"].decode()}
+    assert Watch().begin("gemini", parent).carrier == {
+        "traceparent": parent[b"traceparent"].decode()
+    }
     seen = Watch(provider=TracerProvider()).begin("gemini", parent)
     assert seen.carrier["traceparent"].startswith("00-0af7651916cd43dd8448eb211c80319c-")
     assert "b7ad6b7169203331" not in seen.carrier["traceparent"], "by the gateway's own span"
@@ -184,15 +226,26 @@ def test_a_record_has_all_that_was_said_and_its_stream_can_be_replayed(
     assert SECRET not in text
     whole, streamed = map(json.loads, text.splitlines())
     assert whole["request"]["messages"][0]["content"] == "[removed] hello"
-    assert whole["sent"][0]["messages"][0]["role"] == "user" and whole["response"]["type"] == "message"
+    assert (
+        whole["sent"][0]["messages"][0]["role"] == "user" and whole["response"]["type"] == "message"
+    )
     assert whole["answer"]["object"] == "chat.completion"
     stream = tmp_path / streamed["stream_file"]
     assert stream.name.endswith(".anthropic.txt") and "event: message_start" in stream.read_text()
     with pytest.raises(SystemExit) as left:
-        verbs(["stream", str(stream), "--from", "anthropic", "--to", "openai-chat", "-q"], prog_name="toolwire")
+        verbs(
+            ["stream", str(stream), "--from", "anthropic", "--to", "openai-chat", "-q"],
+            prog_name="toolwire",
+        )
     assert left.value.code in (0, 1)
-    told = [json.loads(line[6:]) for line in capsys.readouterr().out.splitlines() if line.startswith("data: {")]
-    words = "".join(one["choices"][0]["delta"].get("content") or "" for one in told if one["choices"])
+    told = [
+        json.loads(line[6:])
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("data: {")
+    ]
+    words = "".join(
+        one["choices"][0]["delta"].get("content") or "" for one in told if one["choices"]
+    )
     assert "hello" in words and words in "".join(re.findall(r'"content":"([^"]*)"', said[1].text))
 
 

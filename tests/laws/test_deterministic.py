@@ -1,4 +1,5 @@
-"""Law 11, Deterministic: the same input gives the same bytes in another process with another hash seed."""
+"""Law 11, Deterministic: the same input gives the same bytes in another process with another hash
+seed."""
 
 from __future__ import annotations
 
@@ -35,10 +36,11 @@ def test_another_process_with_another_hash_seed_gives_the_same_bytes() -> None:
         subprocess.Popen(
             [sys.executable, __file__],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": tests},
-            stdout=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for seed in ("1", "3")
-    ]  # fmt: skip
+    ]
     one, other = (run.communicate(timeout=240)[0].splitlines() for run in runs)
     assert len(one) > len(CASES) and one == other
 

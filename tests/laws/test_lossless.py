@@ -1,4 +1,5 @@
-"""Law 2, Lossless: encode(decode(x)) equals x as JSON, and an edit of one part changes that part of the body and no other."""
+"""Law 2, Lossless: encode(decode(x)) equals x as JSON, and an edit of one part changes that part of
+the body and no other."""
 
 from __future__ import annotations
 
@@ -9,7 +10,18 @@ from cases import ALL, CASES, Case, differences, leaves, same
 from each import together
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, Encoded, LocalError, Message, Part, Result, Text, decode, encode
+from toolwire import (
+    Call,
+    Conversation,
+    Encoded,
+    LocalError,
+    Message,
+    Part,
+    Result,
+    Text,
+    decode,
+    encode,
+)
 from toolwire.conversation.json import At, Json
 
 
@@ -32,8 +44,14 @@ def test_bytes_come_back_as_the_same_bytes(case: Case) -> None:
 def test_a_conversation_put_together_anew_is_written_as_it_came(case: Case) -> None:
     conversation = read(case)
     messages = (*conversation.messages,)  # another tuple
-    assert same(encode(replace(conversation, messages=messages), case.wire, case.kind).body, case.body)
-    written = encode(replace(conversation, messages=messages, settings=dict(conversation.settings)), case.wire, case.kind)
+    assert same(
+        encode(replace(conversation, messages=messages), case.wire, case.kind).body, case.body
+    )
+    written = encode(
+        replace(conversation, messages=messages, settings=dict(conversation.settings)),
+        case.wire,
+        case.kind,
+    )
     assert list(differences(case.body, written.body)) == []
     assert written.losses == []
 
@@ -45,12 +63,20 @@ def edits(part: Part) -> Iterator[Part]:
             yield replace(part, text="Something else.")
         case Call(executor="client"):
             yield replace(part, name="another_tool")
-            yield replace(part, args=Json("free text") if part.family == "custom" else Json('{"changed": true}'))
+            yield replace(
+                part,
+                args=Json("free text") if part.family == "custom" else Json('{"changed": true}'),
+            )
         case Result(executor="client"):
             yield replace(part, output="Something else.")
 
 
-EDITS = [(case, n) for case in CASES for n, part in enumerate(read(case).parts()) if any(True for _ in edits(part))]
+EDITS = [
+    (case, n)
+    for case in CASES
+    for n, part in enumerate(read(case).parts())
+    if any(True for _ in edits(part))
+]
 
 
 @together(EDITS)
@@ -63,12 +89,16 @@ def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int)
         assert touched
         leaning = leaning_on(part, conversation)
         places = [part.at, *(result.at for result in leaning if _renames(part, new))]
-        assert [at for at in touched if not any(at[: len(place)] == place for place in places)] == [], "another node changed"
+        assert [
+            at for at in touched if not any(at[: len(place)] == place for place in places)
+        ] == [], "another node changed"
         found = decode(written.body, case.wire, case.kind)
         again, before = list(found.parts()), list(conversation.parts())
         assert [type(p) for p in again] == [type(p) for p in before]
         followed = [
-            i for i, p in enumerate(before) if any(p is result for result in (*leaning, *waiting_for(part, conversation)))
+            i
+            for i, p in enumerate(before)
+            if any(p is result for result in (*leaning, *waiting_for(part, conversation)))
         ]
         others = [i for i, p in enumerate(before) if i != n and i not in followed]
         assert [again[i] for i in others] == [before[i] for i in others]
@@ -88,17 +118,32 @@ def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int)
 def leaning_on(part: Part, conversation: Conversation) -> list[Result]:
     """The results that know an edited call by something other than its call id: they follow it."""
     own = [p.result for p in conversation.pairs() if p.call is part and p.result is not None]
-    return [result for result in own if isinstance(part, Call) and (part.origin == "minted" or result.origin != "wire")]
+    return [
+        result
+        for result in own
+        if isinstance(part, Call) and (part.origin == "minted" or result.origin != "wire")
+    ]
 
 
 def waiting_for(part: Part, conversation: Conversation) -> list[Result]:
-    """The results of which nobody knew which call of a tool they answer: it is known as soon as one bears another name."""
-    alone = [pair.result for pair in conversation.pairs() if pair.call is None and pair.result is not None]
-    return [result for result in alone if isinstance(part, Call) and result.origin == "minted" and result.name == part.name]
+    """The results of which nobody knew which call of a tool they answer: it is known as soon as one
+    bears another name."""
+    alone = [
+        pair.result
+        for pair in conversation.pairs()
+        if pair.call is None and pair.result is not None
+    ]
+    return [
+        result
+        for result in alone
+        if isinstance(part, Call) and result.origin == "minted" and result.name == part.name
+    ]
 
 
 def _renames(old: Part, new: Part) -> bool:
-    return isinstance(old, Call) and isinstance(new, Call) and (old.id, old.name) != (new.id, new.name)
+    return (
+        isinstance(old, Call) and isinstance(new, Call) and (old.id, old.name) != (new.id, new.name)
+    )
 
 
 def said(part: Part) -> tuple[str, bool]:
@@ -109,7 +154,11 @@ def said(part: Part) -> tuple[str, bool]:
 def tied(results: list[Result], conversation: Conversation, written: Encoded) -> set[tuple[At, At]]:
     """Those results with their calls, but for any of which it is reported that it lost its own."""
     wanted = {result.at for result in results} - {loss.path for loss in written.losses}
-    return {(p.call.at, p.result.at) for p in conversation.pairs() if p.call and p.result and p.result.at in wanted}
+    return {
+        (p.call.at, p.result.at)
+        for p in conversation.pairs()
+        if p.call and p.result and p.result.at in wanted
+    }
 
 
 LEANING = [
@@ -126,25 +175,39 @@ def test_there_are_results_that_lean_on_their_calls() -> None:
 
 
 @together(LEANING)
-def test_a_result_that_leans_on_its_call_still_finds_it_when_that_gets_another_id(case: Case, n: int) -> None:
+def test_a_result_that_leans_on_its_call_still_finds_it_when_that_gets_another_id(
+    case: Case, n: int
+) -> None:
     conversation = read(case)
     part = list(conversation.parts())[n]
     assert isinstance(part, Call)
-    written = encode(conversation.replace(part, replace(part, id="renamed01")), case.wire, case.kind)
+    written = encode(
+        conversation.replace(part, replace(part, id="renamed01")), case.wire, case.kind
+    )
     leaning = leaning_on(part, conversation)
-    assert tied(leaning, decode(written.body, case.wire, case.kind), written) == tied(leaning, conversation, written)
+    assert tied(leaning, decode(written.body, case.wire, case.kind), written) == tied(
+        leaning, conversation, written
+    )
 
 
 @together([case for case in CASES if case.kind == "request"])
 def test_a_message_added_at_the_end_leaves_every_node_as_it_was(case: Case) -> None:
     conversation = read(case)
-    more = replace(conversation, messages=(*conversation.messages, Message("user", (Text("One more thing."),))))
+    more = replace(
+        conversation, messages=(*conversation.messages, Message("user", (Text("One more thing."),)))
+    )
     try:
         written = encode(more, case.wire, case.kind)
     except LocalError:
         return
     kept = dict(leaves(written.body))
-    assert [at for at, value in leaves(case.body) if value not in ({}, []) and not same(kept.get(at), value)] == []
+    assert [
+        at
+        for at, value in leaves(case.body)
+        if value not in ({}, []) and not same(kept.get(at), value)
+    ] == []
     again = decode(written.body, case.wire, case.kind)
     if not written.losses:
-        assert [part.text for part in again.parts() if isinstance(part, Text)][-1].endswith("One more thing.")
+        assert [part.text for part in again.parts() if isinstance(part, Text)][-1].endswith(
+            "One more thing."
+        )

@@ -1,4 +1,5 @@
-"""Law 9, No silent loss: what is not reported as lost is still there after a translation, in the same order."""
+"""Law 9, No silent loss: what is not reported as lost is still there after a translation, in the
+same order."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from toolwire import (
     Usage,
     decode,
     encode,
-)  # fmt: skip
+)
 from toolwire.conversation.json import JSON, At, parse, text_of
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Output, Part, label
@@ -56,8 +57,15 @@ def _output(output: Output) -> tuple[object, ...]:
         return (_tidy(output),)
     if not isinstance(output, tuple):
         return (text_of(_sorted(output)),)
-    texts = [part.text if isinstance(part, Text) else label(part) for part in output if not _is_media(part)]
-    return (_tidy("\n".join(texts)), *(_said("tool", part, IdMap()) for part in output if _is_media(part)))
+    texts = [
+        part.text if isinstance(part, Text) else label(part)
+        for part in output
+        if not _is_media(part)
+    ]
+    return (
+        _tidy("\n".join(texts)),
+        *(_said("tool", part, IdMap()) for part in output if _is_media(part)),
+    )
 
 
 def _tidy(text: str) -> str:
@@ -70,11 +78,22 @@ def _tidy(text: str) -> str:
 
 
 def _media(role: str, part: Media) -> tuple[object, ...]:
-    """A medium: a MIME type that the name or URL tells counts as said, and a text is a text in base64 too."""
+    """A medium: a MIME type that the name or URL tells counts as said, and a text is a text in
+    base64 too."""
     mime, text, held = mime_of(part), part.text, part.data
     if held is not None and mime is not None and mime.startswith("text/"):
         text, held = b64decode(held).decode(), None
-    return (role, "media", part.kind, text, held, part.url, part.file, "text/plain" if text is not None else mime, part.name)
+    return (
+        role,
+        "media",
+        part.kind,
+        text,
+        held,
+        part.url,
+        part.file,
+        "text/plain" if text is not None else mime,
+        part.name,
+    )
 
 
 def _is_media(part: Part) -> bool:
@@ -97,65 +116,107 @@ def _said(role: str, part: Part, home: IdMap) -> tuple[object, ...]:
             return (role, "reasoning", part.text, part.hidden)
         case Call():
             given = part.arguments if part.args.broken else text_of(_sorted(part.input or {}))
-            return (role, "call", home.ids.get(part.id, part.id), home.names.get(part.name, part.name), given, part.executor)
+            return (
+                role,
+                "call",
+                home.ids.get(part.id, part.id),
+                home.names.get(part.name, part.name),
+                given,
+                part.executor,
+            )
         case Result():
             failed = part.error or "error" in home.forms.get(f"={part.call_id}", "")
-            return ("tool", "result", home.ids.get(part.call_id, part.call_id), _output(part.output), failed, part.executor)
+            return (
+                "tool",
+                "result",
+                home.ids.get(part.call_id, part.call_id),
+                _output(part.output),
+                failed,
+                part.executor,
+            )
         case Opaque():
             return (role, "opaque", part.type, text_of(_sorted(part.value)))
     raise AssertionError(part)
 
 
 def _late(part: Part) -> tuple[int, str]:
-    """Calls after everything else, results after them: some wires keep a result in the block of its call."""
+    """Calls after everything else, results after them: some wires keep a result in the block of its
+    call."""
     return (2, part.call_id) if isinstance(part, Result) else (int(isinstance(part, Call)), "")
 
 
 def items(conversation: Conversation, home: IdMap) -> list[Item]:
     """What a conversation says, in an order that all wires can keep.
 
-    Of what a user sends, results come first, by id; of what an assistant says in one message, calls come last.
+    Of what a user sends, results come first, by id; of what an assistant says in one message, calls
+    come last.
     """
     out: list[Item] = []
-    for asked, run in groupby(conversation.messages, key=lambda message: message.role == "assistant"):
-        parts = [(m, part) for m in run for part in sorted(m.parts, key=lambda part: _late(part) if asked else (0, ""))]
+    for asked, run in groupby(
+        conversation.messages, key=lambda message: message.role == "assistant"
+    ):
+        parts = [
+            (m, part)
+            for m in run
+            for part in sorted(m.parts, key=lambda part: _late(part) if asked else (0, ""))
+        ]
         found = [Item(part.at, _said(m.role, part, home)) for m, part in parts]
         found = [item for item in found if item.said[1:3] not in (("text", ""), ("reasoning", ""))]
         if not asked:
-            results = sorted((item for item in found if item.said[1] == "result"), key=lambda item: str(item.said[2]))
+            results = sorted(
+                (item for item in found if item.said[1] == "result"),
+                key=lambda item: str(item.said[2]),
+            )
             found = results + [item for item in found if item.said[1] != "result"]
         out += found
     return out
 
 
 def merged(found: list[Item]) -> Iterator[tuple[object, ...]]:
-    """What is said, with texts of one role that stand side by side as one: some wires cannot keep them apart."""
+    """What is said, with texts of one role that stand side by side as one: some wires cannot keep
+    them apart."""
     for (role, is_text), run in groupby(found, key=lambda item: (item.said[0], item.is_text)):
         if is_text:
             texts = list(run)
-            yield (role, "text", "".join(str(item.said[2]) for item in texts), any(item.said[3] for item in texts))
+            yield (
+                role,
+                "text",
+                "".join(str(item.said[2]) for item in texts),
+                any(item.said[3] for item in texts),
+            )
         else:
             yield from (item.said for item in run)
 
 
 def tool(one: Tool, home: IdMap) -> tuple[object, ...]:
     schema = NO_PARAMETERS if one.schema is None or one.schema == {"type": "object"} else one.schema
-    return (home.names.get(one.name, one.name), one.description, text_of(_sorted(schema)), one.strict, one.kind)
+    return (
+        home.names.get(one.name, one.name),
+        one.description,
+        text_of(_sorted(schema)),
+        one.strict,
+        one.kind,
+    )
 
 
 def lost(at: At, encoded: Encoded) -> bool:
     """Whether something is reported at a place, around it, or inside it."""
-    return any(loss.path == at[: len(loss.path)] or loss.path[: len(at)] == at for loss in encoded.losses)
+    return any(
+        loss.path == at[: len(loss.path)] or loss.path[: len(at)] == at for loss in encoded.losses
+    )
 
 
 def carried(source: list[Item], target: list[Item]) -> list[Item]:
-    """What of the source is missing in the target, in order; a text counts as there if it is part of a longer one."""
+    """What of the source is missing in the target, in order; a text counts as there if it is part
+    of a longer one."""
     missing: list[Item] = []
     place = 0
     for item in source:
         for n in range(place, len(target)):
             other = target[n]
-            if agrees(item.said, other.said) or (item.is_text and other.is_text and _inside(item, other)):
+            if agrees(item.said, other.said) or (
+                item.is_text and other.is_text and _inside(item, other)
+            ):
                 place = n if item.is_text else n + 1
                 break
         else:
@@ -164,14 +225,19 @@ def carried(source: list[Item], target: list[Item]) -> list[Item]:
 
 
 def agrees(before: object, after: object) -> bool:
-    """Whether all that was said is said again; what was left open may be filled in (a file's name, a count of nought)."""
+    """Whether all that was said is said again; what was left open may be filled in (a file's name,
+    a count of nought)."""
     if isinstance(before, tuple) and isinstance(after, tuple):
         return len(before) == len(after) and all(map(agrees, before, after))
     return before is None or before == after
 
 
 def _inside(item: Item, other: Item) -> bool:
-    return item.said[0] == other.said[0] and item.said[3] == other.said[3] and str(item.said[2]) in str(other.said[2])
+    return (
+        item.said[0] == other.said[0]
+        and item.said[3] == other.said[3]
+        and str(item.said[2]) in str(other.said[2])
+    )
 
 
 def setting(value: Setting, home: IdMap) -> object:
@@ -180,7 +246,11 @@ def setting(value: Setting, home: IdMap) -> object:
         return (value.mode, tuple(home.names.get(name, name) for name in value.names))
     if isinstance(value, Usage):  # a count of nought says nothing
         return tuple(getattr(value, name) or None for name in value.__struct_fields__)
-    return tuple(getattr(value, name) for name in value.__struct_fields__) if isinstance(value, Format) else value
+    return (
+        tuple(getattr(value, name) for name in value.__struct_fields__)
+        if isinstance(value, Format)
+        else value
+    )
 
 
 def stop(message: Message) -> str | None:
@@ -190,13 +260,21 @@ def stop(message: Message) -> str | None:
 
 
 PAIRS = [(case, target) for case in CASES for target in WIRES if target != case.wire]
-PAIRS += [(case, target) for case in ALL if case not in CASES for target in MODELS if target != case.wire]
+PAIRS += [
+    (case, target) for case in ALL if case not in CASES for target in MODELS if target != case.wire
+]
 
 
 @pytest.mark.parametrize("wire", WIRES)
 @each("target", WIRES)
 def test_what_is_not_reported_lost_is_still_there(wire: str, target: str) -> None:
-    assert broken_by((case for case, to in PAIRS if case.wire == wire and to == target), partial(kept, target=target)) == {}
+    assert (
+        broken_by(
+            (case for case, to in PAIRS if case.wire == wire and to == target),
+            partial(kept, target=target),
+        )
+        == {}
+    )
 
 
 def kept(case: Case, target: str) -> None:
@@ -211,13 +289,19 @@ def kept(case: Case, target: str) -> None:
 
     assert carried([item for item in before if not lost(item.at, encoded)], after) == []
     tools = [tool(one, home) for one in found.tools]
-    assert [one for one in source.tools if not lost(one.at, encoded) and tool(one, IdMap()) not in tools] == []
+    assert [
+        one for one in source.tools if not lost(one.at, encoded) and tool(one, IdMap()) not in tools
+    ] == []
     settings = {name: setting(value, home) for name, value in found.settings.items()}
-    left = {n: v for n, v in source.settings.items() if not lost(source.places.get(n, (n,)), encoded)}
+    left = {
+        n: v for n, v in source.settings.items() if not lost(source.places.get(n, (n,)), encoded)
+    }
     assert {n: v for n, v in left.items() if not agrees(setting(v, IdMap()), settings.get(n))} == {}
     assert [path for path in source.unknown if not lost(path, encoded)] == []
     stops = [stop(message) for message in found.messages]
-    assert [m for m in source.messages if m.stop and not lost(m.at, encoded) and stop(m) not in stops] == []
+    assert [
+        m for m in source.messages if m.stop and not lost(m.at, encoded) and stop(m) not in stops
+    ] == []
     if not encoded.losses:
         assert agrees(tuple(merged(before)), tuple(merged(after)))
 

@@ -36,7 +36,9 @@ def test_a_case_without_a_truth_has_nothing_to_pair(case: Case) -> None:
 
 
 @together(ALL)
-def test_pairs_hold_every_call_and_every_result_once_and_joined_ones_share_their_id(case: Case) -> None:
+def test_pairs_hold_every_call_and_every_result_once_and_joined_ones_share_their_id(
+    case: Case,
+) -> None:
     conversation = read(case.body, case)
     pairs = conversation.pairs()
     calls, results = [p.call for p in pairs if p.call], [p.result for p in pairs if p.result]
@@ -53,7 +55,9 @@ def batches(case: Case) -> list[list[At]]:
     pairs = [pair for pair in read(case.body, case).pairs() if pair.result is not None]
     if any(pair.how != "id" for pair in pairs):
         return []
-    listed = (pair.result.at for pair in pairs if pair.result and isinstance(pair.result.at[-1], int))
+    listed = (
+        pair.result.at for pair in pairs if pair.result and isinstance(pair.result.at[-1], int)
+    )
     places = sorted(listed, key=lambda at: (str(at[:-1]), at[-1]))
     called = {pair.call.at for pair in pairs if pair.call}
     runs = groupby(enumerate(places), key=lambda item: (item[1][:-1], int(item[1][-1]) - item[0]))
@@ -62,15 +66,22 @@ def batches(case: Case) -> list[list[At]]:
 
 
 def said(conversation: Conversation) -> list[str]:
-    return [f"{p.call and p.call.at} {p.result and (p.result.text, p.result.error)} {p.how}" for p in conversation.pairs()]
+    return [
+        f"{p.call and p.call.at} {p.result and (p.result.text, p.result.error)} {p.how}"
+        for p in conversation.pairs()
+    ]
 
 
 PARALLEL = [(case, run) for case in TOLD for run in batches(case)]
 
 
-@pytest.mark.parametrize(("case", "run"), PARALLEL, ids=lambda value: str(value) if isinstance(value, Case) else "")
+@pytest.mark.parametrize(
+    ("case", "run"), PARALLEL, ids=lambda value: str(value) if isinstance(value, Case) else ""
+)
 @given(data=st.data())
-def test_results_in_another_order_make_the_same_pairs(case: Case, run: list[At], data: st.DataObject) -> None:
+def test_results_in_another_order_make_the_same_pairs(
+    case: Case, run: list[At], data: st.DataObject
+) -> None:
     body = case.body
     for at, other in zip(run, data.draw(st.permutations(run)), strict=True):
         body = changed(body, at, get(case.body, other))  # type: ignore[arg-type]

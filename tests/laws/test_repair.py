@@ -1,4 +1,5 @@
-"""Law 10, Repair converges: what is broken is named and mended for good, no pair is half removed, what is clean stays so."""
+"""Law 10, Repair converges: what is broken is named and mended for good, no pair is half removed,
+what is clean stays so."""
 
 from __future__ import annotations
 
@@ -16,18 +17,28 @@ from toolwire.conversation.json import JSON, dump
 from toolwire.lint import check, repair
 from toolwire.profiles.table import PROFILES, profile
 
-TARGETS = [(row.wire, name) for name, row in sorted(PROFILES.items()) if row.wire in SHAPES and row.wire in WIRES]
+TARGETS = [
+    (row.wire, name)
+    for name, row in sorted(PROFILES.items())
+    if row.wire in SHAPES and row.wire in WIRES
+]
 PLAIN = [(wire, wire) for wire in SHAPES if wire in WIRES]
-SPOKEN = {"openai-responses recorded-50": "deepseek-responses", "openai-responses recorded-52": "deepseek-responses"}
-"""Recorded requests that another provider than the wire's own accepted: by its rules they have no fault."""
+SPOKEN = {
+    "openai-responses recorded-50": "deepseek-responses",
+    "openai-responses recorded-52": "deepseek-responses",
+}
+"""Recorded requests that another provider than the wire's own accepted: by its rules they have no
+fault."""
 PROVIDERS = {
-    ("openai-chat", "azure"): "azure-openai", ("openai-chat", "google"): "gemini-openai", ("gemini", "vertex"): "vertex-gemini",
+    ("openai-chat", "azure"): "azure-openai",
+    ("openai-chat", "google"): "gemini-openai",
+    ("gemini", "vertex"): "vertex-gemini",
     ("openai-responses", "deepseek"): "deepseek-responses",
-}  # fmt: skip
+}
 """Who answered a recorded request, as a profile, where it is not the name of one."""
 
 
-# --- what is broken ----------------------------------------------------------------------------------------------
+# --- what is broken -------------------------------------------------------------------------------
 
 
 def _call(one: str, name: str, arguments: str = "{}") -> JSON:
@@ -43,29 +54,58 @@ def _says(role: str, text: str) -> JSON:
 
 
 TOOLS: list[JSON] = [
-    {"type": "function", "function": {"name": name, "description": name, "parameters": {"type": "object", "properties": {}}}}
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": name,
+            "parameters": {"type": "object", "properties": {}},
+        },
+    }
     for name in ("f", "g")
 ]
 HAND_MADE: dict[str, list[JSON]] = {
     "one-call": [
-        _says("user", "hi"), {"role": "assistant", "content": "let me see", "tool_calls": [_call("aaaaaaaa1", "f", '{"x": 1}')]},
-        _told("aaaaaaaa1", "one"), _says("assistant", "it is one"), _says("user", "thanks"),
+        _says("user", "hi"),
+        {
+            "role": "assistant",
+            "content": "let me see",
+            "tool_calls": [_call("aaaaaaaa1", "f", '{"x": 1}')],
+        },
+        _told("aaaaaaaa1", "one"),
+        _says("assistant", "it is one"),
+        _says("user", "thanks"),
     ],
     "parallel": [
         _says("user", "hi"),
-        {"role": "assistant", "content": None, "tool_calls": [
-            _call("aaaaaaaa1", "f", '{"x": 1}'), _call("aaaaaaaa2", "g", '{"x": 2}'), _call("aaaaaaaa3", "f", '{"x": 3}'),
-        ]},
-        _told("aaaaaaaa1", "one"), _told("aaaaaaaa2", "two"), _told("aaaaaaaa3", "three"),
-        _says("assistant", "done"), _says("user", "and?"),
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                _call("aaaaaaaa1", "f", '{"x": 1}'),
+                _call("aaaaaaaa2", "g", '{"x": 2}'),
+                _call("aaaaaaaa3", "f", '{"x": 3}'),
+            ],
+        },
+        _told("aaaaaaaa1", "one"),
+        _told("aaaaaaaa2", "two"),
+        _told("aaaaaaaa3", "three"),
+        _says("assistant", "done"),
+        _says("user", "and?"),
     ],
     "turns": [
-        _says("user", "hi"), {"role": "assistant", "content": None, "tool_calls": [_call("aaaaaaaa1", "f", '{"x": 1}')]},
+        _says("user", "hi"),
+        {"role": "assistant", "content": None, "tool_calls": [_call("aaaaaaaa1", "f", '{"x": 1}')]},
         _told("aaaaaaaa1", "one"),
-        {"role": "assistant", "content": None, "tool_calls": [_call("aaaaaaaa2", "g"), _call("aaaaaaaa3", "g", '{"x": 3}')]},
-        _told("aaaaaaaa2", "two"), _told("aaaaaaaa3", "three"),
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [_call("aaaaaaaa2", "g"), _call("aaaaaaaa3", "g", '{"x": 3}')],
+        },
+        _told("aaaaaaaa2", "two"),
+        _told("aaaaaaaa3", "three"),
     ],
-}  # fmt: skip
+}
 
 
 @cache
@@ -77,11 +117,16 @@ def made(name: str, wire: str) -> JSON:
 
 @cache
 def clean(wire: str) -> tuple[Case, ...]:
-    """The hand-made requests of a wire that its provider would take, and that have pairs to break."""
+    """The hand-made requests of a wire that its provider would take, and that have pairs
+    to break.
+    """
     return tuple(
         case
         for case in CASES
-        if case.wire == wire and case.kind == "request" and not faults(case.body, wire, wire) and Broken(case.body, wire).pairs
+        if case.wire == wire
+        and case.kind == "request"
+        and not faults(case.body, wire, wire)
+        and Broken(case.body, wire).pairs
     )
 
 
@@ -101,7 +146,8 @@ def joined(body: JSON, wire: str) -> Counter[tuple[str, str, str]]:
 
 
 def holds(body: JSON, wire: str, target: str) -> None:
-    """The law, for one body. Of two results of one call one goes, and it may be the one that was joined."""
+    """The law, for one body. Of two results of one call one goes, and it may be the one that was
+    joined."""
     twice = any(one.name == "dup-result" for one in check(body, wire, target=target))
     for unsafe in (False, True):
         mended = repair(body, wire, unsafe=unsafe, target=target)
@@ -155,7 +201,7 @@ def test_there_are_cases_to_break() -> None:
     assert {wire for wire, _ in PLAIN if len(clean(wire)) > 1} == {wire for wire, _ in PLAIN}
 
 
-# --- what is clean -----------------------------------------------------------------------------------------------
+# --- what is clean --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -178,7 +224,8 @@ def test_what_a_provider_accepted_has_no_fault(wire: str) -> None:
     found = {
         f"{wire} {case.name}": told
         for case in recorded(wire)
-        if case.kind == "request" and (told := faults(case.body, wire, SPOKEN.get(f"{wire} {case.name}", wire)))
+        if case.kind == "request"
+        and (told := faults(case.body, wire, SPOKEN.get(f"{wire} {case.name}", wire)))
     }
     assert found == {}
 
@@ -201,6 +248,9 @@ def test_what_another_provider_accepted_would_be_refused_by_the_wires_own() -> N
     stale = [
         name
         for name in SPOKEN
-        if RECORDED.is_dir() and not any(name == f"{w} {c.name}" and faults(c.body, w, w) for w in WIRES for c in recorded(w))
+        if RECORDED.is_dir()
+        and not any(
+            name == f"{w} {c.name}" and faults(c.body, w, w) for w in WIRES for c in recorded(w)
+        )
     ]
     assert stale == []

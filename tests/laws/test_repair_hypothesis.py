@@ -1,7 +1,9 @@
-"""Laws 3, 10 and 11 on drawn histories: broken in every way, alone and together, at any place, for every profile of the wires.
+"""Laws 3, 10 and 11 on drawn histories: broken in every way, alone and together, at any place, for
+every profile of the wires.
 
-What is broken is named; repair mends it or names what is left, for good; no pair is half removed, no valid id changes, what is
-invented is marked, nothing is joined that did not belong together, and another process gives the same bytes.
+What is broken is named; repair mends it or names what is left, for good; no pair is half removed,
+no valid id changes, what is invented is marked, nothing is joined that did not belong together, and
+another process gives the same bytes.
 """
 
 from __future__ import annotations
@@ -33,9 +35,16 @@ from toolwire.lint import Repaired, check, every, repair
 from toolwire.lint.transforms import MARK
 from toolwire.profiles.table import PROFILES, profile
 
-TARGETS = [(row.wire, name) for name, row in sorted(PROFILES.items()) if row.wire in SHAPES and row.wire in WIRES]
+TARGETS = [
+    (row.wire, name)
+    for name, row in sorted(PROFILES.items())
+    if row.wire in SHAPES and row.wire in WIRES
+]
 PLAIN = [wire for wire in SHAPES if wire in WIRES]
-SPEAKERS = {wire: st.sampled_from([wire, *(name for one, name in TARGETS if one == wire != name)]) for wire in PLAIN}
+SPEAKERS = {
+    wire: st.sampled_from([wire, *(name for one, name in TARGETS if one == wire != name)])
+    for wire in PLAIN
+}
 """The profiles of a wire, its own first."""
 ALL = sorted(BREAKS)
 _TOLD = re.compile(r"r(\d+)")
@@ -49,7 +58,7 @@ def errors(body: JSON, wire: str, target: str) -> list[str]:
     return [str(one) for one in check(body, wire, target=target) if one.severity == "error"]
 
 
-# --- what must hold of a repair --------------------------------------------------------------------------------------------
+# --- what must hold of a repair -------------------------------------------------------------------
 
 
 def strangers(conversation: Conversation) -> list[str]:
@@ -58,14 +67,21 @@ def strangers(conversation: Conversation) -> list[str]:
     for pair in conversation.pairs():
         told = _TOLD.fullmatch(pair.result.text) if pair.result else None
         asked = pair.call.input if pair.call else None
-        if told and isinstance(asked, dict) and isinstance(asked.get("x"), int) and asked["x"] != int(told[1]):
+        if (
+            told
+            and isinstance(asked, dict)
+            and isinstance(asked.get("x"), int)
+            and asked["x"] != int(told[1])
+        ):
             out.append(f"{asked['x']} got {told[1]}")
     return out
 
 
 def half(conversation: Conversation) -> tuple[int, int]:
     """How many calls have no result, and results no call."""
-    pairs = [pair for pair in conversation.pairs() if (pair.call or pair.result).executor == "client"]  # type: ignore[union-attr]
+    pairs = [
+        pair for pair in conversation.pairs() if (pair.call or pair.result).executor == "client"
+    ]  # type: ignore[union-attr]
     return sum(pair.result is None for pair in pairs), sum(pair.call is None for pair in pairs)
 
 
@@ -81,19 +97,32 @@ def texts(conversation: Conversation) -> Counter[str]:
 def invented(before: Conversation, after: Conversation) -> list[str]:
     """Texts that were not there before and bear no mark; what was JSON may be text now."""
     known = "\n".join(str(value) for _, value in leaves(before.source))
-    return [text for text in texts(after) if MARK not in text and text[0] != "{" and text not in known]
+    return [
+        text for text in texts(after) if MARK not in text and text[0] != "{" and text not in known
+    ]
 
 
 def steady(conversation: Conversation, story: Story) -> list[str]:
-    """Ids that are as they were made, stand at one call and one result after it, and so are in order."""
+    """Ids that are as they were made, stand at one call and one result after it, and so are in
+    order."""
     made = {one.id for one in story.calls}
     asked = Counter(call.id for call in conversation.calls())
     told = Counter(result.call_id for result in conversation.results())
-    pairs = [p.call for p in conversation.pairs() if p.call and p.result and p.how == "id" and p.call.origin == "wire"]
-    return [call.id for call in pairs if call.id in made and asked[call.id] == 1 and told[call.id] == 1 and call.name]
+    pairs = [
+        p.call
+        for p in conversation.pairs()
+        if p.call and p.result and p.how == "id" and p.call.origin == "wire"
+    ]
+    return [
+        call.id
+        for call in pairs
+        if call.id in made and asked[call.id] == 1 and told[call.id] == 1 and call.name
+    ]
 
 
-def holds(body: JSON, wire: str, target: str, story: Story, *, blind: bool) -> tuple[Repaired, Repaired]:
+def holds(
+    body: JSON, wire: str, target: str, story: Story, *, blind: bool
+) -> tuple[Repaired, Repaired]:
     """The law for one body: the two repairs that were made."""
     before = read(body, wire)
     known = {one.name for one in every()}
@@ -103,20 +132,32 @@ def holds(body: JSON, wire: str, target: str, story: Story, *, blind: bool) -> t
         out.append(mended)
         again = repair(mended.body, wire, unsafe=unsafe, target=target)
         assert (again.body, again.changes) == (mended.body, []), "a second repair changes something"
-        assert bool(mended.changes) == (dump(mended.body) != dump(body)), "what is changed is told, and nothing else"
+        assert bool(mended.changes) == (dump(mended.body) != dump(body)), (
+            "what is changed is told, and nothing else"
+        )
         assert all(one.name in known and one.message for one in mended.changes)
         assert mended.findings == check(mended.body, wire, target=target)
         fixable = ("safe", "unsafe") if unsafe else ("safe",)
-        assert [str(one) for one in mended.findings if one.fix in fixable] == [], "what can be mended is left"
+        assert [str(one) for one in mended.findings if one.fix in fixable] == [], (
+            "what can be mended is left"
+        )
         after = read(mended.body, wire)
-        assert [x for x in zip(half(before), half(after), strict=True) if x[0] < x[1]] == [], "half a pair is gone"
+        assert [x for x in zip(half(before), half(after), strict=True) if x[0] < x[1]] == [], (
+            "half a pair is gone"
+        )
         assert invented(before, after) == [], "what was invented bears no mark"
         there = {call.id for call in after.calls()}
         numbers = {str(call.input) for call in after.calls()}
         lost = [one for one in steady(before, story) if one not in there]
-        renamed = [c for c in before.calls() if c.id in lost and str(c.input) in numbers and not profile(target).native]
+        renamed = [
+            c
+            for c in before.calls()
+            if c.id in lost and str(c.input) in numbers and not profile(target).native
+        ]
         assert renamed == [] or not profile(target).has_ids, "a valid id was changed"
-        chosen = any(one.name == "dup-result" for one in mended.changes)  # which of two stays is a rule, not knowledge
+        chosen = any(
+            one.name == "dup-result" for one in mended.changes
+        )  # which of two stays is a rule, not knowledge
         if not blind and not chosen:
             assert strangers(after) == [], "a result went to another call"
         home = mended.ids.ids
@@ -127,7 +168,7 @@ def holds(body: JSON, wire: str, target: str, story: Story, *, blind: bool) -> t
     return out[0], out[1]
 
 
-# --- histories that are fine ------------------------------------------------------------------------------------------------
+# --- histories that are fine ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", PLAIN)
@@ -137,14 +178,16 @@ def test_a_drawn_history_is_clean_and_stays_as_it_is(wire: str, data: st.DataObj
     story = data.draw(stories(wire, target))
     body = body_of(story, wire)
     conversation = read(body, wire)
-    assert [str(one) for one in check(body, wire, target=target) if one.fix or one.severity == "error"] == []
+    assert [
+        str(one) for one in check(body, wire, target=target) if one.fix or one.severity == "error"
+    ] == []
     assert repair(body, wire, target=target, unsafe=True).body == body
     assert complaints(wire, body) == ""
     found = [(p.call.input, p.result.text) for p in conversation.pairs() if p.call and p.result]
     assert found == [({"x": one.number}, one.told) for one in story.calls]
 
 
-# --- and broken -------------------------------------------------------------------------------------------------------------
+# --- and broken -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", PLAIN)
@@ -181,7 +224,9 @@ def test_what_is_broken_in_several_ways_is_mended(wire: str, data: st.DataObject
 
 @pytest.mark.parametrize("wire", PLAIN)
 @given(data=st.data())
-def test_results_that_came_in_another_order_find_their_calls_on_every_wire(wire: str, data: st.DataObject) -> None:
+def test_results_that_came_in_another_order_find_their_calls_on_every_wire(
+    wire: str, data: st.DataObject
+) -> None:
     """Law 3, on the way to any other wire and after a repair there."""
     story = data.draw(stories(wire))
     body = body_of(story, wire)
@@ -199,14 +244,18 @@ REPAIRABLE = sorted(rule.name for rule in every() if rule.mend is not None)
 
 
 def test_every_rule_that_mends_has_a_break_that_it_names() -> None:
-    assert [name for name in REPAIRABLE if not any(name in named for named in NAMES.values()) and name not in BY_PLACE] == []
+    assert [
+        name
+        for name in REPAIRABLE
+        if not any(name in named for named in NAMES.values()) and name not in BY_PLACE
+    ] == []
 
 
 BY_PLACE = frozenset(
-    "dup-result orphan-result missing-result partial-batch history-starts-with-result history-starts-with-call "
-    "result-before-call result-separated results-split calls-split result-not-first result-with-extra results-out-of-order "
-    "result-name-mismatch count-mismatch server-tool-as-client call-dropped-keep-result user-after-tool "
-    "trailing-assistant".split()
+    "dup-result orphan-result missing-result partial-batch history-starts-with-result"
+    " history-starts-with-call result-before-call result-separated results-split calls-split"
+    " result-not-first result-with-extra results-out-of-order result-name-mismatch count-mismatch"
+    " server-tool-as-client call-dropped-keep-result user-after-tool trailing-assistant".split()
 )
 """What the breaks that move things are named as: which of them depends on where they hit."""
 
@@ -215,15 +264,27 @@ STRICT = "kimi deepseek minimax xai groq cerebras mistral-legacy bedrock-mistral
 
 
 def test_every_rule_is_reached_by_a_break() -> None:
-    """Stories with everything in them, broken in each way, for those who mind something that others do not."""
-    calls = tuple(Asked(n, ("search", "read", "search")[n % 3], f"functions.x:{n}") for n in range(5))
+    """Stories with everything in them, broken in each way, for those who mind something that others
+    do not."""
+    calls = tuple(
+        Asked(n, ("search", "read", "search")[n % 3], f"functions.x:{n}") for n in range(5)
+    )
     reached: set[str] = set()
     for wire, target in [one for one in TARGETS if one[1] in (*PLAIN, *STRICT)]:
         rule = profile(target).takes or profile(target).ids
-        fit = tuple(replace(one, id=one.id if rule.fits(one.id) else f"abcdefgh{one.number}") for one in calls)
-        told = Round("", "hm", fit[:1], (0,)), Round("so", "", fit[1:4], (2, 0, 1)), Round("", "hm", fit[4:], (0,))
+        fit = tuple(
+            replace(one, id=one.id if rule.fits(one.id) else f"abcdefgh{one.number}")
+            for one in calls
+        )
+        told = (
+            Round("", "hm", fit[:1], (0,)),
+            Round("so", "", fit[1:4], (2, 0, 1)),
+            Round("", "hm", fit[4:], (0,)),
+        )
         for opened in (True, False):
-            body = body_of(Story(((told[0],), told[1:]), opened, opened and target != "vertex-gemini-v1"), wire)
+            body = body_of(
+                Story(((told[0],), told[1:]), opened, opened and target != "vertex-gemini-v1"), wire
+            )
             for name in ALL:
                 bad = broken(name, body, wire, 0 if opened else 2)
                 if bad is not None:
@@ -231,7 +292,7 @@ def test_every_rule_is_reached_by_a_break() -> None:
     assert sorted(set(REPAIRABLE) - reached) == []
 
 
-# --- another process ----------------------------------------------------------------------------------------------------------
+# --- another process ------------------------------------------------------------------------------
 
 
 @st.composite
@@ -248,10 +309,18 @@ def batches(draw: st.DrawFn) -> list[tuple[str, str, JSON]]:
 
 @settings(max_examples=20 if DEEP else 2)
 @given(batch=batches())
-def test_another_process_with_another_hash_seed_repairs_to_the_same_bytes(batch: list[tuple[str, str, JSON]]) -> None:
+def test_another_process_with_another_hash_seed_repairs_to_the_same_bytes(
+    batch: list[tuple[str, str, JSON]],
+) -> None:
     lines = "\n".join(json.dumps(one) for one in batch)
     env = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(__file__).parents[1])}
     run = subprocess.run(
-        [sys.executable, repair_child.__file__], input=lines, env=env, capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, repair_child.__file__],
+        input=lines,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     assert run.stdout.split() == [repair_child.fingerprint(*one) for one in batch]

@@ -1,6 +1,8 @@
-"""Laws 6, 7 and 8, and laws 1 and 11 for streams: a stream folds, commutes, may be cut anywhere, and is told at once.
+"""Laws 6, 7 and 8, and laws 1 and 11 for streams: a stream folds, commutes, may be cut anywhere,
+and is told at once.
 
-The wires are those that stream; the streams are the case folders and, where they are at hand, recordings.
+The wires are those that stream; the streams are the case folders and, where they are at hand,
+recordings.
 """
 
 from __future__ import annotations
@@ -19,20 +21,57 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from cases import DEEP, NOISE, Case, Streamed, changed, differences, load, load_streams, nodes, recorded_streams, same, streaming
+from cases import (
+    DEEP,
+    NOISE,
+    Case,
+    Streamed,
+    changed,
+    differences,
+    load,
+    load_streams,
+    nodes,
+    recorded_streams,
+    same,
+    streaming,
+)
 from each import together
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, Message, Part, Reasoning, RemoteError, Result, Text, decode, encode, translate
+from toolwire import (
+    Call,
+    Conversation,
+    Message,
+    Part,
+    Reasoning,
+    RemoteError,
+    Result,
+    Text,
+    decode,
+    encode,
+    translate,
+)
 from toolwire.conversation.ids import NO_MAP
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.parts import output_text
 from toolwire.errors import pointer
 from toolwire.streaming.accumulate import unfold
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Note,
+    Start,
+    Turn,
+    Whole,
+)
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 from toolwire.wires.engine.encode_context import Page
@@ -48,7 +87,11 @@ def sample(streams: list[Streamed], most: int) -> list[Streamed]:
     if DEEP:
         return streams
     ranked = sorted(streams, key=lambda stream: blake2b(str(stream).encode()).digest())
-    return [stream for name in STREAMING for stream in [one for one in ranked if one.wire == name][:most]]
+    return [
+        stream
+        for name in STREAMING
+        for stream in [one for one in ranked if one.wire == name][:most]
+    ]
 
 
 SOME = STREAMS + sample(RECORDED, 4)
@@ -65,7 +108,10 @@ def raw(stream: Streamed) -> bytes:
     if isinstance(stream.stream, str):
         return stream.stream.encode()
     spoken = how(stream.wire)
-    return b"".join(spoken.frame(event) for event in stream.stream if isinstance(event, dict)) + spoken.tail
+    return (
+        b"".join(spoken.frame(event) for event in stream.stream if isinstance(event, dict))
+        + spoken.tail
+    )
 
 
 def shown(left: JSON, right: JSON) -> list[str]:
@@ -73,7 +119,7 @@ def shown(left: JSON, right: JSON) -> list[str]:
     return [pointer(at) for at in differences(left, right)]
 
 
-# --- law 6: a stream folds to the body that its answer would be -------------------------------------------------------
+# --- law 6: a stream folds to the body that its answer would be -----------------------------------
 
 
 def test_every_wire_that_streams_has_streams_among_its_cases() -> None:
@@ -107,14 +153,18 @@ def test_a_stream_folds_to_a_body_that_goes_home_to_the_letter(case: Streamed) -
     assert all(call.id and call.name for call in conversation.calls())
 
 
-# --- law 6, the other way: an answer said in events is the answer ------------------------------------------------------
+# --- law 6, the other way: an answer said in events is the answer ---------------------------------
 
 
 def bare(part: Part) -> Part:
     """A part as if nobody had read it anywhere."""
     part = replace(part, raw=UNSET, at=(), was=None, seal=None)
     if isinstance(part, Result):
-        output = tuple(bare(one) for one in part.output) if isinstance(part.output, tuple) else part.output
+        output = (
+            tuple(bare(one) for one in part.output)
+            if isinstance(part.output, tuple)
+            else part.output
+        )
         return replace(part, output=output)
     return replace(part, row=None)
 
@@ -122,9 +172,12 @@ def bare(part: Part) -> Part:
 def rootless(conversation: Conversation) -> Conversation:
     """A conversation that comes from no wire."""
     messages = tuple(
-        Message(message.role, tuple(bare(part) for part in message.parts), message.stop) for message in conversation.messages
+        Message(message.role, tuple(bare(part) for part in message.parts), message.stop)
+        for message in conversation.messages
     )
-    return Conversation(messages, (), conversation.settings, "", "response", ordered=conversation.ordered)
+    return Conversation(
+        messages, (), conversation.settings, "", "response", ordered=conversation.ordered
+    )
 
 
 def written(conversation: Conversation, name: str) -> list[Chunk]:
@@ -153,10 +206,16 @@ def written(conversation: Conversation, name: str) -> list[Chunk]:
 
 
 def sayable(case: Case) -> bool:
-    """Whether a response is one that its wire can stream: one candidate unless it has many, its own tools only if it hosts."""
+    """Whether a response is one that its wire can stream: one candidate unless it has many, its own
+    tools only if it hosts."""
     conversation = decode(case.body, case.wire, "response")
-    writer: Writer = how(case.wire).writer(Page(case.wire, "response", ids=None, names={}, home=NO_MAP))
-    ran = any(isinstance(part, Call | Result) and part.executor == "provider" for part in conversation.parts())
+    writer: Writer = how(case.wire).writer(
+        Page(case.wire, "response", ids=None, names={}, home=NO_MAP)
+    )
+    ran = any(
+        isinstance(part, Call | Result) and part.executor == "provider"
+        for part in conversation.parts()
+    )
     several = sum(message.role == "assistant" for message in conversation.messages) > 1
     roles = {message.role for message in conversation.messages}
     return (
@@ -167,7 +226,9 @@ def sayable(case: Case) -> bool:
     )
 
 
-ANSWERS = [case for name in STREAMING for case in load(name) if case.kind == "response" and sayable(case)]
+ANSWERS = [
+    case for name in STREAMING for case in load(name) if case.kind == "response" and sayable(case)
+]
 
 
 @together(ANSWERS)
@@ -178,7 +239,7 @@ def test_an_answer_said_in_events_is_the_answer(case: Case) -> None:
     assert gist(decode(body, case.wire, "response")) == gist(conversation)
 
 
-# --- law 7: streams commute -------------------------------------------------------------------------------------------
+# --- law 7: streams commute -----------------------------------------------------------------------
 
 
 def plain(value: JSON) -> JSON:
@@ -197,7 +258,8 @@ def arguments(call: Call) -> str:
 def gist(conversation: Conversation, *, over: bool = True) -> JSON:
     """What an answer says, but for where its texts stand among its calls and how they are cut up.
 
-    An answer that broke off (not `over`) has no reason, no count of its tokens, and its error where the wire has a place.
+    An answer that broke off (not `over`) has no reason, no count of its tokens, and its error where
+    the wire has a place.
     """
     said: list[JSON] = []
     for message in conversation.messages:
@@ -210,18 +272,28 @@ def gist(conversation: Conversation, *, over: bool = True) -> JSON:
             "reasoning": words(part.text for part in thoughts),
             "hidden": [part.hidden for part in thoughts if part.hidden],
             "calls": [
-                [part.id, part.name, arguments(part), part.family, part.executor] for part in parts if isinstance(part, Call)
+                [part.id, part.name, arguments(part), part.family, part.executor]
+                for part in parts
+                if isinstance(part, Call)
             ],
             "results": [
-                [part.call_id, output_text(part.output), part.error, part.executor] for part in parts if isinstance(part, Result)
+                [part.call_id, output_text(part.output), part.error, part.executor]
+                for part in parts
+                if isinstance(part, Result)
             ],
         }
         if over:
-            others: list[JSON] = [repr(part) for part in parts if not isinstance(part, Text | Reasoning | Call | Result)]
+            others: list[JSON] = [
+                repr(part)
+                for part in parts
+                if not isinstance(part, Text | Reasoning | Call | Result)
+            ]
             said.append({**held, "others": others, "role": message.role, "stop": message.stop})
         elif any(held.values()):
             said.append(held)
-    settings: JSON = {key: repr(value) for key, value in conversation.settings.items()} if over else None
+    settings: JSON = (
+        {key: repr(value) for key, value in conversation.settings.items()} if over else None
+    )
     return [said, settings]
 
 
@@ -264,11 +336,19 @@ def commutes(case: Streamed, body: JSON, target: str, *, over: bool) -> None:
     stream = restream(case.stream, case.wire, target)
     there = fold(b"".join(stream), target)
     made = translate(body, case.wire, target, "response")
-    alike = same(there, made.body) or gist(read(there, target), over=over) == gist(read(made.body, target), over=over)
+    alike = same(there, made.body) or gist(read(there, target), over=over) == gist(
+        read(made.body, target), over=over
+    )
     assert alike, shown(there, made.body)
-    assert (stream.ids.ids, stream.ids.names) == (made.ids.ids, made.ids.names), "the maps home differ"
+    assert (stream.ids.ids, stream.ids.names) == (made.ids.ids, made.ids.names), (
+        "the maps home differ"
+    )
     said = " ".join(loss.reason for loss in stream.losses)
-    silent = [str(loss) for loss in made.losses if loss.reason not in said and not any(word in loss.reason for word in NO_LOSS)]
+    silent = [
+        str(loss)
+        for loss in made.losses
+        if loss.reason not in said and not any(word in loss.reason for word in NO_LOSS)
+    ]
     if "stay behind" in said:
         silent = [loss for loss in silent if "stay behind" not in loss]
     assert not silent or not over, f"not reported: {'; '.join(silent)}"
@@ -290,10 +370,12 @@ def test_folding_what_is_restreamed_is_translating_what_is_folded(case: Streamed
 @together(STREAMS + RECORDED)
 def test_to_its_own_wire_a_stream_goes_as_it_came(case: Streamed) -> None:
     assert same(list(restream(case.stream, case.wire, case.wire, framed=False)), case.events)
-    assert fold(b"".join(restream(case.stream, case.wire, case.wire)), case.wire) == fold(case.stream, case.wire)
+    assert fold(b"".join(restream(case.stream, case.wire, case.wire)), case.wire) == fold(
+        case.stream, case.wire
+    )
 
 
-# --- law 8: cutting the bytes anywhere changes nothing ----------------------------------------------------------------
+# --- law 8: cutting the bytes anywhere changes nothing --------------------------------------------
 
 
 def cuts(whole: bytes, most: int) -> list[int]:
@@ -308,7 +390,11 @@ def tails(whole: bytes) -> tuple[bytes, ...]:
     """What may follow a stream and means nothing."""
     if whole[:1] == b"\x00":
         return (b"",)
-    return (b"\n", b"\r\n\n") if whole.lstrip()[:1] in (b"{", b"[") else (b"\n\n", b": bye\n\n", b": by")
+    return (
+        (b"\n", b"\r\n\n")
+        if whole.lstrip()[:1] in (b"{", b"[")
+        else (b"\n\n", b": bye\n\n", b": by")
+    )
 
 
 @together(SOME)
@@ -351,12 +437,13 @@ def test_slow_or_quick_framed_or_not_events_or_bytes_it_is_the_same(case: Stream
         assert b"".join(spoken.frame(event) for event in events) + spoken.tail == quick
 
 
-# --- law 1: whatever is broken ----------------------------------------------------------------------------------------
+# --- law 1: whatever is broken --------------------------------------------------------------------
 
 
 @st.composite
 def broken_events(draw: st.DrawFn, events: list[JSON]) -> list[JSON]:
-    """The events with a node changed in one or two of them, or one lost, doubled or moved, or the rest cut off."""
+    """The events with a node changed in one or two of them, or one lost, doubled or moved, or the
+    rest cut off."""
     events = deepcopy(events)
     for _ in range(draw(st.sampled_from((1, 1, 2)))):
         if not events:
@@ -374,13 +461,17 @@ def broken_events(draw: st.DrawFn, events: list[JSON]) -> list[JSON]:
             case _:
                 paths = [at for at in nodes(events[i]) if at]
                 if paths:
-                    events[i] = changed(events[i], draw(st.sampled_from(paths)), draw(st.sampled_from(NOISE)))
+                    events[i] = changed(
+                        events[i], draw(st.sampled_from(paths)), draw(st.sampled_from(NOISE))
+                    )
     return events
 
 
 @together(STREAMS)
 @given(data=st.data())
-def test_whatever_is_broken_fold_raises_only_remote_error_and_restream_nothing(case: Streamed, data: st.DataObject) -> None:
+def test_whatever_is_broken_fold_raises_only_remote_error_and_restream_nothing(
+    case: Streamed, data: st.DataObject
+) -> None:
     events = data.draw(broken_events(case.events))
     try:
         body = fold(events, case.wire)
@@ -397,7 +488,7 @@ def test_whatever_is_broken_fold_raises_only_remote_error_and_restream_nothing(c
         read(fold(out, target), target)
 
 
-# --- law 11: deterministic --------------------------------------------------------------------------------------------
+# --- law 11: deterministic ------------------------------------------------------------------------
 
 
 def fingerprints() -> list[str]:
@@ -406,9 +497,14 @@ def fingerprints() -> list[str]:
     for case in STREAMS:
         for target in STREAMING:
             stream = restream(case.stream, case.wire, target)
-            said = repr((b"".join(stream), [str(loss) for loss in stream.losses], stream.ids.to_dict()))
+            said = repr(
+                (b"".join(stream), [str(loss) for loss in stream.losses], stream.ids.to_dict())
+            )
             lines.append(f"{case} {target} {blake2b(said.encode(), digest_size=8).hexdigest()}")
-        lines.append(f"{case} {blake2b(text_of(fold(case.stream, case.wire)).encode(), digest_size=8).hexdigest()}")
+        lines.append(
+            f"{case}"
+            f" {blake2b(text_of(fold(case.stream, case.wire)).encode(), digest_size=8).hexdigest()}"
+        )
     return lines
 
 
@@ -418,15 +514,16 @@ def test_another_process_with_another_hash_seed_gives_the_same_streams() -> None
         subprocess.Popen(
             [sys.executable, __file__],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": tests},
-            stdout=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for seed in ("1", "3")
-    ]  # fmt: skip
+    ]
     one, other = (run.communicate(timeout=240)[0].splitlines() for run in runs)
     assert len(one) > len(STREAMS) and one == other
 
 
-# --- nothing is held back ---------------------------------------------------------------------------------------------
+# --- nothing is held back -------------------------------------------------------------------------
 
 REPEATS = {
     "openai-responses": "its last events repeat the whole answer",
@@ -459,24 +556,48 @@ NAMED_LATE = {
 """Wires on which a call is opened one event after its name."""
 
 
-WAITS = {"ai-sdk": "a call that is answered in the same stream ran on the server, so what it is shows when the stream goes on"}
+WAITS = {
+    "ai-sdk": (
+        "a call that is answered in the same stream ran on the server, so what it is shows when the"
+        " stream goes on"
+    )
+}
 """Wires whose reader cannot tell a call before it has seen more than the call."""
 
 
 def message(*blocks: Iterator[Chunk]) -> Iterator[Chunk]:
     """An Anthropic answer with these blocks: nothing is made before it is asked for."""
     usage: JSON = {"input_tokens": 1, "output_tokens": 1}
-    yield {"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
-           "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}}  # fmt: skip
+    yield {
+        "type": "message_start",
+        "message": {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": usage,
+        },
+    }
     for block in blocks:
         yield from block
-    yield {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": usage}
+    yield {
+        "type": "message_delta",
+        "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+        "usage": usage,
+    }
     yield {"type": "message_stop"}
 
 
 def text(count: int, *, index: int = 0, size: int = 0) -> Iterator[Chunk]:
     """A text of so many words, each an event."""
-    yield {"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}}
+    yield {
+        "type": "content_block_start",
+        "index": index,
+        "content_block": {"type": "text", "text": ""},
+    }
     for n in range(count):
         delta: JSON = {"type": "text_delta", "text": f"word{n}" + "-" * size + " "}
         yield {"type": "content_block_delta", "index": index, "delta": delta}
@@ -489,7 +610,11 @@ def call(count: int, *, index: int = 0, size: int = 0) -> Iterator[Chunk]:
     yield {"type": "content_block_start", "index": index, "content_block": block}
     for n in range(-1, count + 1):
         piece = '{"q":"' if n < 0 else f"word{n}" + "-" * size + " " if n < count else '"}'
-        yield {"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": piece}}
+        yield {
+            "type": "content_block_delta",
+            "index": index,
+            "delta": {"type": "input_json_delta", "partial_json": piece},
+        }
     yield {"type": "content_block_stop", "index": index}
 
 
@@ -515,24 +640,41 @@ def beside(name: str) -> str:
     return "openai-chat" if name == "anthropic" and "openai-chat" in STREAMING else "anthropic"
 
 
-@pytest.mark.parametrize("target", [name for name in STREAMING if name not in REPEATS and name != "anthropic"])
+@pytest.mark.parametrize(
+    "target", [name for name in STREAMING if name not in REPEATS and name != "anthropic"]
+)
 def test_a_text_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
     for path in (("anthropic", target), ("anthropic", target, beside(target))):
-        little, much = (peak(through(message(text(count, size=2000)), *path)) for count in (30, 600))
+        little, much = (
+            peak(through(message(text(count, size=2000)), *path)) for count in (30, 600)
+        )
         assert much < little + 100_000, path
 
 
 @pytest.mark.parametrize(
-    "target", [name for name in STREAMING if name not in WHOLE_CALLS and name not in REPEATED_CALLS and name != "anthropic"]
+    "target",
+    [
+        name
+        for name in STREAMING
+        if name not in WHOLE_CALLS and name not in REPEATED_CALLS and name != "anthropic"
+    ],
 )
 def test_a_call_twenty_times_as_long_takes_no_more_memory(target: str) -> None:
-    paths = [("anthropic", target)] if target in READ_WHOLE else [("anthropic", target), ("anthropic", target, beside(target))]
+    paths = (
+        [("anthropic", target)]
+        if target in READ_WHOLE
+        else [("anthropic", target), ("anthropic", target, beside(target))]
+    )
     for path in paths:
-        little, much = (peak(through(message(call(count, size=2000)), *path)) for count in (30, 600))
+        little, much = (
+            peak(through(message(call(count, size=2000)), *path)) for count in (30, 600)
+        )
         assert much < little + 100_000, path
 
 
-@pytest.mark.parametrize("target", [name for name in STREAMING if name not in REPEATS and name != "anthropic"])
+@pytest.mark.parametrize(
+    "target", [name for name in STREAMING if name not in REPEATS and name != "anthropic"]
+)
 def test_many_short_parts_take_little_memory(target: str) -> None:
     def parts(count: int) -> Iterator[Chunk]:
         return message(*(text(1, index=n, size=5000) for n in range(count)))
@@ -571,7 +713,9 @@ def test_a_word_goes_out_before_the_next_event_is_asked_for(target: str) -> None
 
 
 @pytest.mark.parametrize("target", [name for name in STREAMING if name != "anthropic"])
-def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pieces(target: str) -> None:
+def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pieces(
+    target: str,
+) -> None:
     events = list(message(text(1), call(4, index=1), call(4, index=2)))
     came = list(enumerate(map(text_of, events), 1))
     out = told(events, "anthropic", target)
@@ -584,12 +728,16 @@ def test_a_call_opens_as_soon_as_its_id_and_name_are_known_and_grows_with_its_pi
     there = list(restream(events, "anthropic", target, framed=False))
     there_came = list(enumerate(map(text_of, there), 1))
     back = told(there, target, "anthropic")
-    if target in WAITS or how(target).reader(keep=False).replies:  # a call that is answered in its stream is for nobody else
+    if (
+        target in WAITS or how(target).reader(keep=False).replies
+    ):  # a call that is answered in its stream is for nobody else
         assert all(when(f"word{n} ", back) > 0 for n in range(4))
         return
     for needle in ("tooluaaa1", "tooluaaa2"):
         if when(needle, there_came) > 0:  # some wires have no ids
-            assert 0 <= when(needle, back) - when(needle, there_came) <= (target in NAMED_LATE), needle
+            assert 0 <= when(needle, back) - when(needle, there_came) <= (target in NAMED_LATE), (
+                needle
+            )
     for n in range(1, 4):
         assert when(f"word{n} ", back) == when(f"word{n} ", there_came)
 

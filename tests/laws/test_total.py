@@ -1,4 +1,5 @@
-"""Law 1, Total, and law 12: decode raises RemoteError and nothing else; encode, LocalError and nothing else.
+"""Law 1, Total, and law 12: decode raises RemoteError and nothing else; encode, LocalError and
+nothing else.
 
 Garbage is made from the cases by changing a node or two: random trees find less.
 """
@@ -21,7 +22,8 @@ from toolwire.conversation.model import Kind
 
 @st.composite
 def mutations(draw: st.DrawFn, body: JSON) -> JSON:
-    """The body with one node, sometimes two, changed: for noise, or for another node of the same body."""
+    """The body with one node, sometimes two, changed: for noise, or for another node of the same
+    body."""
     for _ in range(draw(st.sampled_from((1, 1, 1, 2)))):
         paths = list(nodes(body))
         at = draw(st.sampled_from(paths))
@@ -34,7 +36,8 @@ def mutations(draw: st.DrawFn, body: JSON) -> JSON:
 
 
 def tried(body: JSON, wire: str, kind: Kind) -> Conversation | None:
-    """What a body decodes to; None if it is refused, which must be by a RemoteError that says where."""
+    """What a body decodes to; None if it is refused, which must be by a RemoteError that says
+    where."""
     before = deepcopy(body)
     try:
         found = decode(body, wire, kind)
@@ -43,22 +46,29 @@ def tried(body: JSON, wire: str, kind: Kind) -> Conversation | None:
         assert str(error).startswith(wire)
         found = None
     except LocalError:
-        assert not isinstance(body, dict | list), "a body that is no JSON container is the caller's mistake"
+        assert not isinstance(body, dict | list), (
+            "a body that is no JSON container is the caller's mistake"
+        )
         found = None
     assert same(body, before), "decode changed its input"
     return found
 
 
 def home_again(body: JSON, conversation: Conversation, wire: str, kind: Kind) -> None:
-    """The conversation goes back to its own wire to the letter, also when the writer has to write it anew."""
+    """The conversation goes back to its own wire to the letter, also when the writer has to write
+    it anew."""
     assert same(encode(conversation, wire, kind).body, body)
-    rebuilt = replace(conversation, messages=(*conversation.messages,), settings=dict(conversation.settings))
+    rebuilt = replace(
+        conversation, messages=(*conversation.messages,), settings=dict(conversation.settings)
+    )
     assert same(encode(rebuilt, wire, kind).body, body)
 
 
 @together(CASES)
 @given(data=st.data())
-def test_whatever_is_broken_decode_raises_only_remote_error_and_encode_only_local_error(case: Case, data: st.DataObject) -> None:
+def test_whatever_is_broken_decode_raises_only_remote_error_and_encode_only_local_error(
+    case: Case, data: st.DataObject
+) -> None:
     body = data.draw(mutations(case.body))
     target = data.draw(st.sampled_from(WIRES))
     conversation = tried(body, case.wire, case.kind)
@@ -75,7 +85,9 @@ def test_whatever_is_broken_decode_raises_only_remote_error_and_encode_only_loca
 
 @together(CASES)
 @given(data=st.data())
-def test_what_is_broken_and_yet_read_goes_back_to_its_own_wire_to_the_letter(case: Case, data: st.DataObject) -> None:
+def test_what_is_broken_and_yet_read_goes_back_to_its_own_wire_to_the_letter(
+    case: Case, data: st.DataObject
+) -> None:
     body = data.draw(mutations(case.body))
     conversation = tried(body, case.wire, case.kind)
     if conversation is not None:
@@ -95,7 +107,9 @@ def test_every_case_goes_to_every_wire_or_is_refused_by_local_error(case: Case) 
 
 
 @together(CASES)
-def test_a_request_asked_for_as_a_response_and_the_reverse_is_written_or_refused_by_local_error(case: Case) -> None:
+def test_a_request_asked_for_as_a_response_and_the_reverse_is_written_or_refused_by_local_error(
+    case: Case,
+) -> None:
     to_every_wire(case, "request" if case.kind == "response" else "response")
 
 

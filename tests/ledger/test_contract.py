@@ -1,4 +1,6 @@
-"""What every ledger promises, whatever it is kept in. The kinds are rows of `ledger_kinds.KINDS`."""
+"""What every ledger promises, whatever it is kept in. The kinds are rows of
+`ledger_kinds.KINDS`.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +9,42 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from ledger_asking import FAILURE, KEY, OTHER, VALUE, abandoned, claim, opened, run, state, token, with_ledger
+from ledger_asking import (
+    FAILURE,
+    KEY,
+    OTHER,
+    VALUE,
+    abandoned,
+    claim,
+    opened,
+    run,
+    state,
+    token,
+    with_ledger,
+)
 from ledger_kinds import DAY, KINDS, Kind
 
 from toolwire.conversation.json import JSON
-from toolwire.tools.ledger import CallKey, Claim, Failure, Ledger, LedgerUnavailable, Outcome, Record
+from toolwire.tools.ledger import (
+    CallKey,
+    Claim,
+    Failure,
+    Ledger,
+    LedgerUnavailable,
+    Outcome,
+    Record,
+)
 from toolwire.tools.runnable import OnCrash
 
 pytestmark = pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
 
 
-# --- one call --------------------------------------------------------------------------------------------------------
+# --- one call -------------------------------------------------------------------------------------
 
 
-def test_the_first_claim_is_new_and_a_second_one_is_told_that_it_is_running(kind: Kind, tmp_path: Path) -> None:
+def test_the_first_claim_is_new_and_a_second_one_is_told_that_it_is_running(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work(ledger: Ledger) -> None:
         first, second = await claim(ledger), await claim(ledger)
         assert (first.state, first.attempt, first.key, first.record) == ("new", 1, KEY, None)
@@ -44,7 +68,9 @@ def test_a_claim_repeated_with_its_own_token_is_recognised(kind: Kind, tmp_path:
 
 
 @pytest.mark.parametrize("outcome", [VALUE, FAILURE], ids=["done", "failed"])
-def test_a_recorded_outcome_is_told_to_whoever_asks_also_after_a_restart(kind: Kind, tmp_path: Path, outcome: Outcome) -> None:
+def test_a_recorded_outcome_is_told_to_whoever_asks_also_after_a_restart(
+    kind: Kind, tmp_path: Path, outcome: Outcome
+) -> None:
     async def work() -> None:
         async with opened(kind.make(tmp_path)) as ledger:
             mine = await claim(ledger)
@@ -59,7 +85,12 @@ def test_a_recorded_outcome_is_told_to_whoever_asks_also_after_a_restart(kind: K
         assert answer.state == wanted
         for record in (answer.record, await ledger.get(KEY), await ledger.wait(KEY, 0)):
             assert record is not None
-            assert (record.state, record.outcome, record.recorded, record.tool) == (wanted, outcome, True, "Doorbell.Ring@1.0.0")
+            assert (record.state, record.outcome, record.recorded, record.tool) == (
+                wanted,
+                outcome,
+                True,
+                "Doorbell.Ring@1.0.0",
+            )
             assert record.ended_at is not None
             assert record.ended_at >= record.started_at
 
@@ -88,7 +119,9 @@ def test_a_value_comes_back_to_the_letter(kind: Kind, tmp_path: Path, value: JSO
     async def work(ledger: Ledger) -> None:
         await ledger.finish(await claim(ledger), Outcome(value))
         failed = CallKey("alice", "call-2")
-        await ledger.finish(await claim(ledger, failed), Outcome(None, Failure("no", extra={"why": value})))
+        await ledger.finish(
+            await claim(ledger, failed), Outcome(None, Failure("no", extra={"why": value}))
+        )
         back, why = await ledger.get(KEY), await ledger.get(failed)
         assert back and back.outcome and why and why.outcome and why.outcome.failure
         for found in (back.outcome.value, why.outcome.failure.extra["why"]):
@@ -97,14 +130,30 @@ def test_a_value_comes_back_to_the_letter(kind: Kind, tmp_path: Path, value: JSO
     with_ledger(kind, tmp_path, work)
 
 
-IDS = ["", " ", "a" * 5000, "a\x00b", "a\x00c", "é", "e\u0301", "'; DROP TABLE call; --", "call-1 ", "CALL-1", "🔔", "%", "_"]
+IDS = [
+    "",
+    " ",
+    "a" * 5000,
+    "a\x00b",
+    "a\x00c",
+    "é",
+    "e\u0301",
+    "'; DROP TABLE call; --",
+    "call-1 ",
+    "CALL-1",
+    "🔔",
+    "%",
+    "_",
+]
 
 
 def test_ids_and_tenants_are_told_apart_to_the_letter(kind: Kind, tmp_path: Path) -> None:
     async def work(ledger: Ledger) -> None:
         keys = [CallKey(tenant, id) for tenant in ("alice", "bob") for id in ["call-1", *IDS]]
         keys += [CallKey(tenant, "call-1") for tenant in IDS if tenant]
-        if kind.name == "postgres":  # its text has no zero byte: whoever reads a call id has to refuse it before
+        if (
+            kind.name == "postgres"
+        ):  # its text has no zero byte: whoever reads a call id has to refuse it before
             keys = [key for key in keys if "\x00" not in key.tenant + key.call_id]
         for n, key in enumerate(keys):
             mine = await claim(ledger, key)
@@ -117,7 +166,9 @@ def test_ids_and_tenants_are_told_apart_to_the_letter(kind: Kind, tmp_path: Path
     with_ledger(kind, tmp_path, work)
 
 
-def test_another_payload_under_the_same_id_is_refused_and_told_nothing(kind: Kind, tmp_path: Path) -> None:
+def test_another_payload_under_the_same_id_is_refused_and_told_nothing(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work(ledger: Ledger) -> None:
         mine = await claim(ledger)
         running = await claim(ledger, fp=OTHER)
@@ -131,7 +182,9 @@ def test_another_payload_under_the_same_id_is_refused_and_told_nothing(kind: Kin
     with_ledger(kind, tmp_path, work)
 
 
-def test_finishing_twice_keeps_the_first_outcome_and_harms_nothing(kind: Kind, tmp_path: Path) -> None:
+def test_finishing_twice_keeps_the_first_outcome_and_harms_nothing(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work(ledger: Ledger) -> None:
         mine = await claim(ledger)
         assert await ledger.finish(mine, VALUE) == "recorded"
@@ -150,7 +203,10 @@ def test_only_the_holder_of_a_claim_can_finish_or_release_it(kind: Kind, tmp_pat
         follower = await claim(ledger)
         assert await ledger.finish(follower, FAILURE) == "fenced"
         assert await ledger.finish(Claim("new", KEY, token()), FAILURE) == "fenced"
-        assert await ledger.finish(Claim("new", CallKey("alice", "never"), token()), FAILURE) == "fenced"
+        assert (
+            await ledger.finish(Claim("new", CallKey("alice", "never"), token()), FAILURE)
+            == "fenced"
+        )
         assert await ledger.finish(Claim("new", KEY, mine.token, 2), FAILURE) == "fenced"
         await ledger.release(follower)
         await ledger.release(Claim("new", KEY, token()))
@@ -160,14 +216,18 @@ def test_only_the_holder_of_a_claim_can_finish_or_release_it(kind: Kind, tmp_pat
     with_ledger(kind, tmp_path, work)
 
 
-def test_a_released_call_may_run_again_as_the_next_attempt_and_the_first_is_fenced(kind: Kind, tmp_path: Path) -> None:
+def test_a_released_call_may_run_again_as_the_next_attempt_and_the_first_is_fenced(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work(ledger: Ledger) -> None:
         first = await claim(ledger)
         await ledger.release(first)
         await ledger.release(first)
         assert await ledger.get(KEY) is None
         assert await ledger.wait(KEY, 0) is None
-        second = await claim(ledger, fp=OTHER)  # nothing happened, so nothing binds the id to its first payload
+        second = await claim(
+            ledger, fp=OTHER
+        )  # nothing happened, so nothing binds the id to its first payload
         assert (second.state, second.attempt) == ("new", 2)
         assert await ledger.finish(first, FAILURE) == "fenced"
         await ledger.release(first)
@@ -179,7 +239,7 @@ def test_a_released_call_may_run_again_as_the_next_attempt_and_the_first_is_fenc
     with_ledger(kind, tmp_path, work)
 
 
-# --- waiting -----------------------------------------------------------------------------------------------------------
+# --- waiting --------------------------------------------------------------------------------------
 
 
 def test_waiters_are_told_how_a_call_ends_and_one_that_gives_up_does_not_take_the_others_along(
@@ -203,7 +263,9 @@ def test_waiters_are_told_how_a_call_ends_and_one_that_gives_up_does_not_take_th
     with_ledger(kind, tmp_path, work)
 
 
-def test_waiting_ends_with_nothing_for_an_unknown_or_released_call_or_when_the_time_is_over(kind: Kind, tmp_path: Path) -> None:
+def test_waiting_ends_with_nothing_for_an_unknown_or_released_call_or_when_the_time_is_over(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work(ledger: Ledger) -> None:
         assert await ledger.wait(KEY, 50) is None
         mine = await claim(ledger)
@@ -216,11 +278,13 @@ def test_waiting_ends_with_nothing_for_an_unknown_or_released_call_or_when_the_t
     with_ledger(kind, tmp_path, work)
 
 
-# --- owners that die ---------------------------------------------------------------------------------------------------
+# --- owners that die ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on_crash", ["report", "probe"])
-def test_a_call_of_a_dead_owner_is_lost_for_everybody(kind: Kind, tmp_path: Path, on_crash: OnCrash) -> None:
+def test_a_call_of_a_dead_owner_is_lost_for_everybody(
+    kind: Kind, tmp_path: Path, on_crash: OnCrash
+) -> None:
     async def work() -> None:
         await abandoned(kind, tmp_path, on_crash)
         async with opened(kind.make(tmp_path)) as ledger:
@@ -235,7 +299,9 @@ def test_a_call_of_a_dead_owner_is_lost_for_everybody(kind: Kind, tmp_path: Path
 
 
 @pytest.mark.parametrize("on_crash", ["retry", "transactional"])
-def test_a_rerunnable_call_of_a_dead_owner_is_the_next_ones_who_asks(kind: Kind, tmp_path: Path, on_crash: OnCrash) -> None:
+def test_a_rerunnable_call_of_a_dead_owner_is_the_next_ones_who_asks(
+    kind: Kind, tmp_path: Path, on_crash: OnCrash
+) -> None:
     async def work() -> None:
         first = await abandoned(kind, tmp_path, on_crash)
         async with opened(kind.make(tmp_path)) as ledger:
@@ -255,7 +321,9 @@ def test_a_rerunnable_call_of_a_dead_owner_is_the_next_ones_who_asks(kind: Kind,
 
 
 @pytest.mark.parametrize("looked", [False, True])
-def test_a_late_finish_with_the_first_token_still_counts_for_a_lost_call(kind: Kind, tmp_path: Path, looked: bool) -> None:
+def test_a_late_finish_with_the_first_token_still_counts_for_a_lost_call(
+    kind: Kind, tmp_path: Path, looked: bool
+) -> None:
     async def work() -> None:
         mine = await abandoned(kind, tmp_path, "report")
         async with opened(kind.make(tmp_path)) as ledger:
@@ -269,7 +337,9 @@ def test_a_late_finish_with_the_first_token_still_counts_for_a_lost_call(kind: K
     run(work())
 
 
-def test_whoever_was_told_that_a_call_is_lost_may_say_how_it_ended_but_only_once(kind: Kind, tmp_path: Path) -> None:
+def test_whoever_was_told_that_a_call_is_lost_may_say_how_it_ended_but_only_once(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work() -> None:
         mine = await abandoned(kind, tmp_path, "probe")
         async with opened(kind.make(tmp_path)) as ledger:
@@ -286,7 +356,9 @@ def test_whoever_was_told_that_a_call_is_lost_may_say_how_it_ended_but_only_once
     run(work())
 
 
-def test_a_lost_call_that_never_happened_may_run_again_and_the_first_is_fenced(kind: Kind, tmp_path: Path) -> None:
+def test_a_lost_call_that_never_happened_may_run_again_and_the_first_is_fenced(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work() -> None:
         first = await abandoned(kind, tmp_path, "probe")
         async with opened(kind.make(tmp_path)) as ledger:
@@ -302,7 +374,9 @@ def test_a_lost_call_that_never_happened_may_run_again_and_the_first_is_fenced(k
     run(work())
 
 
-def test_a_sweep_finds_the_calls_of_the_dead_and_leaves_the_living_alone(kind: Kind, tmp_path: Path) -> None:
+def test_a_sweep_finds_the_calls_of_the_dead_and_leaves_the_living_alone(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work() -> None:
         policies: tuple[OnCrash, ...] = ("report", "probe", "retry", "transactional")
         keys = {on_crash: CallKey("alice", on_crash) for on_crash in policies}
@@ -314,19 +388,29 @@ def test_a_sweep_finds_the_calls_of_the_dead_and_leaves_the_living_alone(kind: K
         async with opened(kind.make(tmp_path)) as ledger:
             mine = await claim(ledger)
             await ledger.sweep()
-            assert [state(await ledger.get(key)) for key in keys.values()] == ["lost", "lost", None, None]
+            assert [state(await ledger.get(key)) for key in keys.values()] == [
+                "lost",
+                "lost",
+                None,
+                None,
+            ]
             assert (await ledger.sweep()).lost == 0
-            after = [(await claim(ledger, key, on_crash=on_crash)).state for on_crash, key in keys.items()]
+            after = [
+                (await claim(ledger, key, on_crash=on_crash)).state
+                for on_crash, key in keys.items()
+            ]
             assert after == ["lost", "lost", "new", "new"]
             assert await ledger.finish(mine, VALUE) == "recorded"
 
     run(work())
 
 
-# --- the ledger itself ---------------------------------------------------------------------------------------------------
+# --- the ledger itself ----------------------------------------------------------------------------
 
 
-def test_the_key_is_random_and_stays_or_is_the_one_that_was_given(kind: Kind, tmp_path: Path) -> None:
+def test_the_key_is_random_and_stays_or_is_the_one_that_was_given(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work() -> None:
         for name in ("one", "two", "given"):
             (tmp_path / name).mkdir()
@@ -386,7 +470,9 @@ def test_closing_waits_for_what_was_asked(kind: Kind, tmp_path: Path) -> None:
     run(work())
 
 
-def test_of_many_who_ask_at_once_exactly_one_runs_and_all_get_its_result(kind: Kind, tmp_path: Path) -> None:
+def test_of_many_who_ask_at_once_exactly_one_runs_and_all_get_its_result(
+    kind: Kind, tmp_path: Path
+) -> None:
     ran: list[str] = []
 
     async def ask(ledger: Ledger, key: CallKey) -> Record | None:
@@ -403,6 +489,8 @@ def test_of_many_who_ask_at_once_exactly_one_runs_and_all_get_its_result(kind: K
         records = await asyncio.gather(*(ask(ledger, key) for key in keys))
         assert sorted(ran) == sorted({key.call_id for key in keys})
         assert all(one and one.state == "done" and one.outcome for one in records)
-        assert [one.outcome.value for one in records if one and one.outcome] == [key.call_id for key in keys]
+        assert [one.outcome.value for one in records if one and one.outcome] == [
+            key.call_id for key in keys
+        ]
 
     with_ledger(kind, tmp_path, work)

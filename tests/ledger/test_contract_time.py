@@ -1,4 +1,5 @@
-"""What every ledger promises about time: when a result is dropped, when an id is forgotten, and which ids are too old to run."""
+"""What every ledger promises about time: when a result is dropped, when an id is forgotten, and
+which ids are too old to run."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def test_a_result_is_told_until_it_expires_then_the_id_is_gone_and_never_runs_ag
     with_ledger(kind, tmp_path, work)
 
 
-def test_an_id_is_forgotten_after_the_time_of_tombstones_and_only_then(kind: Kind, tmp_path: Path) -> None:
+def test_an_id_is_forgotten_after_the_time_of_tombstones_and_only_then(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work(ledger: Ledger) -> None:
         await ledger.finish(await claim(ledger), VALUE)
         running = CallKey("alice", "still at it")
@@ -63,7 +66,9 @@ def uuid7(at: float) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def test_an_id_that_says_it_is_older_than_the_record_is_refused_without_a_row(kind: Kind, tmp_path: Path) -> None:
+def test_an_id_that_says_it_is_older_than_the_record_is_refused_without_a_row(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work(ledger: Ledger) -> None:
         record = await ledger.get(KEY)
         assert record is None
@@ -71,7 +76,12 @@ def test_an_id_that_says_it_is_older_than_the_record_is_refused_without_a_row(ki
         known = await ledger.get(KEY)
         assert known is not None
         now = known.started_at / 1000
-        for ago, fresh in ((30 * DAY + 600, False), (30 * DAY + 200, True), (0.0, True), (-250.0, True)):
+        for ago, fresh in (
+            (30 * DAY + 600, False),
+            (30 * DAY + 200, True),
+            (0.0, True),
+            (-250.0, True),
+        ):
             id = uuid7(now - ago)
             for spelt in (id, id.upper()):
                 key = CallKey("alice", spelt)
@@ -88,7 +98,9 @@ def test_an_id_that_says_it_is_older_than_the_record_is_refused_without_a_row(ki
     with_ledger(kind, tmp_path, work)
 
 
-def test_an_id_with_its_time_in_it_never_runs_twice_however_long_one_waits(kind: Kind, tmp_path: Path) -> None:
+def test_an_id_with_its_time_in_it_never_runs_twice_however_long_one_waits(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def work(ledger: Ledger) -> None:
         await ledger.finish(await claim(ledger), VALUE)
         known = await ledger.get(KEY)

@@ -1,4 +1,5 @@
-"""A call can be given up by its own owner, and a record says whether an engine has the call. On every ledger."""
+"""A call can be given up by its own owner, and a record says whether an engine has the call. On
+every ledger."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ async def _loses(ledger: Ledger) -> None:
 
 
 @each_kind
-def test_a_call_that_its_owner_gives_up_is_lost_at_once_and_for_whoever_waits(kind: Kind, tmp_path: Path) -> None:
+def test_a_call_that_its_owner_gives_up_is_lost_at_once_and_for_whoever_waits(
+    kind: Kind, tmp_path: Path
+) -> None:
     with_ledger(kind, tmp_path, _loses)
 
 
@@ -56,7 +59,9 @@ def test_a_call_that_its_owner_gives_up_is_lost_in_memory_too() -> None:
 
 
 @each_kind
-def test_a_call_that_was_given_up_can_still_be_finished_by_who_was_told_of_it(kind: Kind, tmp_path: Path) -> None:
+def test_a_call_that_was_given_up_can_still_be_finished_by_who_was_told_of_it(
+    kind: Kind, tmp_path: Path
+) -> None:
     async def act(ledger: Ledger) -> None:
         await ledger.lose(await claimed(ledger))
         told = await claimed(ledger)

@@ -1,4 +1,5 @@
-"""Whatever is done to a call, in whatever order: its record moves as the table MOVES says, and in no other way."""
+"""Whatever is done to a call, in whatever order: its record moves as the table MOVES says, and in
+no other way."""
 
 from __future__ import annotations
 
@@ -17,8 +18,21 @@ from toolwire.tools.ledger import MOVES, CallKey, Claim, Event, Failure, Ledger,
 
 KEY = CallKey("alice", "call-1")
 FP = b"f" * 32
-ACTS: tuple[str, ...] = ("claim", "claim other", "succeed", "fail", "release", "late succeed", "late release", "crash", "expire")
-ENDS: dict[str, tuple[Event, Outcome]] = {"succeed": ("succeed", Outcome(1)), "fail": ("fail", Outcome(None, Failure("no")))}
+ACTS: tuple[str, ...] = (
+    "claim",
+    "claim other",
+    "succeed",
+    "fail",
+    "release",
+    "late succeed",
+    "late release",
+    "crash",
+    "expire",
+)
+ENDS: dict[str, tuple[Event, Outcome]] = {
+    "succeed": ("succeed", Outcome(1)),
+    "fail": ("fail", Outcome(None, Failure("no"))),
+}
 
 
 class Model:
@@ -38,7 +52,9 @@ class Model:
 
     async def claim(self, fp: bytes) -> None:
         token = os.urandom(16)
-        claim = await self.ledger.claim(KEY, fp, tool="Doorbell.Ring@1.0.0", on_crash="report", token=token)
+        claim = await self.ledger.claim(
+            KEY, fp, tool="Doorbell.Ring@1.0.0", on_crash="report", token=token
+        )
         if self.fp not in (None, fp):
             assert claim.state == "mismatch"
             return

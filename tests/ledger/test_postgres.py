@@ -1,4 +1,5 @@
-"""What only the PostgreSQL ledger does: several replicas, batches, leases, notifications, transactions."""
+"""What only the PostgreSQL ledger does: several replicas, batches, leases, notifications,
+transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +22,15 @@ from toolwire.io._pg_link import Link, connect
 from toolwire.io._pg_pack import Bytes, Ints, Longs, Texts, word
 from toolwire.io.postgres import PostgresLedger
 from toolwire.tools.errors import NoEffect
-from toolwire.tools.ledger import CallKey, Claim, Failure, Ledger, LedgerUnavailable, Outcome, Transactions
+from toolwire.tools.ledger import (
+    CallKey,
+    Claim,
+    Failure,
+    Ledger,
+    LedgerUnavailable,
+    Outcome,
+    Transactions,
+)
 from toolwire.tools.runnable import OnCrash
 
 T = TypeVar("T")
@@ -41,12 +50,18 @@ def keys(count: int) -> list[CallKey]:
     return [CallKey("alice", f"call-{n}") for n in range(count)]
 
 
-async def claim(ledger: Ledger, key: CallKey = KEY, *, on_crash: OnCrash = "report", by: bytes | None = None) -> Claim:
-    return await ledger.claim(key, b"f" * 32, tool="Doorbell.Ring@1.0.0", on_crash=on_crash, token=by or os.urandom(16))
+async def claim(
+    ledger: Ledger, key: CallKey = KEY, *, on_crash: OnCrash = "report", by: bytes | None = None
+) -> Claim:
+    return await ledger.claim(
+        key, b"f" * 32, tool="Doorbell.Ring@1.0.0", on_crash=on_crash, token=by or os.urandom(16)
+    )
 
 
 @asynccontextmanager
-async def replicas(count: int = 2, schema: str | None = None, **options: float) -> AsyncIterator[list[PostgresLedger]]:
+async def replicas(
+    count: int = 2, schema: str | None = None, **options: float
+) -> AsyncIterator[list[PostgresLedger]]:
     schema = schema or postgres.fresh()
     ledgers = [PostgresLedger(postgres.dsn(), schema=schema, **options) for _ in range(count)]  # type: ignore[arg-type]
     await asyncio.gather(*(ledger.open() for ledger in ledgers))
@@ -67,7 +82,9 @@ def schema_of(ledger: PostgresLedger) -> str:
 
 
 async def flagged(ledger: PostgresLedger, key: CallKey) -> bool:
-    found = await sql(f"SELECT waiters FROM {schema_of(ledger)}.tw_call WHERE call_id = %s", key.call_id.encode())
+    found = await sql(
+        f"SELECT waiters FROM {schema_of(ledger)}.tw_call WHERE call_id = %s", key.call_id.encode()
+    )
     return found == [(True,)]
 
 
@@ -79,7 +96,7 @@ async def eventually(look: Callable[[], Awaitable[bool]], why: str) -> None:
     raise AssertionError(why)
 
 
-# --- opening -----------------------------------------------------------------------------------------------------
+# --- opening --------------------------------------------------------------------------------------
 
 
 def test_replicas_that_open_at_the_same_time_make_the_tables_once_and_share_the_key() -> None:
@@ -107,7 +124,9 @@ def test_tables_of_another_version_are_left_alone() -> None:
 def test_a_database_that_forgets_what_it_acknowledged_is_refused() -> None:
     async def work() -> None:
         with pytest.raises(LedgerUnavailable, match="synchronous_commit is off"):
-            await PostgresLedger(f"{postgres.dsn()} options='-c synchronous_commit=off'", schema=postgres.fresh()).open()
+            await PostgresLedger(
+                f"{postgres.dsn()} options='-c synchronous_commit=off'", schema=postgres.fresh()
+            ).open()
 
     run(work())
 
@@ -121,7 +140,15 @@ def test_a_database_that_is_not_there_is_an_unavailable_ledger() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"lease": 0}, {"lanes": 0}, {"result_ttl": 20, "tombstone_ttl": 10}, {"key": b"short"}, {"schema": ""}], ids=str
+    "options",
+    [
+        {"lease": 0},
+        {"lanes": 0},
+        {"result_ttl": 20, "tombstone_ttl": 10},
+        {"key": b"short"},
+        {"schema": ""},
+    ],
+    ids=str,
 )
 def test_options_that_make_no_sense_are_refused_at_once(options: Mapping[str, object]) -> None:
     with pytest.raises(LocalError, match="expected"):
@@ -142,7 +169,7 @@ def test_a_ledger_used_from_another_event_loop_says_so() -> None:
     run(work())
 
 
-# --- batches -----------------------------------------------------------------------------------------------------
+# --- batches --------------------------------------------------------------------------------------
 
 
 def test_what_is_asked_at_the_same_time_shares_a_statement() -> None:
@@ -172,12 +199,20 @@ def test_the_same_call_many_times_in_one_batch_is_new_for_one_of_them() -> None:
     run(work())
 
 
-def test_one_question_that_the_database_does_not_take_does_not_fail_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_question_that_the_database_does_not_take_does_not_fail_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = Link.run
 
     async def picky(self: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
         for value in params.values():
-            if b"poison" in (value.data if isinstance(value, Bytes) else value if isinstance(value, bytes) else b""):
+            if b"poison" in (
+                value.data
+                if isinstance(value, Bytes)
+                else value
+                if isinstance(value, bytes)
+                else b""
+            ):
                 raise psycopg.DataError("I do not take that")
         return await whole(self, query, params)
 
@@ -185,7 +220,9 @@ def test_one_question_that_the_database_does_not_take_does_not_fail_the_others(m
         async with replicas(1) as (ledger,):
             monkeypatch.setattr(Link, "run", picky)
             names = [*keys(20), CallKey("alice", "poison")]
-            *others, poisoned = await asyncio.gather(*(claim(ledger, key) for key in names), return_exceptions=True)
+            *others, poisoned = await asyncio.gather(
+                *(claim(ledger, key) for key in names), return_exceptions=True
+            )
             assert isinstance(poisoned, LedgerUnavailable)
             assert [one.state for one in others if isinstance(one, Claim)] == ["new"] * 20
             monkeypatch.undo()
@@ -198,7 +235,12 @@ def test_arrays_arrive_as_they_were_packed() -> None:
         sent = [b"", b"\0", None, b"x" * 5000, "é\udc00".encode("utf-8", "surrogatepass")]
         async with await connect(postgres.dsn(), 10) as connection:
             query = b"SELECT %b::bytea[], %b::text[], %b::bigint[], %b::int[]"
-            params = [Bytes(sent), Texts([b"a", "é".encode()]), Longs([1, None, -(2**62)]), Ints([0, -1, 2**31 - 1])]
+            params = [
+                Bytes(sent),
+                Texts([b"a", "é".encode()]),
+                Longs([1, None, -(2**62)]),
+                Ints([0, -1, 2**31 - 1]),
+            ]
             rows = await (await connection.execute(query, params)).fetchall()
         assert rows == [(sent, ["a", "é"], [1, None, -(2**62)], [0, -1, 2**31 - 1])]
 
@@ -208,7 +250,10 @@ def test_arrays_arrive_as_they_were_packed() -> None:
 def test_ids_too_long_for_an_index_are_still_told_apart() -> None:
     async def work() -> None:
         async with replicas() as (a, b):
-            first, second = CallKey("t" * 5000, "x" * 9000 + "1"), CallKey("t" * 5000, "x" * 9000 + "2")
+            first, second = (
+                CallKey("t" * 5000, "x" * 9000 + "1"),
+                CallKey("t" * 5000, "x" * 9000 + "2"),
+            )
             assert (await claim(a, first)).state == "new"
             assert (await claim(b, second)).state == "new"
             assert (await claim(b, first)).state == "running"
@@ -237,11 +282,15 @@ def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_
         monkeypatch.setattr(Link, "run", pooled)
         async with replicas() as (a, b):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(30)))
-            assert {one.state for one in await asyncio.gather(*(claim(b, key) for key in keys(30)))} == {"running"}
+            assert {
+                one.state for one in await asyncio.gather(*(claim(b, key) for key in keys(30)))
+            } == {"running"}
             waiting = asyncio.create_task(b.wait(KEY, 30))
             for _ in range(8):  # more often than a driver would wait before it prepares a statement
                 await a.get(KEY)
-            assert a._open is not None and not any(link._prepares for link in a._open.lanes._links if link.up)
+            assert a._open is not None and not any(
+                link._prepares for link in a._open.lanes._links if link.up
+            )
             assert set(await asyncio.gather(*(a.finish(one, DONE) for one in mine))) == {"recorded"}
             assert (record := await waiting) is not None and record.outcome == DONE
             await a.sweep()
@@ -249,7 +298,9 @@ def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_
     run(work())
 
 
-def test_a_connection_that_breaks_while_it_is_made_ready_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_breaks_while_it_is_made_ready_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     made: list[AsyncConnection[TupleRow]] = []
     straight = _pg_link.straight
 
@@ -278,42 +329,53 @@ def test_statements_are_prepared_where_nothing_stands_between() -> None:
                 await claim(a, key)
             assert a._open is not None
             (link,) = a._open.lanes._links
-            assert await link.run(b"SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%INSERT INTO%%'", {}) == [
-                (1,)
-            ]
+            assert await link.run(
+                b"SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%INSERT"
+                b" INTO%%'",
+                {},
+            ) == [(1,)]
 
     run(work())
 
 
-def test_a_statement_that_was_prepared_on_an_empty_table_reads_no_more_than_its_rows_from_a_full_one() -> None:
+def test_a_statement_that_was_prepared_on_an_empty_table_reads_no_more_than_its_rows_from_a_full_one() -> (
+    None
+):
     async def work() -> None:
         async with replicas(1, lanes=1) as (a,):
             for n in range(8):  # so often that the database has decided how to do it
-                mine = await asyncio.gather(*(claim(a, CallKey(f"{n}", key.call_id)) for key in keys(10)))
+                mine = await asyncio.gather(
+                    *(claim(a, CallKey(f"{n}", key.call_id)) for key in keys(10))
+                )
                 await asyncio.gather(*(a.finish(one, DONE) for one in mine))
             await sql(
-                f"INSERT INTO {schema_of(a)}.tw_call(tenant, call_id, tool, fp, state, attempt, owner, token, on_crash, outcome) "
-                "SELECT 'fill', n::text::bytea, '', '', 'gone', 1, gen_random_uuid(), '', 'report', ''::bytea "
-                "FROM generate_series(1, 20000) AS n"
+                f"INSERT INTO {schema_of(a)}.tw_call(tenant, call_id, tool, fp, state, attempt,"
+                " owner, token, on_crash, outcome) SELECT 'fill', n::text::bytea, '', '', 'gone',"
+                " 1, gen_random_uuid(), '', 'report', ''::bytea FROM generate_series(1, 20000)"
+                " AS n"
             )
             await asyncio.gather(*(claim(a, key) for key in keys(10)))
             assert a._open is not None
             (link,) = a._open.lanes._links
             await link.run(b"SELECT pg_stat_force_next_flush()", {})
             before = await sql(
-                "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = %s::regclass", f"{schema_of(a)}.tw_call"
+                "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = %s::regclass",
+                f"{schema_of(a)}.tw_call",
             )
-            mine = await asyncio.gather(*(claim(a, CallKey("more", key.call_id)) for key in keys(10)))
+            mine = await asyncio.gather(
+                *(claim(a, CallKey("more", key.call_id)) for key in keys(10))
+            )
             await asyncio.gather(*(a.finish(one, DONE) for one in mine))
             await link.run(b"SELECT pg_stat_force_next_flush()", {})
             assert before == await sql(
-                "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = %s::regclass", f"{schema_of(a)}.tw_call"
+                "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relid = %s::regclass",
+                f"{schema_of(a)}.tw_call",
             )
 
     run(work())
 
 
-# --- leases ------------------------------------------------------------------------------------------------------
+# --- leases ---------------------------------------------------------------------------------------
 
 
 def test_a_replica_whose_lease_is_over_claims_nothing_until_it_is_renewed() -> None:
@@ -322,7 +384,11 @@ def test_a_replica_whose_lease_is_over_claims_nothing_until_it_is_renewed() -> N
             assert a._open is not None
             keeper, owner = a._open.keeper, a._terms.me
             await keeper._lock.acquire()  # it cannot renew
-            await sql(f"UPDATE {schema_of(a)}.tw_owner SET lease_until = clock_timestamp() WHERE owner = %s", owner)
+            await sql(
+                f"UPDATE {schema_of(a)}.tw_owner SET lease_until = clock_timestamp() WHERE owner"
+                " = %s",
+                owner,
+            )
             with pytest.raises(LedgerUnavailable, match="renew"):
                 await claim(a)
             assert await b.get(KEY) is None, "nothing was claimed"
@@ -344,7 +410,9 @@ def test_the_clock_of_a_replica_does_not_matter(monkeypatch: pytest.MonkeyPatch)
             monkeypatch.setattr(time, "time_ns", lambda: real_ns() + int(shift[0] * 1e9))
             for shift[0] in (3600.0, -3600.0, 7200.0):
                 names = [CallKey(f"{shift[0]}", key.call_id) for key in keys(50)]
-                answers = await asyncio.gather(*(claim(ledger, key) for key in names for ledger in ledgers))
+                answers = await asyncio.gather(
+                    *(claim(ledger, key) for key in names for ledger in ledgers)
+                )
                 assert [answer.state for answer in answers].count("new") == 50
                 assert {answer.state for answer in answers} == {"new", "running"}
                 await asyncio.sleep(0.3)
@@ -353,7 +421,9 @@ def test_the_clock_of_a_replica_does_not_matter(monkeypatch: pytest.MonkeyPatch)
     run(work())
 
 
-def test_an_owner_that_leaves_in_good_order_is_dead_at_once_and_a_killed_one_after_its_lease() -> None:
+def test_an_owner_that_leaves_in_good_order_is_dead_at_once_and_a_killed_one_after_its_lease() -> (
+    None
+):
     async def work() -> None:
         schema = postgres.fresh()
         async with replicas(1, schema, lease=1.0, sweep_every=999) as (survivor,):
@@ -361,7 +431,9 @@ def test_an_owner_that_leaves_in_good_order_is_dead_at_once_and_a_killed_one_aft
                 assert (await claim(leaver)).state == "new"
                 assert (await claim(survivor)).state == "running"
             assert (await claim(survivor)).state == "lost"
-            await sql(f"UPDATE {schema}.tw_call SET owner = gen_random_uuid(), state = 'running'")  # as if it had never been here
+            await sql(
+                f"UPDATE {schema}.tw_call SET owner = gen_random_uuid(), state = 'running'"
+            )  # as if it had never been here
 
             async def lost() -> bool:
                 return (await claim(survivor)).state == "lost"
@@ -371,10 +443,12 @@ def test_an_owner_that_leaves_in_good_order_is_dead_at_once_and_a_killed_one_aft
     run(work())
 
 
-# --- waiting -----------------------------------------------------------------------------------------------------
+# --- waiting --------------------------------------------------------------------------------------
 
 
-def test_a_waiter_on_another_replica_is_woken_without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiter_on_another_replica_is_woken_without_polling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(_pg_watch, "POLL", 600.0)
     monkeypatch.setattr(_pg_watch, "_SOON", 600.0)
 
@@ -383,7 +457,10 @@ def test_a_waiter_on_another_replica_is_woken_without_polling(monkeypatch: pytes
             for key in keys(10):
                 mine = await claim(a, key)
                 waiting = [asyncio.create_task(b.wait(key, 30)) for _ in range(3)]
-                await eventually(lambda key=key: flagged(a, key), "the database does not know that somebody waits")  # type: ignore[misc]
+                await eventually(
+                    lambda key=key: flagged(a, key),
+                    "the database does not know that somebody waits",
+                )  # type: ignore[misc]
                 waiting.pop().cancel()
                 assert await a.finish(mine, DONE) == "recorded"
                 for record in await asyncio.gather(*waiting):
@@ -413,7 +490,12 @@ def test_a_finish_that_races_a_waiter_is_never_missed(monkeypatch: pytest.Monkey
 def test_without_a_way_for_notifications_polling_finds_the_end() -> None:
     async def work() -> None:
         async with replicas(1) as (a,):
-            b = PostgresLedger(postgres.dsn(), schema=schema_of(a).strip('"'), direct="host=/nowhere/at/all", patience=2.0)
+            b = PostgresLedger(
+                postgres.dsn(),
+                schema=schema_of(a).strip('"'),
+                direct="host=/nowhere/at/all",
+                patience=2.0,
+            )
             await b.open()
             mine = await claim(a)
             waiting = asyncio.create_task(b.wait(KEY, 30))
@@ -427,7 +509,10 @@ def test_without_a_way_for_notifications_polling_finds_the_end() -> None:
 
 def test_nobody_is_notified_of_a_call_that_nobody_waits_for() -> None:
     async def work() -> None:
-        async with replicas(1) as (ledger,), await AsyncConnection.connect(postgres.dsn(), autocommit=True) as ear:
+        async with (
+            replicas(1) as (ledger,),
+            await AsyncConnection.connect(postgres.dsn(), autocommit=True) as ear,
+        ):
             await ear.execute(ledger._sql.listen)
             mine = await asyncio.gather(*(claim(ledger, key) for key in keys(20)))
             waiting = asyncio.create_task(ledger.wait(KEY, 30))
@@ -442,7 +527,7 @@ def test_nobody_is_notified_of_a_call_that_nobody_waits_for() -> None:
     run(work())
 
 
-# --- who leaves --------------------------------------------------------------------------------------------------
+# --- who leaves -----------------------------------------------------------------------------------
 
 
 def test_a_claim_whose_asker_left_before_the_answer_is_free_again() -> None:
@@ -491,12 +576,16 @@ def test_a_claim_that_is_given_up_while_another_one_is_settled_is_settled_too() 
     async def work() -> None:
         async with replicas(1, lanes=1) as (a,):
             async with await AsyncConnection.connect(postgres.dsn()) as blocking:
-                await blocking.execute(f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode())
+                await blocking.execute(
+                    f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode()
+                )
                 asking = [asyncio.create_task(claim(a, key)) for key in keys(30)]
                 await asyncio.sleep(0.05)
                 for one in asking:
                     one.cancel()
-                more = [asyncio.create_task(claim(a, CallKey("zoe", key.call_id))) for key in keys(30)]
+                more = [
+                    asyncio.create_task(claim(a, CallKey("zoe", key.call_id))) for key in keys(30)
+                ]
                 await asyncio.sleep(0.05)
                 await blocking.rollback()
                 await asyncio.sleep(0.001)
@@ -506,7 +595,9 @@ def test_a_claim_that_is_given_up_while_another_one_is_settled_is_settled_too() 
             assert sum(isinstance(one, asyncio.CancelledError) for one in left) >= 30
 
             async def free() -> bool:
-                running = await sql(f"SELECT count(*) FROM {schema_of(a)}.tw_call WHERE state = 'running'")
+                running = await sql(
+                    f"SELECT count(*) FROM {schema_of(a)}.tw_call WHERE state = 'running'"
+                )
                 return running == [(sum(isinstance(one, Claim) for one in left),)]
 
             await eventually(free, "a claim that nobody has is kept")
@@ -520,8 +611,12 @@ def test_closing_records_what_could_not_be_recorded_in_time() -> None:
         async with replicas(1, schema, patience=0.3) as (a,):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(4)))
             async with await AsyncConnection.connect(postgres.dsn()) as blocking:
-                await blocking.execute(f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode())
-                ends = await asyncio.gather(*(a.finish(one, DONE) for one in mine), return_exceptions=True)
+                await blocking.execute(
+                    f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode()
+                )
+                ends = await asyncio.gather(
+                    *(a.finish(one, DONE) for one in mine), return_exceptions=True
+                )
                 assert {type(end) for end in ends} == {LedgerUnavailable}
         async with replicas(1, schema) as (b,):
             for one in mine:
@@ -539,38 +634,48 @@ def test_closing_says_how_many_results_were_never_recorded() -> None:
         async with await AsyncConnection.connect(postgres.dsn()) as blocking:
             await blocking.execute(f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode())
             await asyncio.gather(*(a.finish(one, DONE) for one in mine), return_exceptions=True)
-            with pytest.raises(LedgerUnavailable, match=r"^4 results could not be recorded to the end$"):
+            with pytest.raises(
+                LedgerUnavailable, match=r"^4 results could not be recorded to the end$"
+            ):
                 await a.close()
 
     run(work())
 
 
-# --- age ---------------------------------------------------------------------------------------------------------
+# --- age ------------------------------------------------------------------------------------------
 
 
 def test_a_late_finish_that_races_the_sweeper_is_recorded_or_fenced_and_the_record_agrees() -> None:
     async def work() -> None:
         async with replicas(sweep_every=999.0) as (a, b):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(200)))
-            await sql(f"UPDATE {schema_of(a)}.tw_call SET state = 'lost', ended_at = now(), expires_at = now()")
+            await sql(
+                f"UPDATE {schema_of(a)}.tw_call SET state = 'lost', ended_at = now(), expires_at ="
+                " now()"
+            )
             ends = asyncio.gather(*(a.finish(one, DONE) for one in mine))
             _, ended = await asyncio.gather(b.sweep(), ends)
             for one, end in zip(mine, ended, strict=True):
                 record = await b.get(one.key)
                 assert record is not None
-                assert (record.state, record.outcome) == (("done", DONE) if end == "recorded" else ("gone", None))
+                assert (record.state, record.outcome) == (
+                    ("done", DONE) if end == "recorded" else ("gone", None)
+                )
 
     run(work())
 
 
-# --- transactions ------------------------------------------------------------------------------------------------
+# --- transactions ---------------------------------------------------------------------------------
 
 
 @asynccontextmanager
 async def with_effects(count: int = 1) -> AsyncIterator[tuple[list[PostgresLedger], str]]:
     async with replicas(count) as ledgers:
         table = f"{schema_of(ledgers[0])}.effect"
-        await sql(f"CREATE TABLE {table}(n int PRIMARY KEY, other int REFERENCES {table} DEFERRABLE INITIALLY DEFERRED)")
+        await sql(
+            f"CREATE TABLE {table}(n int PRIMARY KEY, other int REFERENCES {table} DEFERRABLE"
+            " INITIALLY DEFERRED)"
+        )
         yield ledgers, table
 
 

@@ -1,5 +1,6 @@
-"""The PostgreSQL ledger when replicas are killed or stopped, and when the database goes away: at most one effect for a call,
-and nothing that was acknowledged is lost. Little on every run, much when TOOLWIRE_DEEP=1."""
+"""The PostgreSQL ledger when replicas are killed or stopped, and when the database goes away: at
+most one effect for a call, and nothing that was acknowledged is lost. Little on every run, much
+when TOOLWIRE_DEEP=1."""
 
 from __future__ import annotations
 
@@ -30,7 +31,15 @@ from toolwire.tools.runnable import Context, OnCrash
 
 T = TypeVar("T")
 DONE = Outcome({"rang": True})
-POINTS = ("before claim", "after claim", "in body", "after effect", "before commit", "after commit", "after record")
+POINTS = (
+    "before claim",
+    "after claim",
+    "in body",
+    "after effect",
+    "before commit",
+    "after commit",
+    "after record",
+)
 PLACES = "ABBCCDD"
 # A: nothing claimed. B: claimed, no effect. C: an effect, no record. D: recorded, nobody told.
 AFTER: dict[OnCrash, dict[str, tuple[str, int]]] = {
@@ -76,12 +85,17 @@ def own() -> Iterator[postgres.Server]:
         server.remove()
 
 
-# --- replicas that die -------------------------------------------------------------------------------------------
+# --- replicas that die ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on_crash", AFTER)
-def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(orders: Orders, on_crash: OnCrash) -> None:
-    replicas = [Replica(changed(orders, on_crash=on_crash, die=point, ids=(point.replace(" ", "-"),))) for point in POINTS]
+def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
+    orders: Orders, on_crash: OnCrash
+) -> None:
+    replicas = [
+        Replica(changed(orders, on_crash=on_crash, die=point, ids=(point.replace(" ", "-"),)))
+        for point in POINTS
+    ]
     for replica in replicas:
         assert replica.rest() == [], "it was to die before it could answer"
         assert replica.died
@@ -93,23 +107,39 @@ def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(orders: Orders, on_cr
             answers = await asyncio.gather(*(calls.call(asked(bell(mine), id)) for id in ids))
             replayed = await asyncio.gather(*(calls.call(asked(bell(mine), id)) for id in ids))
         assert [told(one) for one in replayed] == [told(one) for one in answers]
-        rung = counted(orders.effects) + Counter(str(id) for (id,) in rows(orders.dsn, "SELECT call_id FROM effect"))
-        return {point: (answer.state, rung[id]) for point, id, answer in zip(POINTS, ids, answers, strict=True)}
+        rung = counted(orders.effects) + Counter(
+            str(id) for (id,) in rows(orders.dsn, "SELECT call_id FROM effect")
+        )
+        return {
+            point: (answer.state, rung[id])
+            for point, id, answer in zip(POINTS, ids, answers, strict=True)
+        }
 
-    assert run(again()) == {point: AFTER[on_crash][place] for point, place in zip(POINTS, PLACES, strict=True)}
+    assert run(again()) == {
+        point: AFTER[on_crash][place] for point, place in zip(POINTS, PLACES, strict=True)
+    }
 
 
 @pytest.mark.parametrize("count", [1, 200 if DEEP else 20])
-def test_a_storm_of_duplicates_from_four_processes_has_one_effect_for_each_id(orders: Orders, count: int) -> None:
+def test_a_storm_of_duplicates_from_four_processes_has_one_effect_for_each_id(
+    orders: Orders, count: int
+) -> None:
     ids = tuple(f"call-{n}" for n in range(count))
     tasks = 50 if DEEP or count == 1 else 10
-    replicas = [Replica(changed(orders, act="storm", ids=ids, tasks=tasks, seed=seed * 1000, lease=30.0)) for seed in range(4)]
+    replicas = [
+        Replica(changed(orders, act="storm", ids=ids, tasks=tasks, seed=seed * 1000, lease=30.0))
+        for seed in range(4)
+    ]
     heard = [said for replica in replicas for said in replica.rest()]
-    assert {(said.call_id, said.state, said.value) for said in heard} == {(id, "done", str({"rang": id})) for id in ids}
+    assert {(said.call_id, said.state, said.value) for said in heard} == {
+        (id, "done", str({"rang": id})) for id in ids
+    }
     assert counted(orders.effects) == Counter(ids)
 
 
-def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_acknowledged(orders: Orders) -> None:
+def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_acknowledged(
+    orders: Orders,
+) -> None:
     ids = tuple(f"call-{n}" for n in range(3000 if DEEP else 300))
     dice = random.Random(7)
     heard = []
@@ -131,11 +161,16 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
     async def after() -> None:
         async with Calls(orders.ledger(), guard_all_logs=False) as calls:
             answers = await asyncio.gather(*(calls.call(asked(bell(orders), id)) for id in ids))
-        states = {answer.call_id: (answer.state, answer.outcome and answer.outcome.value) for answer in answers}
+        states = {
+            answer.call_id: (answer.state, answer.outcome and answer.outcome.value)
+            for answer in answers
+        }
         assert {state for state, _ in states.values()} <= {"done", "lost"}
         for said in heard:
             if said.state == "done":
-                assert states[said.call_id] == ("done", said.value), "an acknowledged result is gone"
+                assert states[said.call_id] == ("done", said.value), (
+                    "an acknowledged result is gone"
+                )
 
     run(after())
     assert max(counted(orders.effects).values()) == 1
@@ -153,7 +188,9 @@ def test_an_owner_that_slept_past_its_lease_is_heard_if_nobody_ran_it_again_and_
     async def meanwhile() -> None:
         async with Calls(orders.ledger(), guard_all_logs=False) as calls:
             answer = told(await calls.call(asked(bell(orders), "call-1")))
-            assert (answer.state, answer.attempt) == (("lost", 1) if on_crash == "report" else ("done", 2))
+            assert (answer.state, answer.attempt) == (
+                ("lost", 1) if on_crash == "report" else ("done", 2)
+            )
             os.kill(sleeper.pid, signal.SIGCONT)
             (woken,) = await asyncio.to_thread(sleeper.rest)
             later = told(await calls.call(asked(bell(orders), "call-1")))
@@ -168,14 +205,19 @@ def test_an_owner_that_slept_past_its_lease_is_heard_if_nobody_ran_it_again_and_
 def test_two_replicas_that_batch_the_same_ids_in_any_order_never_deadlock(orders: Orders) -> None:
     for turn in range(20 if DEEP else 2):
         ids = tuple(f"{turn}-{n}" for n in range(500))
-        pair = [Replica(changed(orders, act="many", ids=ids, tasks=250, seed=turn * 2 + n, lease=30.0)) for n in (0, 1)]
+        pair = [
+            Replica(changed(orders, act="many", ids=ids, tasks=250, seed=turn * 2 + n, lease=30.0))
+            for n in (0, 1)
+        ]
         for replica in pair:
             assert {said.state for said in replica.rest()} == {"done"}
     assert set(counted(orders.effects).values()) == {1}
-    assert rows(orders.dsn, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == [(0,)]
+    assert rows(
+        orders.dsn, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    ) == [(0,)]
 
 
-# --- answers that are lost ---------------------------------------------------------------------------------------
+# --- answers that are lost ------------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -191,13 +233,19 @@ async def behind_a_door(**options: float) -> AsyncIterator[tuple[PostgresLedger,
                 await ledger.close()
 
 
-async def claim(ledger: PostgresLedger, id: str = "call-1", *, on_crash: OnCrash = "report") -> Claim:
-    return await ledger.claim(CallKey("p", id), b"f" * 32, tool="T.T@1.0.0", on_crash=on_crash, token=os.urandom(16))
+async def claim(
+    ledger: PostgresLedger, id: str = "call-1", *, on_crash: OnCrash = "report"
+) -> Claim:
+    return await ledger.claim(
+        CallKey("p", id), b"f" * 32, tool="T.T@1.0.0", on_crash=on_crash, token=os.urandom(16)
+    )
 
 
 @pytest.mark.parametrize("how", get_args(How))
 @pytest.mark.parametrize("count", [1, 30])
-def test_a_claim_whose_commit_was_not_answered_is_recognised_as_ones_own(how: How, count: int) -> None:
+def test_a_claim_whose_commit_was_not_answered_is_recognised_as_ones_own(
+    how: How, count: int
+) -> None:
     async def work() -> None:
         async with behind_a_door() as (ledger, proxy):
             proxy.cut(b"INSERT INTO", how)
@@ -219,7 +267,9 @@ def test_a_result_whose_commit_was_not_answered_is_recorded_once(how: How, count
             ends = await asyncio.gather(*(ledger.finish(one, DONE) for one in claims))
             assert proxy.cuts == 1
             assert set(ends) == {"recorded"}
-            assert (record := await ledger.get(claims[-1].key)) is not None and record.outcome == DONE
+            assert (
+                record := await ledger.get(claims[-1].key)
+            ) is not None and record.outcome == DONE
 
     run(work())
 
@@ -253,7 +303,7 @@ def test_a_transaction_whose_commit_was_not_answered_is_done_or_free_never_both(
     run(work())
 
 
-# --- a database that goes away -----------------------------------------------------------------------------------
+# --- a database that goes away --------------------------------------------------------------------
 
 
 class Load:
@@ -282,18 +332,25 @@ class Load:
         while not self.over:
             turn += 1
             id = f"{n // 2}-{turn}"  # two ask for the same, each at another replica
-            while (answer := await self._calls[n % 2].call(asked(self.tool, id))).state in ("unavailable", "running"):
+            while (answer := await self._calls[n % 2].call(asked(self.tool, id))).state in (
+                "unavailable",
+                "running",
+            ):
                 await asyncio.sleep(0.01)
             self.answers[id] = answer.state
 
     async def __aexit__(self, *exc: object) -> None:
         self.over = True
         await asyncio.gather(*self._callers)
-        again = await asyncio.gather(*(self._calls[0].call(asked(self.tool, id)) for id in self.answers))
+        again = await asyncio.gather(
+            *(self._calls[0].call(asked(self.tool, id)) for id in self.answers)
+        )
         for calls in self._calls:
             await calls.close()
         assert set(self.answers.values()) == {"done"}
-        assert {(one.state, one.replayed) for one in again} == {("done", True)}, "an acknowledged result is gone"
+        assert {(one.state, one.replayed) for one in again} == {("done", True)}, (
+            "an acknowledged result is gone"
+        )
         assert max(self.rung.values()) == 1
         assert len(self.answers) > 40
 
@@ -320,7 +377,9 @@ def crash(server: postgres.Server) -> None:
 
 def kill_backends(server: postgres.Server) -> None:
     """One of them killed makes the postmaster throw all out and recover."""
-    for (pid,) in rows(server.dsn, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"):
+    for (pid,) in rows(
+        server.dsn, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    ):
         assert isinstance(pid, int)
         if pid in server.backends():
             os.kill(pid, signal.SIGKILL)
@@ -329,10 +388,15 @@ def kill_backends(server: postgres.Server) -> None:
 
 
 def terminate(server: postgres.Server) -> None:
-    rows(server.dsn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    rows(
+        server.dsn,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
+    )
 
 
-def test_calls_go_on_through_restarts_crashes_and_lost_connections_of_the_database(own: postgres.Server) -> None:
+def test_calls_go_on_through_restarts_crashes_and_lost_connections_of_the_database(
+    own: postgres.Server,
+) -> None:
     async def work() -> None:
         async with Load(own.dsn) as load:
             await settled(load)
@@ -343,11 +407,16 @@ def test_calls_go_on_through_restarts_crashes_and_lost_connections_of_the_databa
     run(work())
 
 
-def test_an_outage_longer_than_the_lease_stops_new_calls_and_runs_nothing_again(own: postgres.Server) -> None:
+def test_an_outage_longer_than_the_lease_stops_new_calls_and_runs_nothing_again(
+    own: postgres.Server,
+) -> None:
     lease = 2.0
 
     async def work() -> None:
-        ledgers = [PostgresLedger(own.dsn, lease=lease, sweep_every=lease / 4, patience=0.5) for _ in range(2)]
+        ledgers = [
+            PostgresLedger(own.dsn, lease=lease, sweep_every=lease / 4, patience=0.5)
+            for _ in range(2)
+        ]
         for ledger in ledgers:
             await ledger.open()
         a, b = ledgers
@@ -360,11 +429,15 @@ def test_an_outage_longer_than_the_lease_stops_new_calls_and_runs_nothing_again(
         with pytest.raises(LedgerUnavailable):
             await a.finish(under_way[1], DONE)
         known = await a.get(under_way[1].key)
-        assert known is not None and (known.state, known.recorded) == ("done", False), "told from memory meanwhile"
+        assert known is not None and (known.state, known.recorded) == ("done", False), (
+            "told from memory meanwhile"
+        )
         mine = await claim(a, "reported")
         assert mine.state == "done" and mine.record == known
         assert a._open is not None
-        async with a._open.keeper._lock:  # a is cut off a little longer; b must not take it for dead
+        async with (
+            a._open.keeper._lock
+        ):  # a is cut off a little longer; b must not take it for dead
             await asyncio.to_thread(own.start)
             states: set[str] = set()
             end = time.monotonic() + lease * 0.8
@@ -378,7 +451,11 @@ def test_an_outage_longer_than_the_lease_stops_new_calls_and_runs_nothing_again(
         assert await a.finish(under_way[0], DONE) == "recorded"
         for id in ("retried", "reported"):
             record = await b.wait(CallKey("p", id), 20)
-            assert record is not None and (record.state, record.attempt, record.recorded) == ("done", 1, True)
+            assert record is not None and (record.state, record.attempt, record.recorded) == (
+                "done",
+                1,
+                True,
+            )
         assert (await claim(b, "new-0")).state == "new"
         for ledger in ledgers:
             await ledger.close()
@@ -420,11 +497,19 @@ def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> Non
             assert {answer.state for answer in refused} == {"unavailable"}
             assert ran == []
             big = Outcome("x" * 1600)  # beyond 2 kB a row is compressed, or goes elsewhere
-            ends = await asyncio.gather(*(ledger.finish(one, big) for one in mine), return_exceptions=True)
-            late = [one.key for one, end in zip(mine, ends, strict=True) if isinstance(end, LedgerUnavailable)]
+            ends = await asyncio.gather(
+                *(ledger.finish(one, big) for one in mine), return_exceptions=True
+            )
+            late = [
+                one.key
+                for one, end in zip(mine, ends, strict=True)
+                if isinstance(end, LedgerUnavailable)
+            ]
             assert late, "eight times 1.6 kB do not fit into a page"
             known = [await ledger.get(key) for key in late]
-            assert {(one.state, one.recorded) for one in known if one is not None} == {("done", False)}
+            assert {(one.state, one.recorded) for one in known if one is not None} == {
+                ("done", False)
+            }
             rows(server.dsn, "DELETE FROM tw_call WHERE tenant = 'fill' RETURNING 1")
             with psycopg.connect(server.dsn, autocommit=True) as connection:
                 connection.execute("VACUUM tw_call")

@@ -1,4 +1,5 @@
-"""What is peculiar to the SQLite ledger: its batches, its threads, a disk that is full, and its sweeps."""
+"""What is peculiar to the SQLite ledger: its batches, its threads, a disk that is full, and its
+sweeps."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from toolwire.io._writer import MOST
 from toolwire.io.sqlite import SqliteLedger
 from toolwire.tools.ledger import CallKey, Claim, LedgerUnavailable, Outcome, Record
 
-# --- batches -----------------------------------------------------------------------------------------------------------------
+# --- batches --------------------------------------------------------------------------------------
 
 
 def test_everything_asked_at_once_is_one_commit_and_reading_is_none(tmp_path: Path) -> None:
@@ -55,7 +56,12 @@ def test_everything_asked_at_once_is_one_commit_and_reading_is_none(tmp_path: Pa
 
 def test_a_mistake_in_one_job_leaves_the_others_of_its_batch_alone() -> None:
     async def work(ledger: SqliteLedger) -> None:
-        asked = [claim(ledger, "a"), claim(ledger, "\ud800"), claim(ledger, "b"), ledger.get(CallKey("\udc00", "c"))]
+        asked = [
+            claim(ledger, "a"),
+            claim(ledger, "\ud800"),
+            claim(ledger, "b"),
+            ledger.get(CallKey("\udc00", "c")),
+        ]
         first, second, third, fourth = await asyncio.gather(*asked, return_exceptions=True)
         assert isinstance(second, LocalError)
         assert isinstance(fourth, LocalError)
@@ -69,7 +75,9 @@ def test_a_mistake_in_one_job_leaves_the_others_of_its_batch_alone() -> None:
     [("x" * 2000, "bytes"), (object(), "object"), ({"a": {1, 2, object()}}, "object")],
     ids=["large", "odd", "set"],
 )
-def test_a_result_that_cannot_be_kept_ends_its_call_as_a_failure(monkeypatch: pytest.MonkeyPatch, value: JSON, why: str) -> None:
+def test_a_result_that_cannot_be_kept_ends_its_call_as_a_failure(
+    monkeypatch: pytest.MonkeyPatch, value: JSON, why: str
+) -> None:
     monkeypatch.setattr("toolwire.io.sqlite.LARGEST", 1000)
 
     async def work(ledger: SqliteLedger) -> None:
@@ -85,7 +93,9 @@ def test_a_result_that_cannot_be_kept_ends_its_call_as_a_failure(monkeypatch: py
     with_ledger(work)
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, code: int = sqlite3.SQLITE_IOERR_WRITE) -> threading.Event:
+def failing(
+    monkeypatch: pytest.MonkeyPatch, code: int = sqlite3.SQLITE_IOERR_WRITE
+) -> threading.Event:
     """While it is set, no commit works."""
     full = threading.Event()
     commit = Book.commit
@@ -101,7 +111,9 @@ def failing(monkeypatch: pytest.MonkeyPatch, code: int = sqlite3.SQLITE_IOERR_WR
     return full
 
 
-def test_a_storage_error_fails_the_whole_batch_and_nobody_is_told_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_storage_error_fails_the_whole_batch_and_nobody_is_told_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     full = failing(monkeypatch)
 
     async def work(ledger: SqliteLedger) -> None:
@@ -117,7 +129,9 @@ def test_a_storage_error_fails_the_whole_batch_and_nobody_is_told_done(monkeypat
             claim(ledger, "done"),
             claim(ledger, "mine"),
         ]
-        finished, new, follower, known, duplicate = await asyncio.gather(*asked, return_exceptions=True)
+        finished, new, follower, known, duplicate = await asyncio.gather(
+            *asked, return_exceptions=True
+        )
         assert [type(one) for one in (finished, new, follower)] == [LedgerUnavailable] * 3
         assert isinstance(known, Claim) and known.state == "done"
         assert isinstance(duplicate, Claim)
@@ -127,7 +141,9 @@ def test_a_storage_error_fails_the_whole_batch_and_nobody_is_told_done(monkeypat
         assert (record.state, record.outcome, record.recorded) == ("done", VALUE, False)
         memory = await claim(ledger, "mine")
         assert memory.state == "done"
-        assert memory.record == await ledger.get(mine.key) == await ledger.wait(mine.key, 0) == record
+        assert (
+            memory.record == await ledger.get(mine.key) == await ledger.wait(mine.key, 0) == record
+        )
         assert (await claim(ledger, "mine", fp=b"other")).state == "mismatch"
         with pytest.raises(LedgerUnavailable):
             await ledger.finish(mine, VALUE)
@@ -146,7 +162,9 @@ def test_a_storage_error_fails_the_whole_batch_and_nobody_is_told_done(monkeypat
     with_ledger(work, tmp_path / "ledger.db")
 
 
-def test_a_release_that_could_not_be_written_is_written_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_that_could_not_be_written_is_written_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     full = failing(monkeypatch)
 
     async def work(ledger: SqliteLedger) -> None:
@@ -174,7 +192,9 @@ def test_a_release_that_could_not_be_written_is_written_later(monkeypatch: pytes
     with_ledger(work)
 
 
-def test_closing_with_results_that_cannot_be_written_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_closing_with_results_that_cannot_be_written_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     full = failing(monkeypatch)
 
     async def work() -> None:
@@ -194,14 +214,20 @@ def test_closing_with_results_that_cannot_be_written_says_so(monkeypatch: pytest
     asyncio.run(work())
 
 
-def test_a_database_that_may_not_grow_refuses_claims_keeps_results_and_heals(tmp_path: Path) -> None:
+def test_a_database_that_may_not_grow_refuses_claims_keeps_results_and_heals(
+    tmp_path: Path,
+) -> None:
     async def work(ledger: SqliteLedger) -> None:
         claims = [await claim(ledger, f"old-{n}") for n in range(20)]
         (pages,) = await ledger._do(Ask("PRAGMA page_count"))
         await ledger._do(Ask(f"PRAGMA max_page_count={pages}"))
-        ends = await asyncio.gather(*(ledger.finish(one, Outcome("x" * 5000)) for one in claims), return_exceptions=True)
+        ends = await asyncio.gather(
+            *(ledger.finish(one, Outcome("x" * 5000)) for one in claims), return_exceptions=True
+        )
         assert {type(one) for one in ends} == {LedgerUnavailable}
-        refused = await asyncio.gather(*(claim(ledger, f"new-{n}") for n in range(200)), return_exceptions=True)
+        refused = await asyncio.gather(
+            *(claim(ledger, f"new-{n}") for n in range(200)), return_exceptions=True
+        )
         assert {type(one) for one in refused} == {LedgerUnavailable}
         told = await asyncio.gather(*(claim(ledger, f"old-{n}") for n in range(20)))
         assert {one.state for one in told} == {"done"}
@@ -219,7 +245,7 @@ def test_a_database_that_may_not_grow_refuses_claims_keeps_results_and_heals(tmp
     with_ledger(work, tmp_path / "ledger.db")
 
 
-# --- callers that go away, threads, forks --------------------------------------------------------------------------------------
+# --- callers that go away, threads, forks ---------------------------------------------------------
 
 
 def test_a_claim_whose_caller_went_away_is_let_go_and_one_repeated_with_its_token_is_not() -> None:
@@ -344,7 +370,7 @@ def test_waiters_that_gave_up_are_not_kept_for_as_long_as_the_call_takes() -> No
     with_ledger(work)
 
 
-# --- time ----------------------------------------------------------------------------------------------------------------------
+# --- time -----------------------------------------------------------------------------------------
 
 
 def test_a_large_result_lies_apart_and_goes_when_it_expires() -> None:
@@ -391,7 +417,9 @@ def test_a_sweep_of_very_many_lets_others_come_in_between() -> None:
     with_ledger(work)
 
 
-def test_a_late_finish_that_races_with_the_sweep_is_recorded_or_fenced_and_never_half(tmp_path: Path) -> None:
+def test_a_late_finish_that_races_with_the_sweep_is_recorded_or_fenced_and_never_half(
+    tmp_path: Path,
+) -> None:
     async def work() -> None:
         ledger = SqliteLedger(tmp_path / "ledger.db", sweep_every=DAY)
         await ledger.open()

@@ -1,4 +1,5 @@
-"""Batches of the SQLite ledger: rows that are written many at a time have the same answers as rows written one by one."""
+"""Batches of the SQLite ledger: rows that are written many at a time have the same answers as rows
+written one by one."""
 
 from __future__ import annotations
 
@@ -118,7 +119,9 @@ def test_what_was_asked_as_the_event_loop_ended_is_done_all_the_same(tmp_path: P
         ledger = SqliteLedger(file)
         await ledger.open()
         held.append(ledger)
-        mine = await asyncio.gather(*(claim(ledger, f"{n}") for n in range(8)))  # many ask, so that it gathers
+        mine = await asyncio.gather(
+            *(claim(ledger, f"{n}") for n in range(8))
+        )  # many ask, so that it gathers
         asking = asyncio.create_task(ledger.finish(mine[0], VALUE))
         await asyncio.sleep(0)
         assert not asking.done()

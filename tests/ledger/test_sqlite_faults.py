@@ -1,4 +1,5 @@
-"""What a SQLite ledger keeps of its promise when processes are killed and disks fail: effects are counted outside, with fsync.
+"""What a SQLite ledger keeps of its promise when processes are killed and disks fail: effects are
+counted outside, with fsync.
 
 The harness is `ledger_faults`. Budgets are small; TOOLWIRE_DEEP=1 makes them large.
 """
@@ -30,26 +31,34 @@ def states(file: Path) -> Counter[str]:
         db.close()
 
 
-# --- kill -9 -------------------------------------------------------------------------------------------------------------
+# --- kill -9 --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on_crash", ["report", "retry", "probe"])
 @pytest.mark.parametrize("point", POINTS)
-def test_killed_at_any_point_a_call_is_told_and_happens_as_its_policy_says(tmp_path: Path, point: str, on_crash: OnCrash) -> None:
+def test_killed_at_any_point_a_call_is_told_and_happens_as_its_policy_says(
+    tmp_path: Path, point: str, on_crash: OnCrash
+) -> None:
     stage = Stage(tmp_path)
     assert stage.run(on_crash=on_crash, die=point) == [], "killed before it could answer"
     (told, again) = stage.run(on_crash=on_crash, ids=["call-1", "call-1"])
     assert (told.state, stage.effects["call-1"]) == AFTER[on_crash, PLACE[point]]
     assert (again.state, again.value, again.attempt) == (told.state, told.value, told.attempt)
     if told.state == "done":
-        rerun = PLACE[point] in "BC" and (on_crash == "retry" or (on_crash == "probe" and PLACE[point] == "B"))
+        rerun = PLACE[point] in "BC" and (
+            on_crash == "retry" or (on_crash == "probe" and PLACE[point] == "B")
+        )
         assert told.value == {"rang": "call-1", "attempt": 2 if rerun else 1}
         assert again.replayed
-        assert told.replayed == (PLACE[point] == "D" or (on_crash == "probe" and PLACE[point] == "C")), "or the probe told it"
+        assert told.replayed == (
+            PLACE[point] == "D" or (on_crash == "probe" and PLACE[point] == "C")
+        ), "or the probe told it"
     assert states(tmp_path / "ledger.db") == {told.state: 1}
 
 
-def test_killed_at_random_again_and_again_no_call_happens_twice_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+def test_killed_at_random_again_and_again_no_call_happens_twice_and_nothing_acknowledged_is_lost(
+    tmp_path: Path,
+) -> None:
     stage = Stage(tmp_path)
     ids = [f"call-{n}" for n in range(3000 if DEEP else 300)]
     acknowledged = chaos(stage, ids, kills=40 if DEEP else 5)
@@ -57,7 +66,11 @@ def test_killed_at_random_again_and_again_no_call_happens_twice_and_nothing_ackn
     values: dict[str, object] = {}
     for one in acknowledged:
         if one.state == "done":
-            assert values.setdefault(one.call_id, one.value) == one.value == {"rang": one.call_id, "attempt": 1}
+            assert (
+                values.setdefault(one.call_id, one.value)
+                == one.value
+                == {"rang": one.call_id, "attempt": 1}
+            )
         else:
             assert one.state == "lost"
     final = {one.call_id: one for one in stage.run(ids=ids)}
@@ -77,10 +90,12 @@ def test_with_retry_the_kills_lose_no_call_at_all(tmp_path: Path) -> None:
     assert states(tmp_path / "ledger.db") == {"done": len(ids)}
 
 
-# --- who holds the file --------------------------------------------------------------------------------------------------
+# --- who holds the file ---------------------------------------------------------------------------
 
 
-def test_a_second_process_is_told_to_use_postgresql_also_while_the_first_one_is_paused(tmp_path: Path) -> None:
+def test_a_second_process_is_told_to_use_postgresql_also_while_the_first_one_is_paused(
+    tmp_path: Path,
+) -> None:
     stage = Stage(tmp_path, options={"patience": 0.1})
     first = stage.start("hold")
     try:
@@ -98,10 +113,12 @@ def test_a_second_process_is_told_to_use_postgresql_also_while_the_first_one_is_
     assert told.state == "done"
 
 
-# --- a full disk ---------------------------------------------------------------------------------------------------------
+# --- a full disk ----------------------------------------------------------------------------------
 
 
-def test_on_a_full_disk_nothing_new_runs_what_ran_is_told_from_memory_and_it_heals_by_itself(tmp_path: Path) -> None:
+def test_on_a_full_disk_nothing_new_runs_what_ran_is_told_from_memory_and_it_heals_by_itself(
+    tmp_path: Path,
+) -> None:
     stage = Stage(tmp_path)
     said = stage.run("full", ids=["call-1", "call-2", "call-3"])
     room = [one.note for one in said].index("room")
@@ -118,11 +135,13 @@ def test_on_a_full_disk_nothing_new_runs_what_ran_is_told_from_memory_and_it_hea
     assert (told.state, told.value) == ("done", first.value)
 
 
-# --- a disk that lies ----------------------------------------------------------------------------------------------------
+# --- a disk that lies -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("faulty", FAULTS)
-def test_after_an_fsync_that_failed_nobody_is_told_done_and_nothing_new_is_taken(tmp_path: Path, faulty: Faulty) -> None:
+def test_after_an_fsync_that_failed_nobody_is_told_done_and_nothing_new_is_taken(
+    tmp_path: Path, faulty: Faulty
+) -> None:
     stage = Stage(tmp_path)
     well, ill, *after = stage.run("sick", ids=["call-1", "call-2", "call-3"], faulty=faulty)
     assert well.state == "done"
@@ -141,7 +160,9 @@ def test_after_an_fsync_that_failed_nobody_is_told_done_and_nothing_new_is_taken
 
 
 @pytest.mark.parametrize("faulty", FAULTS)
-def test_a_result_whose_fsync_failed_is_told_as_not_recorded_and_never_runs_again(tmp_path: Path, faulty: Faulty) -> None:
+def test_a_result_whose_fsync_failed_is_told_as_not_recorded_and_never_runs_again(
+    tmp_path: Path, faulty: Faulty
+) -> None:
     stage = Stage(tmp_path)
     child = stage.start("sick_at_the_end", ids=["call-1", "call-2"], faulty=faulty)
     assert child.wait() == -signal.SIGKILL
@@ -158,7 +179,9 @@ def test_a_result_whose_fsync_failed_is_told_as_not_recorded_and_never_runs_agai
 
 @pytest.mark.parametrize("faulty", FAULTS)
 @pytest.mark.parametrize("delay", [0, 3, 50])
-def test_many_calls_share_an_fsync_and_more_of_them_the_slower_the_disk_is(tmp_path: Path, faulty: Faulty, delay: int) -> None:
+def test_many_calls_share_an_fsync_and_more_of_them_the_slower_the_disk_is(
+    tmp_path: Path, faulty: Faulty, delay: int
+) -> None:
     stage = Stage(tmp_path)
     (stage.disk / "delay").write_text(str(delay))
     ids = [f"call-{n}" for n in range(200)]

@@ -19,10 +19,17 @@ from toolwire.io.sqlite import LedgerFileError, SqliteLedger
 from toolwire.tools.ledger import LedgerUnavailable
 
 
-def test_the_file_is_held_alone_written_through_and_readable_for_nobody_else(tmp_path: Path) -> None:
+def test_the_file_is_held_alone_written_through_and_readable_for_nobody_else(
+    tmp_path: Path,
+) -> None:
     async def work(ledger: SqliteLedger) -> None:
         pragmas = "locking_mode journal_mode synchronous wal_autocheckpoint".split()
-        assert await ledger._do(Ask(*(f"PRAGMA {name}" for name in pragmas))) == ["exclusive", "wal", 2, 2000]
+        assert await ledger._do(Ask(*(f"PRAGMA {name}" for name in pragmas))) == [
+            "exclusive",
+            "wal",
+            2,
+            2000,
+        ]
         await claim(ledger)
         for file in tmp_path.iterdir():
             assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
@@ -49,12 +56,19 @@ def test_a_second_ledger_on_the_file_is_refused_until_the_first_is_closed(tmp_pa
     with_ledger(work, tmp_path / "ledger.db")
 
 
-def test_a_second_ledger_of_the_same_process_does_not_drop_the_lock_of_the_first(tmp_path: Path) -> None:
+def test_a_second_ledger_of_the_same_process_does_not_drop_the_lock_of_the_first(
+    tmp_path: Path,
+) -> None:
     async def work(ledger: SqliteLedger) -> None:
         with pytest.raises(LedgerFileError):
             await SqliteLedger(tmp_path / "ledger.db", patience=0).open()
-        code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('SELECT * FROM call')"
-        other = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(tmp_path / "ledger.db"), stderr=-1)
+        code = (
+            "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('SELECT * FROM"
+            " call')"
+        )
+        other = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, str(tmp_path / "ledger.db"), stderr=-1
+        )
         _, said = await other.communicate()
         assert b"database is locked" in said
 
@@ -92,7 +106,9 @@ async def nothing(ledger: SqliteLedger) -> None:
     ],
     ids=["not a database", "of something else", "of another version", "a folder"],
 )
-def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, prepare: Callable[[Path], None], why: str) -> None:
+def test_a_file_that_is_no_ledger_is_refused_and_left_alone(
+    tmp_path: Path, prepare: Callable[[Path], None], why: str
+) -> None:
     file = tmp_path / "ledger.db"
     prepare(file)
     before = file.read_bytes() if file.is_file() else b""
@@ -111,19 +127,26 @@ def test_a_network_file_system_is_recognised_by_the_device_of_the_folder(tmp_pat
     device = tmp_path.stat().st_dev
     mounts = tmp_path / "mountinfo"
     for kind, found in (("nfs4", "nfs4"), ("cifs", "cifs"), ("ext4", None)):
-        line = f"36 35 {os.major(device)}:{os.minor(device)} / {tmp_path} rw shared:1 - {kind} server:/x rw\n"
+        line = (
+            f"36 35 {os.major(device)}:{os.minor(device)} / {tmp_path} rw shared:1 - {kind}"
+            " server:/x rw\n"
+        )
         mounts.write_text("25 1 0:99 / /other rw - nfs4 server:/y rw\nnonsense\n" + line)
         assert networked(tmp_path, mounts) == found
     assert networked(tmp_path, tmp_path / "no such list") is None
 
 
-def test_a_file_on_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_on_a_network_file_system_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("toolwire.io._sqlite_file.networked", lambda folder: "nfs4")
     with pytest.raises(LedgerFileError, match=r"network file system \(nfs4\).*PostgreSQL"):
         with_ledger(nothing, tmp_path / "ledger.db")
 
 
-def test_a_file_written_with_another_key_is_refused_and_the_given_key_is_not_kept_in_it(tmp_path: Path) -> None:
+def test_a_file_written_with_another_key_is_refused_and_the_given_key_is_not_kept_in_it(
+    tmp_path: Path,
+) -> None:
     async def opens(key: bytes | None) -> None:
         ledger = SqliteLedger(tmp_path / "ledger.db", key=key)
         await ledger.open()
@@ -137,7 +160,9 @@ def test_a_file_written_with_another_key_is_refused_and_the_given_key_is_not_kep
     asyncio.run(opens(b"k" * 32))
 
 
-@pytest.mark.parametrize("options", [{"result_ttl": 0}, {"result_ttl": 10, "tombstone_ttl": 9}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"result_ttl": 0}, {"result_ttl": 10, "tombstone_ttl": 9}], ids=str
+)
 def test_impossible_times_are_refused_at_once(options: dict[str, float]) -> None:
     with pytest.raises(LocalError, match="result_ttl"):
         SqliteLedger(":memory:", **options)  # type: ignore[arg-type]

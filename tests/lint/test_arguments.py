@@ -20,10 +20,19 @@ BOTH = '{"a":1}{"a":2}'
 
 def chat(*arguments: JSON) -> Object:
     calls: list[JSON] = [
-        {"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": one}} for n, one in enumerate(arguments)
+        {"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": one}}
+        for n, one in enumerate(arguments)
     ]
-    told: list[JSON] = [{"role": "tool", "tool_call_id": f"c{n}", "content": "1"} for n in range(len(arguments))]
-    return {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "tool_calls": calls}, *told]}
+    told: list[JSON] = [
+        {"role": "tool", "tool_call_id": f"c{n}", "content": "1"} for n in range(len(arguments))
+    ]
+    return {
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            *told,
+        ]
+    }
 
 
 def blocks(given: JSON) -> Object:
@@ -55,7 +64,11 @@ def converse(given: JSON) -> Object:
 
 def names(body: JSON, wire: str, target: str | None = None) -> list[str]:
     """What the rules of this file find; others have tests of their own."""
-    return [finding.name for finding in check(body, wire, target=target) if "TW053" <= finding.code <= "TW057"]
+    return [
+        finding.name
+        for finding in check(body, wire, target=target)
+        if "TW053" <= finding.code <= "TW057"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,10 +82,14 @@ def names(body: JSON, wire: str, target: str | None = None) -> list[str]:
         (None, "args-wrong-type", "{}"),
     ],
 )
-def test_where_arguments_are_text_that_must_parse_each_fault_has_its_name_and_its_fix(given: str, name: str, wanted: str) -> None:
+def test_where_arguments_are_text_that_must_parse_each_fault_has_its_name_and_its_fix(
+    given: str, name: str, wanted: str
+) -> None:
     body = chat('{"b": 2}', given)
     assert names(body, "openai-chat", "minimax") == [name]
-    assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat('{"b": 2}', wanted)
+    assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat(
+        '{"b": 2}', wanted
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,10 +113,15 @@ def test_where_arguments_are_an_object_each_fault_has_its_name_and_its_fix(
 
 
 def test_what_is_guessed_is_not_done_unless_it_is_allowed() -> None:
-    for body, wire, target in ((chat(CUT), "openai-chat", "xai"), (blocks([1]), "anthropic", "anthropic")):
+    for body, wire, target in (
+        (chat(CUT), "openai-chat", "xai"),
+        (blocks([1]), "anthropic", "anthropic"),
+    ):
         done = repair(body, wire, target=target)
         assert done.body == body
-        assert [finding.fix for finding in done.findings if finding.severity == "error"] == ["unsafe"]
+        assert [finding.fix for finding in done.findings if finding.severity == "error"] == [
+            "unsafe"
+        ]
 
 
 @pytest.mark.parametrize("given", [CUT, "", TWICE, BOTH, "[1]", "null"])
@@ -120,16 +142,24 @@ def test_free_text_of_a_custom_tool_is_no_json_and_need_not_be() -> None:
 def test_merged_arguments_go_back_to_the_calls_that_lost_them() -> None:
     body = chat(BOTH, "", "{}")
     # Three calls, two sets of arguments: nobody can say whose they are.
-    assert [f.fix for f in check(body, "openai-chat", target="minimax") if f.name == "args-merged"] == [None]
+    assert [
+        f.fix for f in check(body, "openai-chat", target="minimax") if f.name == "args-merged"
+    ] == [None]
     body = chat(BOTH, "")
-    assert [f.fix for f in check(body, "openai-chat", target="minimax") if f.name == "args-merged"] == ["unsafe"]
-    assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat('{"a":1}', '{"a":2}')
+    assert [
+        f.fix for f in check(body, "openai-chat", target="minimax") if f.name == "args-merged"
+    ] == ["unsafe"]
+    assert repair(body, "openai-chat", target="minimax", unsafe=True).body == chat(
+        '{"a":1}', '{"a":2}'
+    )
 
 
 def test_merged_arguments_whose_calls_are_gone_are_left_to_a_person() -> None:
     done = repair(chat(BOTH), "openai-chat", target="minimax", unsafe=True)
     assert done.body == chat(BOTH)
-    assert [(finding.name, finding.fix) for finding in done.findings if finding.severity == "error"] == [("args-merged", None)]
+    assert [
+        (finding.name, finding.fix) for finding in done.findings if finding.severity == "error"
+    ] == [("args-merged", None)]
 
 
 def test_braces_inside_an_object_are_not_taken_for_several() -> None:

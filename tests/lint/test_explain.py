@@ -19,8 +19,14 @@ from toolwire.lint.explain import Explanation, explain
 from toolwire.lint.provider_errors import SIGNS, SPEAKERS, signs, told
 from toolwire.profiles.table import PROFILES, Profile
 
-UNANSWERED = "missing-result partial-batch result-separated results-split result-not-first server-tool-as-client calls-split"
-UNASKED = "orphan-result history-starts-with-result result-separated id-empty call-dropped-keep-result result-before-call"
+UNANSWERED = (
+    "missing-result partial-batch result-separated results-split result-not-first"
+    " server-tool-as-client calls-split"
+)
+UNASKED = (
+    "orphan-result history-starts-with-result result-separated id-empty call-dropped-keep-result"
+    " result-before-call"
+)
 COUNTED = "count-mismatch partial-batch results-split calls-split dup-result id-reused-across-turns"
 ARGUMENTS = "args-invalid-json args-empty-string args-wrong-type args-double-encoded args-merged"
 SIGNED = "signature-missing signature-foreign calls-split"
@@ -28,128 +34,405 @@ THOUGHT = "reasoning-missing reasoning-dangling item-id-stale"
 LONG = "string too long. Expected a string with maximum length"
 
 REFUSALS = (
-    (f"Invalid 'messages[3].tool_calls[0].id': {LONG} 40, but got a string with length 41 instead.",
-     "id-too-long id-is-result-content id-carries-payload id-composite"),
-    (f"Invalid 'messages[4].tool_call_id': {LONG} 64, but got a string with length 1721 instead.",
-     "id-too-long id-is-result-content id-carries-payload id-composite"),
-    (f"Invalid 'input[2].call_id': {LONG} 64, but got a string with length 65 instead.", "id-too-long"),
-    ("Invalid 'input[2].id': 'call_Ab1'. Expected an ID that begins with 'fc'.", "item-id-prefix item-id-as-call-id"),
-    ("Invalid 'input[5].id': 'fc_1'. Expected an ID that begins with 'ctc'.", "item-id-prefix item-id-as-call-id"),
-    ("Invalid 'input[1].id': 'msg-1'. Expected an ID that contains letters, numbers, underscores, or dashes, but this value "
-     "contained additional characters.", "item-id-prefix"),
-    ("Invalid 'input[3].call_id': empty string. Expected a string with minimum length 1, but got an empty string instead.",
-     "id-empty"),
-    ("Invalid 'messages[1].tool_calls[0].function.name': empty string. Expected a string with minimum length 1",
-     "name-empty name-missing"),
-    ("Invalid 'messages[2].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-     "empty-tool-calls"),
-    ("Invalid type for 'messages[1].tool_calls[0].id': expected a string, but got null instead.", "id-missing"),
-    ("Invalid parameter: messages with role 'tool' must have a 'tool_call_id'.", "id-missing id-empty"),
-    ("'messages.3' : for 'role:tool' the following must be satisfied[('messages.3.tool_call_id' : property 'tool_call_id' "
-     "is missing)]", "id-missing id-empty"),
+    (
+        (
+            f"Invalid 'messages[3].tool_calls[0].id': {LONG} 40, but got a string with length 41"
+            " instead."
+        ),
+        "id-too-long id-is-result-content id-carries-payload id-composite",
+    ),
+    (
+        (
+            f"Invalid 'messages[4].tool_call_id': {LONG} 64, but got a string with length 1721"
+            " instead."
+        ),
+        "id-too-long id-is-result-content id-carries-payload id-composite",
+    ),
+    (
+        f"Invalid 'input[2].call_id': {LONG} 64, but got a string with length 65 instead.",
+        "id-too-long",
+    ),
+    (
+        "Invalid 'input[2].id': 'call_Ab1'. Expected an ID that begins with 'fc'.",
+        "item-id-prefix item-id-as-call-id",
+    ),
+    (
+        "Invalid 'input[5].id': 'fc_1'. Expected an ID that begins with 'ctc'.",
+        "item-id-prefix item-id-as-call-id",
+    ),
+    (
+        (
+            "Invalid 'input[1].id': 'msg-1'. Expected an ID that contains letters, numbers,"
+            " underscores, or dashes, but this value contained additional characters."
+        ),
+        "item-id-prefix",
+    ),
+    (
+        (
+            "Invalid 'input[3].call_id': empty string. Expected a string with minimum length 1, but"
+            " got an empty string instead."
+        ),
+        "id-empty",
+    ),
+    (
+        (
+            "Invalid 'messages[1].tool_calls[0].function.name': empty string. Expected a string"
+            " with minimum length 1"
+        ),
+        "name-empty name-missing",
+    ),
+    (
+        (
+            "Invalid 'messages[2].tool_calls': empty array. Expected an array with minimum length"
+            " 1, but got an empty array instead."
+        ),
+        "empty-tool-calls",
+    ),
+    (
+        "Invalid type for 'messages[1].tool_calls[0].id': expected a string, but got null instead.",
+        "id-missing",
+    ),
+    (
+        "Invalid parameter: messages with role 'tool' must have a 'tool_call_id'.",
+        "id-missing id-empty",
+    ),
+    (
+        (
+            "'messages.3' : for 'role:tool' the following must be"
+            " satisfied[('messages.3.tool_call_id' : property 'tool_call_id' is missing)]"
+        ),
+        "id-missing id-empty",
+    ),
     ("messages.2.content.0.tool_result.tool_use_id: Field required", "id-missing id-empty"),
     ("tool_calls[0] id cannot be empty", "id-missing id-empty"),
-    ("Invalid parameter: 'tool_call_id' of 'Sum: 15' not found in 'tool_calls' of previous message.",
-     f"id-is-result-content id-foreign {UNASKED}"),
+    (
+        (
+            "Invalid parameter: 'tool_call_id' of 'Sum: 15' not found in 'tool_calls' of previous"
+            " message."
+        ),
+        f"id-is-result-content id-foreign {UNASKED}",
+    ),
     ("Duplicate value for 'tool_call_id' of 'call_1' in messages[7] and messages[8]", "dup-result"),
     ("The toolResult blocks at messages.2.content contain duplicate Ids: tooluse_a1", "dup-result"),
-    ("messages.4: each tool_use must have a single result. Found multiple `tool_result` blocks with id: toolu_1", "dup-result"),
-    ("messages.3.content.1: `tool_use` ids must be unique", "id-dup-in-turn id-reused-across-turns id-dup-call"),
-    ("Invalid request: tool call id write:12 is duplicated", "id-dup-in-turn id-reused-across-turns id-dup-call"),
-    ("The toolUse blocks at messages.1.content contain duplicate Ids: http_request",
-     "id-dup-in-turn id-reused-across-turns id-dup-call"),
-    ("Duplicate item found with id fc_68ab12. Remove duplicate items from your input and try again.", "duplicate-item"),
-    ("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The "
-     "following tool_call_ids did not have response messages: call_1", UNANSWERED),
-    ("Messages with role 'tool': (insufficient tool messages following tool_calls message)", UNANSWERED),
-    ("messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01. Each `tool_use` block "
-     "must have a corresponding `tool_result` block in the next message.", UNANSWERED),
+    (
+        (
+            "messages.4: each tool_use must have a single result. Found multiple `tool_result`"
+            " blocks with id: toolu_1"
+        ),
+        "dup-result",
+    ),
+    (
+        "messages.3.content.1: `tool_use` ids must be unique",
+        "id-dup-in-turn id-reused-across-turns id-dup-call",
+    ),
+    (
+        "Invalid request: tool call id write:12 is duplicated",
+        "id-dup-in-turn id-reused-across-turns id-dup-call",
+    ),
+    (
+        "The toolUse blocks at messages.1.content contain duplicate Ids: http_request",
+        "id-dup-in-turn id-reused-across-turns id-dup-call",
+    ),
+    (
+        (
+            "Duplicate item found with id fc_68ab12. Remove duplicate items from your input and try"
+            " again."
+        ),
+        "duplicate-item",
+    ),
+    (
+        (
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to"
+            " each 'tool_call_id'. The following tool_call_ids did not have response messages:"
+            " call_1"
+        ),
+        UNANSWERED,
+    ),
+    (
+        "Messages with role 'tool': (insufficient tool messages following tool_calls message)",
+        UNANSWERED,
+    ),
+    (
+        (
+            "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after:"
+            " toolu_01. Each `tool_use` block must have a corresponding `tool_result` block in the"
+            " next message."
+        ),
+        UNANSWERED,
+    ),
     ("No tool output found for function call call_1.", UNANSWERED),
-    ("Expected toolResult blocks at messages.2.content for the following Ids: tooluse_1, tooluse_2", UNANSWERED),
+    (
+        (
+            "Expected toolResult blocks at messages.2.content for the following Ids: tooluse_1,"
+            " tooluse_2"
+        ),
+        UNANSWERED,
+    ),
     ("Did not find 1 `tool_result` block(s) at the beginning of this message.", UNANSWERED),
     ("Tool results are missing for tool calls call_1", UNANSWERED),
     ("Found AIMessages with tool_calls that do not have a corresponding ToolMessage.", UNANSWERED),
-    ('<400> InternalError.Algo.InvalidParameter: An assistant message with \\"tool_calls\\" must be followed by tool messages '
-     "responding to each \\\"tool_call_id\\\". message[15].role", UNANSWERED),
-    ("messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.", UNASKED),
-    ("messages with role 'tool' must be a response to a preceding message with 'tool_calls'.", UNASKED),
-    ("messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01", UNASKED),
+    (
+        (
+            '<400> InternalError.Algo.InvalidParameter: An assistant message with \\"tool_calls\\"'
+            ' must be followed by tool messages responding to each \\"tool_call_id\\".'
+            " message[15].role"
+        ),
+        UNANSWERED,
+    ),
+    (
+        "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+        UNASKED,
+    ),
+    (
+        "messages with role 'tool' must be a response to a preceding message with 'tool_calls'.",
+        UNASKED,
+    ),
+    (
+        "messages.0.content.1: unexpected `tool_use_id` found in `tool_result` blocks: toolu_01",
+        UNASKED,
+    ),
     ("No tool call found for function call output with call_id call_9.", UNASKED),
-    ("Message has tool role, but there was no previous assistant message with a tool call!", UNASKED),
+    (
+        "Message has tool role, but there was no previous assistant message with a tool call!",
+        UNASKED,
+    ),
     ("invalid params, tool result's tool id(call_function_ab12_1) not found (2013)", UNASKED),
     ("Invalid request: tool_call_id  is not found", UNASKED),
     ("Unexpected tool call id AbC123xyz in tool results", UNASKED),
     ("ToolResult with ID tooluse_1 has no corresponding ToolUse", UNASKED),
     ("Missing corresponding tool call for tool response message.", UNASKED),
-    ("invalid params, tool call result does not follow tool call (2013)", "result-separated result-with-extra id-dup-in-turn"),
-    ("invalid params, tool call and result not match (2013)", "result-separated result-with-extra id-dup-in-turn"),
-    ("unexpected `tool_use_id` found in `web_search_tool_result` blocks: srvtoolu_1. Each `web_search_tool_result` block must "
-     "have a corresponding `server_tool_use` block before it.", f"{UNASKED} server-tool-unpaired"),
-    ("Please ensure that the number of function response parts is equal to the number of function call parts of the function "
-     "call turn.", COUNTED),
+    (
+        "invalid params, tool call result does not follow tool call (2013)",
+        "result-separated result-with-extra id-dup-in-turn",
+    ),
+    (
+        "invalid params, tool call and result not match (2013)",
+        "result-separated result-with-extra id-dup-in-turn",
+    ),
+    (
+        (
+            "unexpected `tool_use_id` found in `web_search_tool_result` blocks: srvtoolu_1. Each"
+            " `web_search_tool_result` block must have a corresponding `server_tool_use` block"
+            " before it."
+        ),
+        f"{UNASKED} server-tool-unpaired",
+    ),
+    (
+        (
+            "Please ensure that the number of function response parts is equal to the number of"
+            " function call parts of the function call turn."
+        ),
+        COUNTED,
+    ),
     ("Not the same number of function calls and responses", COUNTED),
-    ("The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of previous turn.", COUNTED),
-    ("Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
-     "history-starts-with-call result-separated result-with-extra"),
-    ("Please ensure that function response turn comes immediately after a function call turn.",
-     "history-starts-with-call result-separated result-with-extra"),
-    ("functionResponse.id 'b' does not match functionCall.id 'a'", "results-out-of-order result-name-mismatch"),
-    ("GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.",
-     "results-out-of-order result-name-mismatch"),
-    ("Invalid JSON payload received. Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find field.",
-     "id-field-unsupported"),
-    ("messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", "id-bad-charset id-empty"),
-    ("Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.", "id-wrong-length id-bad-charset id-empty"),
-    ("Tool call IDs should be alphanumeric strings with length 9!", "id-wrong-length id-bad-charset id-empty"),
+    (
+        (
+            "The number of toolResult blocks at messages.2.content exceeds the number of toolUse"
+            " blocks of previous turn."
+        ),
+        COUNTED,
+    ),
+    (
+        (
+            "Please ensure that function call turn comes immediately after a user turn or after a"
+            " function response turn."
+        ),
+        "history-starts-with-call result-separated result-with-extra",
+    ),
+    (
+        "Please ensure that function response turn comes immediately after a function call turn.",
+        "history-starts-with-call result-separated result-with-extra",
+    ),
+    (
+        "functionResponse.id 'b' does not match functionCall.id 'a'",
+        "results-out-of-order result-name-mismatch",
+    ),
+    (
+        "GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.",
+        "results-out-of-order result-name-mismatch",
+    ),
+    (
+        (
+            'Invalid JSON payload received. Unknown name "id" at'
+            " 'contents[1].parts[1].function_call': Cannot find field."
+        ),
+        "id-field-unsupported",
+    ),
+    (
+        "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+        "id-bad-charset id-empty",
+    ),
+    (
+        "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
+        "id-wrong-length id-bad-charset id-empty",
+    ),
+    (
+        "Tool call IDs should be alphanumeric strings with length 9!",
+        "id-wrong-length id-bad-charset id-empty",
+    ),
     ("Unexpected role 'user' after role 'tool'", "user-after-tool trailing-assistant"),
-    ("Expected last role to be one of: [tool, user] but got assistant", "trailing-assistant user-after-tool"),
+    (
+        "Expected last role to be one of: [tool, user] but got assistant",
+        "trailing-assistant user-after-tool",
+    ),
     ("Function call `f` in the 2. content block is missing a `thought_signature`.", SIGNED),
     ("Corrupted thought signature.", "signature-foreign signature-missing calls-split"),
-    ("messages.1.content.0: Invalid `signature` in `thinking` block", "signature-foreign signature-missing calls-split"),
-    ("Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.", THOUGHT),
+    (
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "signature-foreign signature-missing calls-split",
+    ),
+    (
+        (
+            "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning'"
+            " item: 'rs_1'."
+        ),
+        THOUGHT,
+    ),
     ("Item 'rs_1' of type 'reasoning' was provided without its required following item.", THOUGHT),
-    ("Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.", THOUGHT),
-    ("messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.", "thinking-missing"),
-    ("thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
-     "reasoning-content-missing"),
-    ("Missing `reasoning_content` field in the assistant message at message index 1.", "reasoning-content-missing"),
-    ("The `reasoning_content` in the thinking mode must be passed back to the API.", "reasoning-content-missing"),
-    ("The `reasoning_text` in the thinking mode must be passed back to the API.", "reasoning-content-missing"),
-    ("The arguments to a tool_call with ID 'call_1' are not a valid JSON string: EOF while parsing a value", ARGUMENTS),
-    ("invalid params, invalid function arguments json string, tool_call_id: call_function_1 (2013)", ARGUMENTS),
+    (
+        "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
+        THOUGHT,
+    ),
+    (
+        (
+            "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found"
+            " `tool_use`."
+        ),
+        "thinking-missing",
+    ),
+    (
+        (
+            "thinking is enabled but reasoning_content is missing in assistant tool call message at"
+            " index 2"
+        ),
+        "reasoning-content-missing",
+    ),
+    (
+        "Missing `reasoning_content` field in the assistant message at message index 1.",
+        "reasoning-content-missing",
+    ),
+    (
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        "reasoning-content-missing",
+    ),
+    (
+        "The `reasoning_text` in the thinking mode must be passed back to the API.",
+        "reasoning-content-missing",
+    ),
+    (
+        (
+            "The arguments to a tool_call with ID 'call_1' are not a valid JSON string: EOF while"
+            " parsing a value"
+        ),
+        ARGUMENTS,
+    ),
+    (
+        (
+            "invalid params, invalid function arguments json string, tool_call_id: call_function_1"
+            " (2013)"
+        ),
+        ARGUMENTS,
+    ),
     ("Can only get item pairs from a mapping.", ARGUMENTS),
-    ("The toolConfig field must be defined when using toolUse and toolResult content blocks.", "tools-undefined"),
-    ("The content field of toolResult cannot be empty when status value is error.", "content-shape"),
-    ("Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches '^[a-zA-Z0-9_-]+$'.",
-     "name-bad-charset name-too-long"),
-    ("tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", "name-bad-charset name-too-long"),
-    ("Invalid function name. Must start with a letter or an underscore.", "name-bad-charset name-too-long"),
-    ("Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", "wrong-vocabulary"),
-    (f"Invalid 'tools[0].function.name': {LONG} 64, but got a string with length 70 instead.", "name-too-long"),
-    (f"Invalid 'input[3].id': {LONG} 64, but got a string with length 949 instead.",
-     "id-carries-payload id-composite item-id-prefix"),
+    (
+        "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
+        "tools-undefined",
+    ),
+    (
+        "The content field of toolResult cannot be empty when status value is error.",
+        "content-shape",
+    ),
+    (
+        (
+            "Invalid 'tools[0].function.name': string does not match pattern. Expected a string"
+            " that matches '^[a-zA-Z0-9_-]+$'."
+        ),
+        "name-bad-charset name-too-long",
+    ),
+    (
+        "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+        "name-bad-charset name-too-long",
+    ),
+    (
+        "Invalid function name. Must start with a letter or an underscore.",
+        "name-bad-charset name-too-long",
+    ),
+    (
+        (
+            "Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and"
+            " 'user'."
+        ),
+        "wrong-vocabulary",
+    ),
+    (
+        f"Invalid 'tools[0].function.name': {LONG} 64, but got a string with length 70 instead.",
+        "name-too-long",
+    ),
+    (
+        f"Invalid 'input[3].id': {LONG} 64, but got a string with length 949 instead.",
+        "id-carries-payload id-composite item-id-prefix",
+    ),
     ("'NoneType' object is not iterable (wrong_api_format)", "content-shape"),
-    ("Invalid type for 'messages[2].tool_call_id': expected a string, but got an integer instead.", "id-not-string"),
+    (
+        (
+            "Invalid type for 'messages[2].tool_call_id': expected a string, but got an integer"
+            " instead."
+        ),
+        "id-not-string",
+    ),
     ("messages.1.content.0.tool_use.id: Field required", "id-missing"),
-    ("Value '' at 'messages.1.member.content.0.member.toolUse.toolUseId' failed to satisfy constraint: Member must have length "
-     "greater than or equal to 1", "id-missing id-empty id-bad-charset id-too-long id-not-string"),
-    ("Value '' at 'messages.1.member.content.0.member.toolUse.name' failed to satisfy constraint: Member must have length "
-     "greater than or equal to 1", "name-empty name-missing name-bad-charset name-too-long"),
-    ("messages.1: `web_search` tool use with id `srvtoolu_1` was found without a corresponding `web_search_tool_result` block",
-     "server-tool-unpaired"),
+    (
+        (
+            "Value '' at 'messages.1.member.content.0.member.toolUse.toolUseId' failed to satisfy"
+            " constraint: Member must have length greater than or equal to 1"
+        ),
+        "id-missing id-empty id-bad-charset id-too-long id-not-string",
+    ),
+    (
+        (
+            "Value '' at 'messages.1.member.content.0.member.toolUse.name' failed to satisfy"
+            " constraint: Member must have length greater than or equal to 1"
+        ),
+        "name-empty name-missing name-bad-charset name-too-long",
+    ),
+    (
+        (
+            "messages.1: `web_search` tool use with id `srvtoolu_1` was found without a"
+            " corresponding `web_search_tool_result` block"
+        ),
+        "server-tool-unpaired",
+    ),
     ("Missing required parameter: 'messages[1].role'.", "wrong-vocabulary"),
-    ("Invalid type for 'messages[2].content': expected one of a string or array of objects, but got an object instead.",
-     "output-not-string content-shape"),
+    (
+        (
+            "Invalid type for 'messages[2].content': expected one of a string or array of objects,"
+            " but got an object instead."
+        ),
+        "output-not-string content-shape",
+    ),
     ("messages.1.content.0.tool_use.input: Input should be a valid dictionary", ARGUMENTS),
-    ("messages.1.content.0.tool_use.name: String should have at least 1 character", "name-empty name-missing"),
+    (
+        "messages.1.content.0.tool_use.name: String should have at least 1 character",
+        "name-empty name-missing",
+    ),
     ("Tool names must be unique.", "name-collision"),
     ("Tool choice 'nope' not found in 'tools' parameter.", "name-unknown"),
-    ("'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1.content' : value must be a string)]",
-     "content-shape"),
+    (
+        (
+            "'messages.1' : for 'role:assistant' the following must be"
+            " satisfied[('messages.1.content' : value must be a string)]"
+        ),
+        "content-shape",
+    ),
     ("messages: text content blocks must be non-empty", "content-shape"),
-    ("Failed to deserialize the JSON body into the target type: messages[2].role: unknown variant `function`, expected one of "
-     "`system`, `user`, `assistant`, `tool`", "legacy-function-call"),
-)  # fmt: skip
+    (
+        (
+            "Failed to deserialize the JSON body into the target type: messages[2].role: unknown"
+            " variant `function`, expected one of `system`, `user`, `assistant`, `tool`"
+        ),
+        "legacy-function-call",
+    ),
+)
 TEXTS = [text for text, _ in REFUSALS]
 
 
@@ -161,7 +444,10 @@ def says(words: str) -> str:
 
 @each("text, suspects", REFUSALS)
 def test_a_refusal_calls_to_mind_its_rules_the_likeliest_first(text: str, suspects: str) -> None:
-    assert list(dict.fromkeys(name for sign in signs(text) for name in sign.suspects)) == suspects.split()
+    assert (
+        list(dict.fromkeys(name for sign in signs(text) for name in sign.suspects))
+        == suspects.split()
+    )
 
 
 @each("text", TEXTS)
@@ -188,7 +474,7 @@ def test_what_a_refusal_proves_and_who_it_betrays_are_there() -> None:
     assert {name for _, names in SPEAKERS for name in names} <= set(PROFILES)
 
 
-# --- with the body -------------------------------------------------------------------------------------------------
+# --- with the body --------------------------------------------------------------------------------
 
 
 def block(one: JSON, name: str = "f") -> JSON:
@@ -221,7 +507,9 @@ def output(one: str) -> JSON:
 
 HI: JSON = {"role": "user", "content": [{"text": "hi"}]}
 ASK: JSON = {"role": "user", "parts": [{"text": "hi"}]}
-ON_OFFER: JSON = {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}
+ON_OFFER: JSON = {
+    "tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]
+}
 TOO_LONG = "call_" + "a" * 80
 
 
@@ -270,8 +558,20 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
         "name-empty",
         "/messages/1/tool_calls/0",
     ),
-    (says("empty array"), "openai-chat", chat(USER, asks(), USER), "empty-tool-calls", "/messages/1"),
-    (says("got null"), "openai-chat", chat(USER, asks(call(None)), answer("call_1")), "id-missing", "/messages/1/tool_calls/0"),
+    (
+        says("empty array"),
+        "openai-chat",
+        chat(USER, asks(), USER),
+        "empty-tool-calls",
+        "/messages/1",
+    ),
+    (
+        says("got null"),
+        "openai-chat",
+        chat(USER, asks(call(None)), answer("call_1")),
+        "id-missing",
+        "/messages/1/tool_calls/0",
+    ),
     (
         says("Sum: 15"),
         "openai-chat",
@@ -291,7 +591,11 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
         "anthropic",
         {
             "max_tokens": 9,
-            "messages": [USER, said(block("t1"), block("t1", "g")), {"role": "user", "content": [back("t1"), back("t1")]}],
+            "messages": [
+                USER,
+                said(block("t1"), block("t1", "g")),
+                {"role": "user", "content": [back("t1"), back("t1")]},
+            ],
         },
         "id-dup-in-turn",
         "/messages/1/content",
@@ -299,7 +603,14 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
     (
         says("write:12"),
         "openai-chat",
-        chat(USER, asks(call("write:12")), answer("write:12"), USER, asks(call("write:12", "g")), answer("write:12")),
+        chat(
+            USER,
+            asks(call("write:12")),
+            answer("write:12"),
+            USER,
+            asks(call("write:12", "g")),
+            answer("write:12"),
+        ),
         "id-reused-across-turns",
         "/messages/4/tool_calls/0",
     ),
@@ -324,11 +635,20 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
         "missing-result",
         "/messages/1/content/0",
     ),
-    (says("No tool output found"), "openai-responses", {"input": [USER, item("call_1"), USER]}, "missing-result", "/input/1"),
+    (
+        says("No tool output found"),
+        "openai-responses",
+        {"input": [USER, item("call_1"), USER]},
+        "missing-result",
+        "/input/1",
+    ),
     (
         says("Expected toolResult"),
         "bedrock",
-        {"toolConfig": ON_OFFER, "messages": [HI, {"role": "assistant", "content": [use("tooluse_1")]}, HI]},
+        {
+            "toolConfig": ON_OFFER,
+            "messages": [HI, {"role": "assistant", "content": [use("tooluse_1")]}, HI],
+        },
         "missing-result",
         "/messages/1/content/0",
     ),
@@ -376,7 +696,14 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
     (
         says("tool_use.id: String"),
         "anthropic",
-        {"max_tokens": 9, "messages": [USER, said(block("functions.f:0")), {"role": "user", "content": [back("functions.f:0")]}]},
+        {
+            "max_tokens": 9,
+            "messages": [
+                USER,
+                said(block("functions.f:0")),
+                {"role": "user", "content": [back("functions.f:0")]},
+            ],
+        },
         "id-bad-charset",
         "/messages/1/content/0",
     ),
@@ -431,7 +758,9 @@ CASES: tuple[tuple[str, str, JSON, str, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("text", "wire", "body", "name", "place"), CASES, ids=[f"{case[3]}-{case[1]}" for case in CASES])
+@pytest.mark.parametrize(
+    ("text", "wire", "body", "name", "place"), CASES, ids=[f"{case[3]}-{case[1]}" for case in CASES]
+)
 def test_with_the_body_the_first_explanation_is_the_fault_and_its_place(
     text: str, wire: str, body: JSON, name: str, place: str
 ) -> None:
@@ -447,12 +776,17 @@ def test_the_wire_of_the_body_is_found_out() -> None:
     assert explain(says("did not have response messages"), body) == explain(
         says("did not have response messages"), body, "openai-chat"
     )
-    assert explain(says("did not have response messages"), dump(body)) == explain(says("did not have response messages"), body)
+    assert explain(says("did not have response messages"), dump(body)) == explain(
+        says("did not have response messages"), body
+    )
 
 
 def test_the_id_that_the_text_names_decides_which_of_several_comes_first() -> None:
     body = chat(USER, asks(call("call_1")), USER, asks(call("call_2")), USER)
-    for one, place in (("call_1", "/messages/1/tool_calls/0"), ("call_2", "/messages/3/tool_calls/0")):
+    for one, place in (
+        ("call_1", "/messages/1/tool_calls/0"),
+        ("call_2", "/messages/3/tool_calls/0"),
+    ):
         found = explain(f"tool_call_ids did not have response messages: {one}", body, "openai-chat")
         assert found[0].pointer == place
         assert len(found) == 2
@@ -461,31 +795,45 @@ def test_the_id_that_the_text_names_decides_which_of_several_comes_first() -> No
 def test_the_index_that_the_text_names_decides_which_of_several_comes_first() -> None:
     body = chat(USER, asks(call("call_1")), USER, asks(call("call_2")), USER)
     text = "An assistant message with 'tool_calls' must be followed by tool messages"
-    for param, place in (("messages.[2].role", "/messages/1/tool_calls/0"), ("message[4].role", "/messages/3/tool_calls/0")):
+    for param, place in (
+        ("messages.[2].role", "/messages/1/tool_calls/0"),
+        ("message[4].role", "/messages/3/tool_calls/0"),
+    ):
         assert explain(f"{text} (param: {param})", body, "openai-chat")[0].pointer == place
 
 
 def test_a_lenient_profile_is_overruled_by_what_the_provider_just_refused() -> None:
     body = chat(USER, asks(call("call_1")), USER)
-    assert explain(says("did not have response messages"), body, "openrouter")[0].name == "missing-result"
-    assert explain(says("Tool call id was"), chat(USER, asks(call("a")), answer("a")), "openrouter")[0].name == "id-wrong-length"
+    assert (
+        explain(says("did not have response messages"), body, "openrouter")[0].name
+        == "missing-result"
+    )
+    assert (
+        explain(says("Tool call id was"), chat(USER, asks(call("a")), answer("a")), "openrouter")[
+            0
+        ].name
+        == "id-wrong-length"
+    )
 
 
 def test_other_faults_come_after_the_one_that_is_meant() -> None:
     body = chat(USER, asks(call(TOO_LONG)), answer(TOO_LONG), USER, asks(call("call_1")), USER)
-    assert [one.name for one in explain(says("did not have response messages"), body, "openai-chat")] == [
-        "missing-result",
-        "id-too-long",
-    ]
+    assert [
+        one.name for one in explain(says("did not have response messages"), body, "openai-chat")
+    ] == ["missing-result", "id-too-long"]
 
 
 def test_if_nothing_of_the_kind_is_in_the_body_that_is_said() -> None:
-    found = explain(says("did not have response messages"), chat(USER, asks(call("call_1")), answer("call_1")), "openai-chat")
+    found = explain(
+        says("did not have response messages"),
+        chat(USER, asks(call("call_1")), answer("call_1")),
+        "openai-chat",
+    )
     assert found[0].name == "missing-result"
     assert "nothing of the kind was found" in found[0].message
 
 
-# --- without one ---------------------------------------------------------------------------------------------------
+# --- without one ----------------------------------------------------------------------------------
 
 
 def test_without_a_body_the_place_and_the_id_are_those_that_the_text_names() -> None:
@@ -566,5 +914,12 @@ ENDLESS = (
 @pytest.mark.parametrize("words", ENDLESS)
 def test_no_text_is_too_long(words: str) -> None:
     begun = perf_counter()
-    assert explain(f"{says('did not have response messages')} tool_call_id messages{words * 40_000}")[0].name == "missing-result"
-    assert perf_counter() - begun < 5  # a tenth of a second; a pattern that goes back and forth takes minutes
+    assert (
+        explain(f"{says('did not have response messages')} tool_call_id messages{words * 40_000}")[
+            0
+        ].name
+        == "missing-result"
+    )
+    assert (
+        perf_counter() - begun < 5
+    )  # a tenth of a second; a pattern that goes back and forth takes minutes

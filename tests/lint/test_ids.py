@@ -1,4 +1,5 @@
-"""The rules about a single id: none, empty, too long, of other characters, or with more in it than an id."""
+"""The rules about a single id: none, empty, too long, of other characters, or with more in it than
+an id."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from toolwire.lint import check
 from toolwire.lint.examples.chat import USER, asks, call
 from toolwire.profiles.table import profile
 
-# --- no id, an empty one, a number --------------------------------------------------------------------------------------
+# --- no id, an empty one, a number ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("none", [None, "", "  ", "null", {"a": 1}, 7.5, [], True])
@@ -33,7 +34,9 @@ def test_missing_empty_and_odd_ids_are_told_apart() -> None:
     assert names(body, "openai-chat") == ["id-missing", "id-empty", "id-not-string"]
 
 
-@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "openai-responses", "mistral"])
+@pytest.mark.parametrize(
+    "wire", ["openai-chat", "anthropic", "bedrock", "openai-responses", "mistral"]
+)
 def test_two_empty_ids_do_not_become_equal(wire: str) -> None:
     body = history(wire, ([("", "f", "a"), ("", "g", "b")], []))
     first, second = ids(mended(body, wire).body, wire)
@@ -41,8 +44,16 @@ def test_two_empty_ids_do_not_become_equal(wire: str) -> None:
 
 
 def test_results_without_ids_go_by_the_names_of_their_tools() -> None:
-    answers: list[JSON] = [{"role": "tool", "name": name, "content": text} for name, text in (("g", "B"), ("f", "A"))]
-    body: Object = {"messages": [USER, asks(call(None, "f", '{"q": "a"}'), call("", "g", '{"q": "b"}')), *answers]}
+    answers: list[JSON] = [
+        {"role": "tool", "name": name, "content": text} for name, text in (("g", "B"), ("f", "A"))
+    ]
+    body: Object = {
+        "messages": [
+            USER,
+            asks(call(None, "f", '{"q": "a"}'), call("", "g", '{"q": "b"}')),
+            *answers,
+        ]
+    }
     repaired = mended(body, "openai-chat")
     assert repaired.findings == []
     assert joined(repaired.body, "openai-chat") == [("a", "A"), ("b", "B")]
@@ -50,7 +61,9 @@ def test_results_without_ids_go_by_the_names_of_their_tools() -> None:
 
 @pytest.mark.parametrize("unsafe", [False, True])
 @pytest.mark.parametrize("none", [None, ""])
-def test_two_open_calls_and_two_results_without_ids_are_left_to_a_person(none: JSON, unsafe: bool) -> None:
+def test_two_open_calls_and_two_results_without_ids_are_left_to_a_person(
+    none: JSON, unsafe: bool
+) -> None:
     body = history("openai-chat", ([("a", "f", "a"), ("b", "f", "b")], [(none, "A"), (none, "B")]))
     repaired = mended(body, "openai-chat", unsafe=unsafe)
     assert repaired.body == body
@@ -78,20 +91,29 @@ def test_a_call_without_an_id_does_not_take_that_of_a_result_of_another_tool() -
     assert [one.fix for one in check(body, "openai-chat") if one.name == "id-missing"] == [None]
 
 
-@pytest.mark.parametrize(("asked", "answered"), [(193629320, 193629320), (193629320, "193629320"), ("193629320", 193629320)])
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [(193629320, 193629320), (193629320, "193629320"), ("193629320", 193629320)],
+)
 def test_a_number_becomes_its_digits_on_both_sides(asked: JSON, answered: JSON) -> None:
     body = history("openai-chat", ([(asked, "f", "a")], [(answered, "A")]))
     assert set(names(body, "openai-chat")) == {"id-not-string"}
     new = mended(body, "openai-chat").body
-    assert get(new, ("messages", 1, "tool_calls", 0, "id")) == get(new, ("messages", 2, "tool_call_id")) == "193629320"
+    assert (
+        get(new, ("messages", 1, "tool_calls", 0, "id"))
+        == get(new, ("messages", 2, "tool_call_id"))
+        == "193629320"
+    )
 
 
 def test_an_item_without_a_call_id_gets_one_and_keeps_its_own() -> None:
-    body: Object = {"input": [
-        USER,
-        {"type": "function_call", "id": "fc_1", "name": "f", "arguments": '{"q": "a"}'},
-        {"type": "function_call_output", "call_id": "fc_1", "output": "A"},
-    ]}  # fmt: skip
+    body: Object = {
+        "input": [
+            USER,
+            {"type": "function_call", "id": "fc_1", "name": "f", "arguments": '{"q": "a"}'},
+            {"type": "function_call_output", "call_id": "fc_1", "output": "A"},
+        ]
+    }
     new = mended(body, "openai-responses").body
     assert joined(new, "openai-responses") == [("a", "A")]
     assert get(new, ("input", 1, "id")) == "fc_1"
@@ -100,20 +122,25 @@ def test_an_item_without_a_call_id_gets_one_and_keeps_its_own() -> None:
 
 
 def test_an_output_that_names_its_tool_needs_no_id_where_the_wire_says_so() -> None:
-    body: Object = {"input": [
-        USER,
-        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": None, "name": "f", "output": "A"},
-    ]}  # fmt: skip
+    body: Object = {
+        "input": [
+            USER,
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": None, "name": "f", "output": "A"},
+        ]
+    }
     assert names(body, "openai-responses") == []
 
 
 @pytest.mark.parametrize("target", ["xai", "llama.cpp", "vllm"])
 def test_who_needs_no_ids_gets_no_finding_for_them(target: str) -> None:
-    assert names(history("openai-chat", ([(None, "f", "a")], [(None, "A")])), "openai-chat", target) == []
+    assert (
+        names(history("openai-chat", ([(None, "f", "a")], [(None, "A")])), "openai-chat", target)
+        == []
+    )
 
 
-# --- too long, wrong length, wrong characters ---------------------------------------------------------------------------
+# --- too long, wrong length, wrong characters -----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -130,24 +157,36 @@ def test_who_needs_no_ids_gets_no_finding_for_them(target: str) -> None:
         ("bedrock", "a b", "a_b"),
     ],
 )
-def test_siblings_stay_apart_however_their_ids_are_fitted(wire: str, first: str, second: str) -> None:
+def test_siblings_stay_apart_however_their_ids_are_fitted(
+    wire: str, first: str, second: str
+) -> None:
     body = history(wire, ([(first, "f", "a"), (second, "f", "b")], [(second, "B"), (first, "A")]))
     assert names(body, wire)
     repaired = mended(body, wire)
     assert [one for one in repaired.findings if one.severity == "error"] == []
     assert joined(repaired.body, wire) == [("a", "A"), ("b", "B")]
     assert len(set(ids(repaired.body, wire))) == 2
-    assert all((profile(wire).takes or profile(wire).ids).fits(one) for one in ids(repaired.body, wire))
+    assert all(
+        (profile(wire).takes or profile(wire).ids).fits(one) for one in ids(repaired.body, wire)
+    )
 
 
 def test_a_valid_id_stays_to_the_letter_beside_one_that_is_refused() -> None:
-    body = history("anthropic", ([("toolu_01A", "f", "a"), ("f.0", "f", "b")], [("toolu_01A", "A"), ("f.0", "B")]))
+    body = history(
+        "anthropic",
+        ([("toolu_01A", "f", "a"), ("f.0", "f", "b")], [("toolu_01A", "A"), ("f.0", "B")]),
+    )
     assert ids(mended(body, "anthropic").body, "anthropic")[0] == "toolu_01A"
 
 
 def test_an_id_is_never_fitted_to_one_that_the_history_has() -> None:
-    once = ids(mended(history("anthropic", ([("a.b", "f", "a")], [("a.b", "A")])), "anthropic").body, "anthropic")[0]
-    body = history("anthropic", ([(once, "f", "b"), ("a.b", "f", "a")], [(once, "B"), ("a.b", "A")]))
+    once = ids(
+        mended(history("anthropic", ([("a.b", "f", "a")], [("a.b", "A")])), "anthropic").body,
+        "anthropic",
+    )[0]
+    body = history(
+        "anthropic", ([(once, "f", "b"), ("a.b", "f", "a")], [(once, "B"), ("a.b", "A")])
+    )
     new = mended(body, "anthropic").body
     assert joined(new, "anthropic") == [("b", "B"), ("a", "A")]
     assert ids(new, "anthropic")[0] == once != ids(new, "anthropic")[1]
@@ -156,8 +195,13 @@ def test_an_id_is_never_fitted_to_one_that_the_history_has() -> None:
 def test_the_same_history_with_more_behind_it_keeps_its_ids() -> None:
     long = "call_" + "a" * 80
     short = history("openai-chat", ([(long, "f", "a")], [(long, "A")]))
-    more = history("openai-chat", ([(long, "f", "a")], [(long, "A")]), ([("c2", "f", "b")], [("c2", "B")]))
-    assert ids(mended(short, "openai-chat").body, "openai-chat") == ids(mended(more, "openai-chat").body, "openai-chat")[:1]
+    more = history(
+        "openai-chat", ([(long, "f", "a")], [(long, "A")]), ([("c2", "f", "b")], [("c2", "B")])
+    )
+    assert (
+        ids(mended(short, "openai-chat").body, "openai-chat")
+        == ids(mended(more, "openai-chat").body, "openai-chat")[:1]
+    )
 
 
 def test_a_second_result_follows_its_call_to_the_new_id() -> None:
@@ -165,7 +209,9 @@ def test_a_second_result_follows_its_call_to_the_new_id() -> None:
     body = history("openai-chat", ([(long, "f", "a")], [(long, "A"), (long, "B")]))
     repaired = mended(body, "openai-chat")
     assert names(repaired.body, "openai-chat") == ["dup-result"]
-    assert {one.call_id for one in decode(repaired.body, "openai-chat").results()} == set(ids(repaired.body, "openai-chat"))
+    assert {one.call_id for one in decode(repaired.body, "openai-chat").results()} == set(
+        ids(repaired.body, "openai-chat")
+    )
 
 
 def test_the_cap_is_that_of_the_target() -> None:
@@ -175,12 +221,17 @@ def test_the_cap_is_that_of_the_target() -> None:
     assert names(body, "openai-chat", "openai-chat-legacy") == ["id-too-long"]
 
 
-@pytest.mark.parametrize("one", ["call_" + "x" * 30 + "|fc_" + "0" * 48, "call_ab__thought__" + "Q" * 80, "call_abcdefgh" * 6])
+@pytest.mark.parametrize(
+    "one",
+    ["call_" + "x" * 30 + "|fc_" + "0" * 48, "call_ab__thought__" + "Q" * 80, "call_abcdefgh" * 6],
+)
 def test_what_is_too_long_for_a_reason_is_told_by_the_reason(one: str) -> None:
-    assert "id-too-long" not in names(history("openai-chat", ([(one, "f", "a")], [(one, "A")])), "openai-chat")
+    assert "id-too-long" not in names(
+        history("openai-chat", ([(one, "f", "a")], [(one, "A")])), "openai-chat"
+    )
 
 
-# --- more than an id ----------------------------------------------------------------------------------------------------
+# --- more than an id ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -198,21 +249,35 @@ def test_what_is_too_long_for_a_reason_is_told_by_the_reason(one: str) -> None:
         ("call_X", "call_Xcall_X", "call_X"),
     ],
 )
-def test_an_id_with_more_in_it_comes_back_to_itself_on_both_sides(asked: str, answered: str, plain: str) -> None:
-    body = history("anthropic", ([(asked, "f", "a"), ("toolu_2", "f", "b")], [("toolu_2", "B"), (answered, "A")]))
+def test_an_id_with_more_in_it_comes_back_to_itself_on_both_sides(
+    asked: str, answered: str, plain: str
+) -> None:
+    body = history(
+        "anthropic",
+        ([(asked, "f", "a"), ("toolu_2", "f", "b")], [("toolu_2", "B"), (answered, "A")]),
+    )
     repaired = mended(body, "anthropic")
     assert [one for one in repaired.findings if one.severity == "error"] == []
     assert joined(repaired.body, "anthropic") == [("a", "A"), ("b", "B")]
     assert ids(repaired.body, "anthropic") == [plain, "toolu_2"]
 
 
-@pytest.mark.parametrize("one", ["call_A|fc_B", "call_9f__thought__CiQBAb", "call_Xcall_X", "resp_x:call_0", "Sum: 15", "f"])
+@pytest.mark.parametrize(
+    "one",
+    ["call_A|fc_B", "call_9f__thought__CiQBAb", "call_Xcall_X", "resp_x:call_0", "Sum: 15", "f"],
+)
 def test_an_odd_id_that_the_target_takes_and_that_pairs_is_left_alone(one: str) -> None:
     assert names(history("openai-chat", ([(one, "f", "a")], [(one, "A")])), "openai-chat") == []
 
 
 def test_a_half_that_another_call_has_is_not_taken_from_it() -> None:
-    body = history("anthropic", ([("call_A", "f", "a"), ("call_A|fc_B", "f", "b")], [("call_A", "A"), ("call_A|fc_B", "B")]))
+    body = history(
+        "anthropic",
+        (
+            [("call_A", "f", "a"), ("call_A|fc_B", "f", "b")],
+            [("call_A", "A"), ("call_A|fc_B", "B")],
+        ),
+    )
     repaired = mended(body, "anthropic")
     assert joined(repaired.body, "anthropic") == [("a", "A"), ("b", "B")]
     assert ids(repaired.body, "anthropic")[0] == "call_A" != ids(repaired.body, "anthropic")[1]
@@ -220,9 +285,15 @@ def test_a_half_that_another_call_has_is_not_taken_from_it() -> None:
 
 def test_the_other_half_becomes_the_id_of_the_item_where_there_are_items() -> None:
     both = "call_abcdefghijklmnopqrstuvwx|fc_68ab" + "0" * 40
-    new = mended(history("openai-responses", ([(both, "f", "a")], [(both, "A")])), "openai-responses").body
+    new = mended(
+        history("openai-responses", ([(both, "f", "a")], [(both, "A")])), "openai-responses"
+    ).body
     assert get(new, ("input", 1, "id")) == both.partition("|")[2]
-    assert get(new, ("input", 1, "call_id")) == get(new, ("input", 2, "call_id")) == both.partition("|")[0]
+    assert (
+        get(new, ("input", 1, "call_id"))
+        == get(new, ("input", 2, "call_id"))
+        == both.partition("|")[0]
+    )
 
 
 def test_a_signature_in_an_id_goes_to_its_field_where_it_is_wanted() -> None:
@@ -234,9 +305,13 @@ def test_a_signature_in_an_id_goes_to_its_field_where_it_is_wanted() -> None:
 
 
 def test_a_signature_in_an_id_goes_to_the_extra_content_of_the_chat_shape() -> None:
-    body = history("openai-chat", ([("c1__thought__CiQBAb", "f", "a")], [("c1__thought__CiQBAb", "A")]))
+    body = history(
+        "openai-chat", ([("c1__thought__CiQBAb", "f", "a")], [("c1__thought__CiQBAb", "A")])
+    )
     new = mended(body, "openai-chat", "gemini-openai").body
-    assert get(new, ("messages", 1, "tool_calls", 0, "extra_content")) == {"google": {"thought_signature": "CiQBAb"}}
+    assert get(new, ("messages", 1, "tool_calls", 0, "extra_content")) == {
+        "google": {"thought_signature": "CiQBAb"}
+    }
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "mistral"])

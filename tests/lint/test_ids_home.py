@@ -1,4 +1,5 @@
-"""What a repair renamed leads home: its map, over all its steps, and whatever else it took out or put in."""
+"""What a repair renamed leads home: its map, over all its steps, and whatever else it took out or
+put in."""
 
 from __future__ import annotations
 
@@ -52,7 +53,10 @@ def test_an_id_that_came_again_leads_to_the_one_both_had() -> None:
 def test_ids_are_followed_over_several_steps_and_past_a_call_that_went() -> None:
     """The copy of a call goes, one id is fitted, and what was cut short is answered."""
     calls = _model(_use("a.b"), _use("t1", x=2), _use("t1", x=2), _use("c:d", "g", 3))
-    mended = repair(_body(calls, _user(_told("a.b"), _told("t1")), {"role": "user", "content": "so?"}), "anthropic")
+    mended = repair(
+        _body(calls, _user(_told("a.b"), _told("t1")), {"role": "user", "content": "so?"}),
+        "anthropic",
+    )
     after = decode(mended.body, "anthropic").calls()
     assert [mended.ids.ids.get(call.id, call.id) for call in after] == ["a.b", "t1", "c:d"]
     assert len({change.name for change in mended.changes}) > 2
@@ -72,27 +76,46 @@ def test_the_map_is_one_that_encode_takes() -> None:
     assert set(mended.ids.to_dict()) == {"ids", "names", "forms"}
 
 
-# --- what is kept when a part is edited and moved at once ----------------------------------------------------------------
+# --- what is kept when a part is edited and moved at once -----------------------------------------
 
 
 def test_a_result_that_is_renamed_and_moved_keeps_fields_that_nobody_knows() -> None:
-    strange: JSON = {**_told("functions.f:0"), "cache_control": {"type": "ephemeral"}, "x_future": 7}  # type: ignore[dict-item]
+    strange: JSON = {
+        **_told("functions.f:0"),
+        "cache_control": {"type": "ephemeral"},
+        "x_future": 7,
+    }  # type: ignore[dict-item]
     body = _body(_model(_use("functions.f:0")), {"role": "user", "content": "wait"}, _user(strange))
     mended = repair(body, "anthropic")
-    found = [block for message in mended.body["messages"] for block in message["content"] if isinstance(block, dict)]  # type: ignore[index,call-overload,union-attr]
+    found = [
+        block
+        for message in mended.body["messages"]
+        for block in message["content"]
+        if isinstance(block, dict)
+    ]  # type: ignore[index,call-overload,union-attr]
     (told,) = [block for block in found if block.get("type") == "tool_result"]
     assert (told["x_future"], told["cache_control"]) == (7, {"type": "ephemeral"})
 
 
 def test_of_two_results_the_one_in_the_calls_own_turn_stays() -> None:
     later = (_model(_use("t2", x=2)), _user(_told("t2", "2"), _told("t1", "strange")))
-    mended = repair(_body(_model(_use("t1")), _user(_told("t1", "mine")), *later), "anthropic", unsafe=True)
+    mended = repair(
+        _body(_model(_use("t1")), _user(_told("t1", "mine")), *later), "anthropic", unsafe=True
+    )
     told = {result.call_id: result.text for result in decode(mended.body, "anthropic").results()}
     assert told == {"t1": "mine", "t2": "2"}
 
 
-def test_a_field_for_the_old_call_that_is_only_filled_in_is_no_call_and_goes_back_as_it_came() -> None:
-    filled: JSON = {"role": "assistant", "content": "ok", "function_call": {"name": "", "arguments": ""}}
-    body: JSON = {"messages": [{"role": "user", "content": "hi"}, filled, {"role": "user", "content": "and?"}]}
+def test_a_field_for_the_old_call_that_is_only_filled_in_is_no_call_and_goes_back_as_it_came() -> (
+    None
+):
+    filled: JSON = {
+        "role": "assistant",
+        "content": "ok",
+        "function_call": {"name": "", "arguments": ""},
+    }
+    body: JSON = {
+        "messages": [{"role": "user", "content": "hi"}, filled, {"role": "user", "content": "and?"}]
+    }
     assert decode(body, "openai-chat").calls() == []
     assert repair(body, "openai-chat", target="deepseek", unsafe=True).body == body

@@ -1,4 +1,5 @@
-"""The rules about where an id comes from: the output in its place, another maker, a model of its own, no field for it."""
+"""The rules about where an id comes from: the output in its place, another maker, a model of its
+own, no field for it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from toolwire.codec import decode
 from toolwire.lint import check
 from toolwire.lint.id_formats import halves, loaded, maker, mangled, unit
 
-# --- the output for an id: the four patterns of one plugin ----------------------------------------------------------------
+# --- the output for an id: the four patterns of one plugin ----------------------------------------
 
 _45 = "Found the documentation of S3: three documents"[:45]
 _1721 = ('{"items": [' + '{"path": "/var/log/syslog", "size": 1048576}, ' * 40)[:1718] + "0]}"
@@ -20,12 +21,24 @@ def test_the_patterns_have_the_lengths_that_were_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [_45, _1721, '{"temperature": 21, "unit": "C"}', "Sum: 15", '"Tool response content"', "Añadido: 3"]
+    "text",
+    [
+        _45,
+        _1721,
+        '{"temperature": 21, "unit": "C"}',
+        "Sum: 15",
+        '"Tool response content"',
+        "Añadido: 3",
+    ],
 )
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "openai-responses"])
 @pytest.mark.parametrize("one", ["call_1", "add"])
-def test_a_result_under_its_own_output_goes_back_to_the_call_that_waits(wire: str, one: str, text: str) -> None:
-    body = history(wire, ([(one, "add", "a")], [(text, text)]), ([("call_9", "g", "b")], [("call_9", "B")]))
+def test_a_result_under_its_own_output_goes_back_to_the_call_that_waits(
+    wire: str, one: str, text: str
+) -> None:
+    body = history(
+        wire, ([(one, "add", "a")], [(text, text)]), ([("call_9", "g", "b")], [("call_9", "B")])
+    )
     found = [finding for finding in check(body, wire) if finding.name == "id-is-result-content"]
     assert [finding.fix for finding in found] == ["safe"]
     repaired = mended(body, wire)
@@ -36,16 +49,21 @@ def test_a_result_under_its_own_output_goes_back_to_the_call_that_waits(wire: st
 
 def test_the_whole_conversation_of_the_plugin_is_mended_turn_by_turn() -> None:
     turns: list[Turn] = [
-        ([(f"call_{n}", "search", str(n))], [(text, text)]) for n, text in enumerate((_45, _1721, "Sum: 15", "{}"))
+        ([(f"call_{n}", "search", str(n))], [(text, text)])
+        for n, text in enumerate((_45, _1721, "Sum: 15", "{}"))
     ]
     repaired = mended(history("openai-chat", *turns), "openai-chat")
     assert repaired.findings == []
-    assert joined(repaired.body, "openai-chat") == [(str(n), text) for n, text in enumerate((_45, _1721, "Sum: 15", "{}"))]
+    assert joined(repaired.body, "openai-chat") == [
+        (str(n), text) for n, text in enumerate((_45, _1721, "Sum: 15", "{}"))
+    ]
 
 
 def test_the_name_for_the_call_and_the_output_for_the_result_are_mended_together() -> None:
     body = history(
-        "anthropic", ([("add", "add", "a")], [("Sum: 15", "Sum: 15")]), ([("add", "add", "b")], [("Sum: 16", "Sum: 16")])
+        "anthropic",
+        ([("add", "add", "a")], [("Sum: 15", "Sum: 15")]),
+        ([("add", "add", "b")], [("Sum: 16", "Sum: 16")]),
     )
     repaired = mended(body, "anthropic")
     assert repaired.findings == []
@@ -53,14 +71,25 @@ def test_the_name_for_the_call_and_the_output_for_the_result_are_mended_together
 
 
 def test_an_id_that_only_begins_the_output_is_told_too() -> None:
-    body = history("openai-chat", ([("c1", "f", "a")], [("Documentation", "Documentation of S3, in three parts")]))
+    body = history(
+        "openai-chat",
+        ([("c1", "f", "a")], [("Documentation", "Documentation of S3, in three parts")]),
+    )
     assert names(body, "openai-chat") == ["id-is-result-content"]
 
 
 def test_several_waiting_calls_and_as_many_outputs_go_by_order_and_only_if_asked() -> None:
-    body = history("openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("Sum: 1", "Sum: 1"), ("Sum: 2", "Sum: 2")]))
-    assert [one.fix for one in check(body, "openai-chat") if one.name == "id-is-result-content"] == ["unsafe", "unsafe"]
-    assert joined(mended(body, "openai-chat", unsafe=True).body, "openai-chat") == [("a", "Sum: 1"), ("b", "Sum: 2")]
+    body = history(
+        "openai-chat",
+        ([("c1", "f", "a"), ("c2", "f", "b")], [("Sum: 1", "Sum: 1"), ("Sum: 2", "Sum: 2")]),
+    )
+    assert [
+        one.fix for one in check(body, "openai-chat") if one.name == "id-is-result-content"
+    ] == ["unsafe", "unsafe"]
+    assert joined(mended(body, "openai-chat", unsafe=True).body, "openai-chat") == [
+        ("a", "Sum: 1"),
+        ("b", "Sum: 2"),
+    ]
     assert mended(body, "openai-chat").body == body
 
 
@@ -71,14 +100,18 @@ def test_more_waiting_calls_than_outputs_are_left_to_a_person() -> None:
 
 
 def test_one_of_two_results_under_its_output_goes_to_the_call_that_is_left() -> None:
-    body = history("openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("c2", "B"), ("Sum: 1", "Sum: 1")]))
+    body = history(
+        "openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("c2", "B"), ("Sum: 1", "Sum: 1")])
+    )
     repaired = mended(body, "openai-chat")
     assert repaired.findings == [one for one in repaired.findings if one.severity == "info"]
     assert joined(repaired.body, "openai-chat") == [("a", "Sum: 1"), ("b", "B")]
 
 
 def test_a_pair_that_goes_under_its_output_gets_an_id_that_does_not_repeat_it() -> None:
-    repaired = mended(history("openai-chat", ([(_1721, "f", "a")], [(_1721, _1721)])), "openai-chat")
+    repaired = mended(
+        history("openai-chat", ([(_1721, "f", "a")], [(_1721, _1721)])), "openai-chat"
+    )
     assert names(repaired.body, "openai-chat") == []
     assert "items" not in ids(repaired.body, "openai-chat")[0]
     assert joined(repaired.body, "openai-chat") == [("a", _1721)]
@@ -89,7 +122,7 @@ def test_a_result_for_another_call_is_not_taken_for_output() -> None:
     assert names(body, "openai-chat") == []
 
 
-# --- where ids come from ------------------------------------------------------------------------------------------------
+# --- where ids come from --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -127,17 +160,32 @@ def test_the_shape_of_an_id_says_who_made_it(one: str, who: str) -> None:
     assert bool(maker(one)) == bool(who)
 
 
-@pytest.mark.parametrize(("one", "wire"), [("toolu_01A09q90qw90lq917835lq9", "mistral"), ("functions.f:0", "anthropic")])
+@pytest.mark.parametrize(
+    ("one", "wire"), [("toolu_01A09q90qw90lq917835lq9", "mistral"), ("functions.f:0", "anthropic")]
+)
 def test_a_foreign_id_is_told_where_it_is_refused_and_nowhere_else(one: str, wire: str) -> None:
     turn: Turn = ([(one, "f", "a")], [(one, "A")])
-    found = [finding for finding in check(history(wire, turn), wire) if finding.name == "id-foreign"]
+    found = [
+        finding for finding in check(history(wire, turn), wire) if finding.name == "id-foreign"
+    ]
     assert [(finding.severity, finding.fix) for finding in found] == [("info", None)]
     assert maker(one) in found[0].message
     assert names(history("openai-chat", turn), "openai-chat") == []
 
 
 @pytest.mark.parametrize(
-    "one", ["call_A", "a|b", "call_A|", "|fc_B", "x__thought__", "lots_ts_of", "abababab", "toolu_1", "call_"]
+    "one",
+    [
+        "call_A",
+        "a|b",
+        "call_A|",
+        "|fc_B",
+        "x__thought__",
+        "lots_ts_of",
+        "abababab",
+        "toolu_1",
+        "call_",
+    ],
 )
 def test_a_plain_id_is_not_taken_apart(one: str) -> None:
     assert halves(one) is None
@@ -145,7 +193,7 @@ def test_a_plain_id_is_not_taken_apart(one: str) -> None:
     assert unit(one) is None
 
 
-# --- a model's own ids --------------------------------------------------------------------------------------------------
+# --- a model's own ids ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -181,7 +229,12 @@ def test_a_models_own_ids_count_up_over_the_history_again() -> None:
     )
     repaired = mended(body, "openai-chat", "kimi")
     assert repaired.findings == []
-    assert ids(repaired.body, "openai-chat") == ["functions.read:0", "functions.write:1", "functions.read:2", "functions.read:3"]
+    assert ids(repaired.body, "openai-chat") == [
+        "functions.read:0",
+        "functions.write:1",
+        "functions.read:2",
+        "functions.read:3",
+    ]
     assert joined(repaired.body, "openai-chat") == [("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")]
 
 
@@ -193,10 +246,13 @@ def test_a_repeated_id_becomes_one_of_the_models_own_kind_where_it_makes_them() 
 
 def test_ids_of_other_providers_go_to_such_a_model_as_they_are() -> None:
     one = "call_abcdefghijklmnopqrstuvwx"
-    assert names(history("openai-chat", ([(one, "f", "a")], [(one, "A")])), "openai-chat", "kimi") == []
+    assert (
+        names(history("openai-chat", ([(one, "f", "a")], [(one, "A")])), "openai-chat", "kimi")
+        == []
+    )
 
 
-# --- no field for ids ---------------------------------------------------------------------------------------------------
+# --- no field for ids -----------------------------------------------------------------------------
 
 
 def test_ids_are_taken_off_only_after_the_results_stand_in_the_order_of_their_calls() -> None:

@@ -1,4 +1,6 @@
-"""The rules about ids that repeat, about two results of one call, and about several faults at once."""
+"""The rules about ids that repeat, about two results of one call, and about several
+faults at once.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ from toolwire.lint.examples.chat import USER, asks, call, told
 from toolwire.lint.facts import View
 from toolwire.profiles.table import profile
 
-# --- ids that repeat ----------------------------------------------------------------------------------------------------
+# --- ids that repeat ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "openai-responses"])
 def test_calls_of_a_turn_that_share_an_id_are_told_apart_with_their_results(wire: str) -> None:
-    body = history(wire, ([("x", "f", "a"), ("x", "f", "b"), ("y", "f", "c")], [("x", "A"), ("y", "C"), ("x", "B")]))
+    body = history(
+        wire,
+        ([("x", "f", "a"), ("x", "f", "b"), ("y", "f", "c")], [("x", "A"), ("y", "C"), ("x", "B")]),
+    )
     assert names(body, wire) == ["id-dup-in-turn"]
     repaired = mended(body, wire)
     assert [one for one in repaired.findings if one.severity == "error"] == []
@@ -32,14 +37,25 @@ def test_calls_of_a_turn_that_share_an_id_are_told_apart_with_their_results(wire
 
 
 def test_a_result_that_names_its_tool_goes_to_the_call_of_that_tool() -> None:
-    answers: list[JSON] = [{"role": "tool", "tool_call_id": "x", "name": n, "content": t} for n, t in (("g", "B"), ("f", "A"))]
-    body: Object = {"messages": [USER, asks(call("x", "f", '{"q": "a"}'), call("x", "g", '{"q": "b"}')), *answers]}
+    answers: list[JSON] = [
+        {"role": "tool", "tool_call_id": "x", "name": n, "content": t}
+        for n, t in (("g", "B"), ("f", "A"))
+    ]
+    body: Object = {
+        "messages": [
+            USER,
+            asks(call("x", "f", '{"q": "a"}'), call("x", "g", '{"q": "b"}')),
+            *answers,
+        ]
+    }
     assert joined(mended(body, "openai-chat").body, "openai-chat") == [("a", "A"), ("b", "B")]
 
 
 def test_fewer_results_than_calls_of_one_id_are_a_guess() -> None:
     body = history("openai-chat", ([("x", "f", "a"), ("x", "g", "b")], [("x", "A")]))
-    assert [one.fix for one in check(body, "openai-chat") if one.name == "id-dup-in-turn"] == ["unsafe"]
+    assert [one.fix for one in check(body, "openai-chat") if one.name == "id-dup-in-turn"] == [
+        "unsafe"
+    ]
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "openai-responses"])
@@ -68,7 +84,13 @@ def test_the_same_call_twice_with_two_results_is_two_calls() -> None:
 def test_a_call_in_two_forms_in_one_message_is_one_call() -> None:
     block: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {"q": "a"}}
     text: JSON = {"type": "text", "text": "let me see"}
-    body: Object = {"messages": [USER, asks(call("t1", "f", '{"q": "a"}'), content=[text, block]), told("t1", "A")]}
+    body: Object = {
+        "messages": [
+            USER,
+            asks(call("t1", "f", '{"q": "a"}'), content=[text, block]),
+            told("t1", "A"),
+        ]
+    }
     assert names(body, "openai-chat") == ["id-dup-call"]
     repaired = mended(body, "openai-chat")
     assert joined(repaired.body, "openai-chat") == [("a", "A")]
@@ -97,8 +119,13 @@ def test_an_id_that_comes_back_is_fine_where_only_a_turn_is_looked_at(wire: str)
 def test_a_name_for_an_id_is_fine_until_the_tool_is_called_twice_in_a_turn() -> None:
     assert names(history("openai-chat", ([("f", "f", "a")], [("f", "A")])), "openai-chat") == []
     body = history("openai-chat", ([("f", "f", "a"), ("f", "f", "b")], [("f", "A"), ("f", "B")]))
-    assert [(one.name, one.fix) for one in check(body, "openai-chat") if one.code in MINE] == [("id-is-tool-name", "unsafe")]
-    assert joined(mended(body, "openai-chat", unsafe=True).body, "openai-chat") == [("a", "A"), ("b", "B")]
+    assert [(one.name, one.fix) for one in check(body, "openai-chat") if one.code in MINE] == [
+        ("id-is-tool-name", "unsafe")
+    ]
+    assert joined(mended(body, "openai-chat", unsafe=True).body, "openai-chat") == [
+        ("a", "A"),
+        ("b", "B"),
+    ]
     assert mended(body, "openai-chat").body == body
 
 
@@ -108,19 +135,29 @@ def test_who_takes_an_id_twice_gets_no_finding_for_it(target: str) -> None:
     assert names(body, "openai-chat", target) == []
 
 
-# --- two results --------------------------------------------------------------------------------------------------------
+# --- two results ----------------------------------------------------------------------------------
 
-_ABORTS = ["Tool execution aborted", "[toolwire] interrupted: no result of this call was recorded", "Request interrupted by user",
-           "The tool call was cancelled", "No result provided", "[Tool use was rejected]"]  # fmt: skip
+_ABORTS = [
+    "Tool execution aborted",
+    "[toolwire] interrupted: no result of this call was recorded",
+    "Request interrupted by user",
+    "The tool call was cancelled",
+    "No result provided",
+    "[Tool use was rejected]",
+]
 
 
 @pytest.mark.parametrize("abort", _ABORTS)
 @pytest.mark.parametrize("late", [True, False])
-def test_a_result_that_says_that_nothing_was_done_gives_way_to_one_that_says_more(abort: str, late: bool) -> None:
+def test_a_result_that_says_that_nothing_was_done_gives_way_to_one_that_says_more(
+    abort: str, late: bool
+) -> None:
     texts = ["21 degrees", abort] if late else [abort, "21 degrees"]
     body = history("openai-chat", ([("c1", "f", "a")], [("c1", text) for text in texts]))
     assert mended(body, "openai-chat").body == body
-    assert joined(mended(body, "openai-chat", unsafe=True).body, "openai-chat") == [("a", "21 degrees")]
+    assert joined(mended(body, "openai-chat", unsafe=True).body, "openai-chat") == [
+        ("a", "21 degrees")
+    ]
 
 
 def test_of_two_results_that_differ_the_last_one_stays() -> None:
@@ -133,7 +170,9 @@ def test_of_two_results_that_differ_the_last_one_stays() -> None:
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "openai-responses"])
 def test_of_two_results_that_say_the_same_one_is_enough(wire: str) -> None:
-    body = history(wire, ([("c1", "f", "a"), ("c2", "f", "b")], [("c1", "A"), ("c2", "B"), ("c1", "A")]))
+    body = history(
+        wire, ([("c1", "f", "a"), ("c2", "f", "b")], [("c1", "A"), ("c2", "B"), ("c1", "A")])
+    )
     repaired = mended(body, wire)
     assert repaired.findings == []
     assert joined(repaired.body, wire) == [("a", "A"), ("b", "B")]
@@ -141,23 +180,32 @@ def test_of_two_results_that_say_the_same_one_is_enough(wire: str) -> None:
 
 
 def test_a_result_that_comes_again_in_a_later_turn_is_a_second_one() -> None:
-    body = history("openai-chat", ([("c1", "f", "a")], [("c1", "A")]), ([("c2", "f", "b")], [("c1", "A"), ("c2", "B")]))
+    body = history(
+        "openai-chat",
+        ([("c1", "f", "a")], [("c1", "A")]),
+        ([("c2", "f", "b")], [("c1", "A"), ("c2", "B")]),
+    )
     repaired = mended(body, "openai-chat")
     assert repaired.findings == []
     assert joined(repaired.body, "openai-chat") == [("a", "A"), ("b", "B")]
 
 
-# --- several at once ----------------------------------------------------------------------------------------------------
+# --- several at once ------------------------------------------------------------------------------
 
 
 def test_ids_that_restart_each_turn_and_are_refused_stay_apart() -> None:
     turns: list[Turn] = [
-        ([("functions.f:0", "f", q), ("functions.f:1", "f", q * 2)], [("functions.f:1", q * 4), ("functions.f:0", q * 3)])
+        (
+            [("functions.f:0", "f", q), ("functions.f:1", "f", q * 2)],
+            [("functions.f:1", q * 4), ("functions.f:0", q * 3)],
+        )
         for q in "abc"
     ]
     repaired = mended(history("anthropic", *turns), "anthropic")
     assert repaired.findings == []
-    assert joined(repaired.body, "anthropic") == [pair for q in "abc" for pair in ((q, q * 3), (q * 2, q * 4))]
+    assert joined(repaired.body, "anthropic") == [
+        pair for q in "abc" for pair in ((q, q * 3), (q * 2, q * 4))
+    ]
     assert len(set(ids(repaired.body, "anthropic"))) == 6
 
 
@@ -176,15 +224,45 @@ def test_a_history_with_a_fault_in_every_turn_is_whole_after_one_repair() -> Non
     body = history("openai-chat", *turns)
     repaired = mended(body, "openai-chat")
     assert [one for one in repaired.findings if one.severity == "error"] == []
-    told_so = {"a": "A", "b": "B", "c": "C", "d": "D", "e": "E", "g": "G", "h": "H", "i": "Sum: 15", "j": "J", "k": "K", "l": "L"}
+    told_so = {
+        "a": "A",
+        "b": "B",
+        "c": "C",
+        "d": "D",
+        "e": "E",
+        "g": "G",
+        "h": "H",
+        "i": "Sum: 15",
+        "j": "J",
+        "k": "K",
+        "l": "L",
+    }
     assert dict(joined(repaired.body, "openai-chat")) == told_so
-    assert {"id-missing", "id-empty", "id-not-string", "id-too-long", "id-composite", "id-is-result-content", "id-dup-in-turn",
-            "id-dup-call", "dup-result"} <= {change.name for change in repaired.changes}  # fmt: skip
+    assert {
+        "id-missing",
+        "id-empty",
+        "id-not-string",
+        "id-too-long",
+        "id-composite",
+        "id-is-result-content",
+        "id-dup-in-turn",
+        "id-dup-call",
+        "dup-result",
+    } <= {change.name for change in repaired.changes}
 
 
 def test_nothing_but_ids_changes_in_a_fix_that_says_so() -> None:
-    extra: JSON = {"role": "assistant", "content": "thinking…", "tool_calls": [call("a.b")], "vendor": {"kept": [1, None]}}
-    body: Object = {"messages": [USER, extra, {**dict(_result()), "note": None}], "max_tokens": 9, "x": 1}
+    extra: JSON = {
+        "role": "assistant",
+        "content": "thinking…",
+        "tool_calls": [call("a.b")],
+        "vendor": {"kept": [1, None]},
+    }
+    body: Object = {
+        "messages": [USER, extra, {**dict(_result()), "note": None}],
+        "max_tokens": 9,
+        "x": 1,
+    }
     repaired = mended(body, "mistral")
     new = ids(repaired.body, "mistral")[0]
     assert re.fullmatch("[a-zA-Z0-9]{9}", new)
@@ -199,7 +277,10 @@ def test_a_call_that_an_unclear_result_may_answer_is_in_doubt() -> None:
     lost = history("openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("Sum: 1", "Sum: 1")]))
     shared = history("openai-chat", ([("x", "f", "a"), ("x", "f", "b")], [("x", "A")]))
     plain = history("openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("c1", "A")]))
-    counts = [len(doubtful(View(decode(body, "openai-chat"), profile("openai-chat")))) for body in (lost, shared, plain)]
+    counts = [
+        len(doubtful(View(decode(body, "openai-chat"), profile("openai-chat"))))
+        for body in (lost, shared, plain)
+    ]
     assert counts == [2, 1, 0]
 
 
@@ -211,7 +292,11 @@ def test_what_providers_took_and_gave_has_no_fault_in_its_ids(case: Case) -> Non
 @together([case for case in ALL if case.kind == "request"])
 def test_a_repair_never_parts_a_pair(case: Case) -> None:
     before, after = (
-        [(p.call.args.canonical, p.result.text) for p in decode(body, case.wire, case.kind).pairs() if p.call and p.result]
+        [
+            (p.call.args.canonical, p.result.text)
+            for p in decode(body, case.wire, case.kind).pairs()
+            if p.call and p.result
+        ]
         for body in (case.body, repair(case.body, case.wire, case.kind).body)
     )
     assert [pair for pair in before if pair not in after] == []

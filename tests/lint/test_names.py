@@ -12,7 +12,11 @@ USER: JSON = {"role": "user", "content": "hi"}
 
 
 def spec(name: str) -> JSON:
-    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}, "cache": {"a": 1}}
+    return {
+        "type": "function",
+        "function": {"name": name, "parameters": {"type": "object", "properties": {}}},
+        "cache": {"a": 1},
+    }
 
 
 def asks(name: str, one: str = "c1") -> JSON:
@@ -28,7 +32,7 @@ def names(body: JSON, wire: str = "openai-chat", *, target: str | None = None) -
     return [finding.name for finding in check(body, wire, target=target)]
 
 
-# --- charset and length --------------------------------------------------------------------------------------------
+# --- charset and length ---------------------------------------------------------------------------
 
 
 def test_a_name_is_changed_alike_where_it_is_offered_chosen_called_and_answered() -> None:
@@ -45,7 +49,8 @@ def test_a_name_is_changed_alike_where_it_is_offered_chosen_called_and_answered(
     assert get(done.body, ("messages", 2, "name")) == new
     assert get(done.body, ("tool_choice", "function", "name")) == new
     assert [str(change) for change in done.changes] == [
-        f"/tools/0: TW059 name-bad-charset: the tool gmail.search goes under the name {new}, wherever it is offered or called"
+        f"/tools/0: TW059 name-bad-charset: the tool gmail.search goes under the name {new},"
+        " wherever it is offered or called"
     ]
 
 
@@ -66,7 +71,10 @@ def test_names_that_others_merge_stay_apart(others: list[str]) -> None:
 
 def test_two_long_names_with_one_beginning_stay_apart() -> None:
     long = "server__" + "x" * 70
-    body: Object = {"messages": [USER, asks(f"{long}1"), told()], "tools": [spec(f"{long}1"), spec(f"{long}2")]}
+    body: Object = {
+        "messages": [USER, asks(f"{long}1"), told()],
+        "tools": [spec(f"{long}1"), spec(f"{long}2")],
+    }
     done = repair(body, "openai-chat")
     first, second = (tool.name for tool in decode(done.body, "openai-chat").tools)
     assert first != second
@@ -75,7 +83,10 @@ def test_two_long_names_with_one_beginning_stay_apart() -> None:
 
 @pytest.mark.parametrize("target", ["openai-chat", "kimi", "azure-openai"])
 def test_a_name_that_the_target_takes_is_no_finding(target: str) -> None:
-    body: Object = {"messages": [USER, asks("get-weather_2"), told()], "tools": [spec("get-weather_2")]}
+    body: Object = {
+        "messages": [USER, asks("get-weather_2"), told()],
+        "tools": [spec("get-weather_2")],
+    }
     assert [name for name in names(body, target=target) if name.startswith("name-")] == []
 
 
@@ -89,7 +100,7 @@ def test_the_names_of_a_providers_own_tools_are_its_own_affair() -> None:
     assert names({"max_tokens": 9, "messages": [USER], "tools": tools}, "anthropic") == []
 
 
-# --- no name ---------------------------------------------------------------------------------------------------------
+# --- no name --------------------------------------------------------------------------------------
 
 
 def test_a_name_that_the_result_bears_is_put_back_without_asking() -> None:
@@ -113,7 +124,7 @@ def test_a_nameless_pair_goes_as_a_pair_and_only_if_that_is_allowed() -> None:
     assert done.body == {"messages": [USER, USER]}
 
 
-# --- offers and choices ----------------------------------------------------------------------------------------------
+# --- offers and choices ---------------------------------------------------------------------------
 
 
 def test_a_call_of_a_tool_that_is_no_longer_offered_is_no_finding() -> None:
@@ -123,8 +134,14 @@ def test_a_call_of_a_tool_that_is_no_longer_offered_is_no_finding() -> None:
 def test_stubs_are_marked_and_say_that_they_are_not_to_be_called() -> None:
     said: list[JSON] = [
         {"role": "user", "content": [{"text": "hi"}]},
-        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
-        {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}]},
+        {
+            "role": "assistant",
+            "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}],
+        },
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}],
+        },
     ]
     assert repair({"messages": said}, "bedrock").changes == []
     done = repair({"messages": said}, "bedrock", unsafe=True)
@@ -135,7 +152,10 @@ def test_stubs_are_marked_and_say_that_they_are_not_to_be_called() -> None:
 
 
 def test_of_two_different_tools_with_one_name_the_first_keeps_it() -> None:
-    tools: list[JSON] = [{"name": "f", "input_schema": {"type": "object"}, "description": text} for text in ("one", "two")]
+    tools: list[JSON] = [
+        {"name": "f", "input_schema": {"type": "object"}, "description": text}
+        for text in ("one", "two")
+    ]
     body: Object = {"max_tokens": 9, "messages": [USER], "tools": tools}
     assert repair(body, "anthropic").changes == []
     done = repair(body, "anthropic", unsafe=True)
@@ -144,17 +164,29 @@ def test_of_two_different_tools_with_one_name_the_first_keeps_it() -> None:
     assert second.name.startswith("f_")
 
 
-# --- shapes ----------------------------------------------------------------------------------------------------------
+# --- shapes ---------------------------------------------------------------------------------------
 
 
 def test_the_old_style_becomes_the_new_one_and_every_result_finds_its_call() -> None:
     old: list[JSON] = []
     for n in range(3):
-        old.append({"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": f'{{"n":{n}}}'}})
+        old.append(
+            {
+                "role": "assistant",
+                "content": None,
+                "function_call": {"name": "f", "arguments": f'{{"n":{n}}}'},
+            }
+        )
         old.append({"role": "function", "name": "f", "content": str(n)})
-    done = repair({"messages": [USER, *old], "functions": [{"name": "f"}]}, "openai-chat", target="deepseek")
+    done = repair(
+        {"messages": [USER, *old], "functions": [{"name": "f"}]}, "openai-chat", target="deepseek"
+    )
     read = decode(done.body, "openai-chat")
-    joined = [(pair.call.arguments, pair.result.text, pair.how) for pair in read.pairs() if pair.call and pair.result]
+    joined = [
+        (pair.call.arguments, pair.result.text, pair.how)
+        for pair in read.pairs()
+        if pair.call and pair.result
+    ]
     assert joined == [(f'{{"n":{n}}}', str(n), "id") for n in range(3)]
     assert [tool.name for tool in read.tools] == ["f"]
     assert isinstance(done.body, dict) and "functions" not in done.body
@@ -165,7 +197,11 @@ def test_pictures_beside_a_call_are_not_thrown_away_for_a_plain_text() -> None:
     asking = asks("f")
     assert isinstance(asking, dict)
     body: Object = {"messages": [USER, {**asking, "content": [picture]}, told()]}
-    found = [finding for finding in check(body, "openai-chat", target="groq") if finding.name == "content-shape"]
+    found = [
+        finding
+        for finding in check(body, "openai-chat", target="groq")
+        if finding.name == "content-shape"
+    ]
     assert [finding.fix for finding in found] == [None]
     assert repair(body, "openai-chat", unsafe=True, target="groq").body == body
 
@@ -173,14 +209,29 @@ def test_pictures_beside_a_call_are_not_thrown_away_for_a_plain_text() -> None:
 def test_an_empty_result_that_is_no_error_is_left_alone() -> None:
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
     answer: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": ""}
-    messages: list[JSON] = [USER, {"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}]
+    messages: list[JSON] = [
+        USER,
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [answer]},
+    ]
     assert names({"max_tokens": 9, "messages": messages}, "anthropic") == []
 
 
 def test_a_function_call_with_nothing_in_it_is_no_call_without_a_name() -> None:
     body: Object = {
         "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": "ok", "function_call": {"name": "", "arguments": ""}}}
+            {
+                "index": 0,
+                "message": {
+                    "role": "assistant",
+                    "content": "ok",
+                    "function_call": {"name": "", "arguments": ""},
+                },
+            }
         ]
     }
-    assert [finding.name for finding in check(body, "openai-chat", "response") if finding.name.startswith("name-")] == []
+    assert [
+        finding.name
+        for finding in check(body, "openai-chat", "response")
+        if finding.name.startswith("name-")
+    ] == []

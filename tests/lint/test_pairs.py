@@ -1,4 +1,5 @@
-"""The rules about pairs, by the traps that others fell into: where words go, what must not move, what is left alone."""
+"""The rules about pairs, by the traps that others fell into: where words go, what must not move,
+what is left alone."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from toolwire.lint.examples.blocks import (
     used,
     user,
     words,
-)  # fmt: skip
+)
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.rule import Example
 from toolwire.lint.transforms import INTERRUPTED, MARK
@@ -47,7 +48,14 @@ def mended(example: Example, *, unsafe: bool = False) -> Repaired:
 def messages(example: Example, *, unsafe: bool = False) -> list[JSON]:
     """The messages of the example after repair."""
     body = mended(example, unsafe=unsafe).body
-    held = next((get(body, (key,)) for key in ("messages", "contents", "input") if isinstance(body, dict) and key in body), None)
+    held = next(
+        (
+            get(body, (key,))
+            for key in ("messages", "contents", "input")
+            if isinstance(body, dict) and key in body
+        ),
+        None,
+    )
     assert isinstance(held, list)
     return held
 
@@ -57,18 +65,28 @@ def note(text: str) -> JSON:
     return {"role": "user", "content": f"{MARK} {text}"}
 
 
-# --- results without calls ---------------------------------------------------------------------------------------
+# --- results without calls ------------------------------------------------------------------------
 
 
 def test_an_orphan_is_never_told_between_a_call_and_the_result_of_its_sibling() -> None:
-    one = chat(USER, asks(call("c1"), call("c2")), told("c1"), told("c9", "lost"), told("c2"), SAID, USER)
+    one = chat(
+        USER, asks(call("c1"), call("c2")), told("c1"), told("c9", "lost"), told("c2"), SAID, USER
+    )
     told_in_words = note("a result for c9, whose call is not in this history: lost")
     assert messages(one, unsafe=True) == [
-        USER, asks(call("c1"), call("c2")), told("c1"), told("c2"), told_in_words, SAID, USER,
-    ]  # fmt: skip
+        USER,
+        asks(call("c1"), call("c2")),
+        told("c1"),
+        told("c2"),
+        told_in_words,
+        SAID,
+        USER,
+    ]
 
 
-def test_an_orphan_beside_a_call_that_still_waits_is_told_before_it_and_the_call_goes_on_waiting() -> None:
+def test_an_orphan_beside_a_call_that_still_waits_is_told_before_it_and_the_call_goes_on_waiting() -> (
+    None
+):
     one = chat(USER, asks(call("c1")), told("c9", "lost"))
     assert messages(one, unsafe=True)[-1] == asks(call("c1"))
     assert [finding.name for finding in mended(one, unsafe=True).findings] == ["pending-tail"]
@@ -77,17 +95,27 @@ def test_an_orphan_beside_a_call_that_still_waits_is_told_before_it_and_the_call
 def test_an_orphan_is_left_alone_unless_unsafe_fixes_are_allowed() -> None:
     one = chat(USER, told("c9"))
     assert mended(one).body == one.body
-    assert [(finding.name, finding.fix) for finding in mended(one).findings] == [("orphan-result", "unsafe")]
+    assert [(finding.name, finding.fix) for finding in mended(one).findings] == [
+        ("orphan-result", "unsafe")
+    ]
 
 
 @pytest.mark.parametrize(
     ("theirs", "ours"),
-    [("call_A|fc_B", "call_A"), ("functions.read:0", "functions_read_0"), ("call_" + "a" * 50, ("call_" + "a" * 50)[:40])],
+    [
+        ("call_A|fc_B", "call_A"),
+        ("functions.read:0", "functions_read_0"),
+        ("call_" + "a" * 50, ("call_" + "a" * 50)[:40]),
+    ],
 )
-def test_an_orphan_whose_id_is_another_form_of_that_of_the_open_call_goes_back_to_it(theirs: str, ours: str) -> None:
+def test_an_orphan_whose_id_is_another_form_of_that_of_the_open_call_goes_back_to_it(
+    theirs: str, ours: str
+) -> None:
     one = chat(USER, asks(call(theirs)), told(ours, "1"), USER)
     body = mended(one).body
-    assert get(body, ("messages", 1, "tool_calls", 0, "id")) == get(body, ("messages", 2, "tool_call_id"))
+    assert get(body, ("messages", 1, "tool_calls", 0, "id")) == get(
+        body, ("messages", 2, "tool_call_id")
+    )
     assert get(body, ("messages", 2, "content")) == "1"
 
 
@@ -96,7 +124,9 @@ def test_an_orphan_that_two_open_calls_could_have_meant_goes_to_neither() -> Non
     two = chat(USER, asks(call("long.id:1"), call("long/id:1")), told("long_id_1"), USER)
     assert get(messages(one), (2, "tool_call_id")) == get(messages(one), (1, "tool_calls", 0, "id"))
     assert [
-        finding.fix for finding in check(two.body, "openai-chat") if "result" in finding.name and "long_id_1" in finding.message
+        finding.fix
+        for finding in check(two.body, "openai-chat")
+        if "result" in finding.name and "long_id_1" in finding.message
     ] == ["unsafe"]
 
 
@@ -106,12 +136,15 @@ def test_outputs_whose_calls_the_server_keeps_are_no_orphans() -> None:
 
 
 def test_media_of_an_orphan_come_along() -> None:
-    picture: JSON = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    picture: JSON = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
+    }
     one = blocks(USER, model(words("ok")), user(answer("t9", content=[words("see"), picture])))
     assert picture in list(get(messages(one, unsafe=True), (2, "content")) or [])  # type: ignore[arg-type]
 
 
-# --- calls without results ---------------------------------------------------------------------------------------
+# --- calls without results ------------------------------------------------------------------------
 
 
 def test_a_batch_that_is_complete_by_its_set_of_ids_only_is_not_complete() -> None:
@@ -124,7 +157,9 @@ def test_a_batch_that_is_complete_by_its_set_of_ids_only_is_not_complete() -> No
 def test_what_is_answered_in_a_partial_batch_stays_to_the_letter() -> None:
     marked = answer("t2", content=[words("2")], cache_control={"type": "ephemeral"})
     one = blocks(USER, model(use("t1"), use("t2")), user(marked, words("so?")))
-    assert messages(one)[2] == user(marked, answer("t1", content=INTERRUPTED, is_error=True), words("so?"))
+    assert messages(one)[2] == user(
+        marked, answer("t1", content=INTERRUPTED, is_error=True), words("so?")
+    )
 
 
 @pytest.mark.parametrize("unsafe", [False, True])
@@ -133,7 +168,9 @@ def test_calls_at_the_end_are_never_answered_for_anybody(unsafe: bool) -> None:
     assert (mended(one, unsafe=unsafe).body, found(one)) == (one.body, ["pending-tail"])
 
 
-def test_an_answer_made_here_on_a_wire_of_alternating_roles_shares_the_message_of_the_user() -> None:
+def test_an_answer_made_here_on_a_wire_of_alternating_roles_shares_the_message_of_the_user() -> (
+    None
+):
     one = converse(model(used("t1")), user({"text": "well?"}))
     after = messages(one)
     assert [get(message, ("role",)) for message in after] == ["user", "assistant", "user"]
@@ -144,29 +181,55 @@ def test_an_answer_made_here_on_a_wire_of_alternating_roles_shares_the_message_o
 def test_nobody_but_the_provider_answers_for_its_own_tools() -> None:
     one = blocks(USER, model(use("srvtoolu_1", "server_tool_use", "web_search"), words("hm")), USER)
     assert messages(one, unsafe=True) == [USER, {"role": "assistant", "content": "hm"}, USER]
-    assert INTERRUPTED not in str(mended(chat(USER, asks(call("srvtoolu_1", "web_search")), USER), unsafe=True).body)
+    assert INTERRUPTED not in str(
+        mended(chat(USER, asks(call("srvtoolu_1", "web_search")), USER), unsafe=True).body
+    )
 
 
 def test_a_paused_answer_and_one_beside_calls_of_the_client_wait_for_the_provider() -> None:
     run = use("srvtoolu_1", "server_tool_use", "code_execution")
-    done = answer("srvtoolu_1", "code_execution_tool_result", {"type": "code_execution_result", "stdout": "1"})
+    done = answer(
+        "srvtoolu_1", "code_execution_tool_result", {"type": "code_execution_result", "stdout": "1"}
+    )
     assert "server-tool-unpaired" not in found(blocks(USER, model(run)))
-    assert "server-tool-unpaired" not in found(blocks(USER, model(run, use("t1")), user(answer("t1"))))
-    assert "server-tool-unpaired" not in found(blocks(USER, model(run, use("t1")), user(answer("t1")), model(done), USER))
+    assert "server-tool-unpaired" not in found(
+        blocks(USER, model(run, use("t1")), user(answer("t1")))
+    )
+    assert "server-tool-unpaired" not in found(
+        blocks(USER, model(run, use("t1")), user(answer("t1")), model(done), USER)
+    )
 
 
-# --- places ------------------------------------------------------------------------------------------------------
+# --- places ---------------------------------------------------------------------------------------
 
 
 def test_late_results_move_up_and_what_stood_between_comes_after_them_in_its_order() -> None:
     system: JSON = {"role": "system", "content": "be quick"}
-    one = chat(USER, asks(call("c1"), call("c2")), system, told("c2"), SAID, {**OBJECT, "tool_call_id": "c1"}, USER)
+    one = chat(
+        USER,
+        asks(call("c1"), call("c2")),
+        system,
+        told("c2"),
+        SAID,
+        {**OBJECT, "tool_call_id": "c1"},
+        USER,
+    )
     assert messages(one) == [
-        USER, asks(call("c1"), call("c2")), told("c2"), {**OBJECT, "tool_call_id": "c1"}, system, SAID, USER,
-    ]  # fmt: skip
+        USER,
+        asks(call("c1"), call("c2")),
+        told("c2"),
+        {**OBJECT, "tool_call_id": "c1"},
+        system,
+        SAID,
+        USER,
+    ]
 
 
-OBJECT: Object = {"role": "tool", "content": [{"type": "text", "text": "1"}], "x_unknown": {"kept": [1, None]}}
+OBJECT: Object = {
+    "role": "tool",
+    "content": [{"type": "text", "text": "1"}],
+    "x_unknown": {"kept": [1, None]},
+}
 
 
 def test_messages_that_do_not_move_keep_fields_that_nobody_knows() -> None:
@@ -175,14 +238,27 @@ def test_messages_that_do_not_move_keep_fields_that_nobody_knows() -> None:
     assert messages(one) == [strange, asks(call("c1"), x_more=None), told("c1"), USER]
 
 
-def test_calls_of_one_batch_become_one_message_and_keep_what_was_thought_and_what_nobody_knows() -> None:
-    first: JSON = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"sealed": "x"}}
+def test_calls_of_one_batch_become_one_message_and_keep_what_was_thought_and_what_nobody_knows() -> (
+    None
+):
+    first: JSON = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "f", "arguments": "{}"},
+        "extra_content": {"sealed": "x"},
+    }
     one = chat(
-        USER, asks(first, reasoning_content="f first", x_more=1), asks(call("c2"), content="now g"), told("c1"), told("c2")
+        USER,
+        asks(first, reasoning_content="f first", x_more=1),
+        asks(call("c2"), content="now g"),
+        told("c1"),
+        told("c2"),
     )
     assert messages(one)[1:] == [
-        asks(first, call("c2"), content="now g", reasoning_content="f first", x_more=1), told("c1"), told("c2"),
-    ]  # fmt: skip
+        asks(first, call("c2"), content="now g", reasoning_content="f first", x_more=1),
+        told("c1"),
+        told("c2"),
+    ]
 
 
 def test_calls_that_were_answered_one_by_one_stay_apart() -> None:
@@ -192,15 +268,28 @@ def test_calls_that_were_answered_one_by_one_stay_apart() -> None:
 
 def test_results_come_first_and_in_one_message_and_keep_their_marks() -> None:
     marked = answer("t1", cache_control={"type": "ephemeral"})
-    one = blocks(USER, model(use("t1"), use("t2")), user(words("see"), answer("t2")), user(marked, words("so?")))
+    one = blocks(
+        USER,
+        model(use("t1"), use("t2")),
+        user(words("see"), answer("t2")),
+        user(marked, words("so?")),
+    )
     after = messages(one)
     assert after[2] == user(answer("t2"), marked, words("see"))
     assert after[3:] == [{"role": "user", "content": "so?"}]
 
 
 def test_results_stand_alone_where_that_is_wanted_and_in_the_order_of_their_calls() -> None:
-    one = contents(HI, asking(called("f"), called("g")), saying({"text": "so"}, responded("g", 2)), saying(responded("f", 1)))
-    assert messages(one)[2:] == [saying(responded("f", 1), responded("g", 2)), saying({"text": "so"})]
+    one = contents(
+        HI,
+        asking(called("f"), called("g")),
+        saying({"text": "so"}, responded("g", 2)),
+        saying(responded("f", 1)),
+    )
+    assert messages(one)[2:] == [
+        saying(responded("f", 1), responded("g", 2)),
+        saying({"text": "so"}),
+    ]
 
 
 def test_ids_outweigh_order_where_the_target_reads_them_and_only_there() -> None:
@@ -224,19 +313,32 @@ def test_neighbouring_messages_of_the_assistant_are_one_where_the_provider_says_
 
 def test_the_assistant_speaks_for_itself_after_all_results_and_not_between_them() -> None:
     ids = ("aaaaaaaa1", "aaaaaaaa2")
-    one = Example("mistral", "mistral-legacy", {"messages": [USER, asks(*map(call, ids)), *map(told, ids), USER]})
+    one = Example(
+        "mistral",
+        "mistral-legacy",
+        {"messages": [USER, asks(*map(call, ids)), *map(told, ids), USER]},
+    )
     assert [get(message, ("role",)) for message in messages(one, unsafe=True)] == [
-        "user", "assistant", "tool", "tool", "assistant", "user",
-    ]  # fmt: skip
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+        "user",
+    ]
 
 
-# --- what nobody can know ----------------------------------------------------------------------------------------
+# --- what nobody can know -------------------------------------------------------------------------
 
 
 def test_what_is_ambiguous_is_left_as_it_is_also_with_unsafe_fixes() -> None:
     one = contents(HI, asking(called("f"), called("f")), saying(responded("f")), HI)
     assert mended(one, unsafe=True).body == one.body
-    assert [finding.fix for finding in mended(one, unsafe=True).findings if finding.name == "ambiguous-same-name"] == [None]
+    assert [
+        finding.fix
+        for finding in mended(one, unsafe=True).findings
+        if finding.name == "ambiguous-same-name"
+    ] == [None]
 
 
 def test_results_without_ids_that_differ_are_not_chosen_from() -> None:
@@ -251,7 +353,7 @@ def test_a_result_of_another_name_on_an_ordered_wire_gets_that_of_its_call() -> 
     assert messages(one)[2] == saying(responded("search"))
 
 
-# --- cost --------------------------------------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------------
 
 
 def test_a_long_clean_history_is_looked_through_in_no_time() -> None:
@@ -275,7 +377,9 @@ def test_a_long_clean_history_is_looked_through_in_no_time() -> None:
         {"annotations": [{"type": "url"}]},
     ],
 )
-def test_a_message_between_a_call_and_its_result_that_carries_something_unsaid_is_not_dropped(more: Object) -> None:
+def test_a_message_between_a_call_and_its_result_that_carries_something_unsaid_is_not_dropped(
+    more: Object,
+) -> None:
     between: JSON = {"role": "assistant", "content": "", **more}
     body = chat(USER, asks(call("a")), between, told("a", "A"))
     (key,) = more

@@ -1,4 +1,5 @@
-"""The rows about providers: dated, with a source, of a wire that exists, and no stricter than anybody has seen."""
+"""The rows about providers: dated, with a source, of a wire that exists, and no stricter than
+anybody has seen."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ def test_rows_say_nothing_that_contradicts_itself(name: str) -> None:
 
 
 def test_the_limits_that_translate_writes_by_did_not_move() -> None:
-    """What other processes were given must not change with a new row: ids that were written stay the same."""
+    """What other processes were given must not change with a new row: ids that were written stay
+    the same."""
     word = "a-zA-Z0-9_-"
     written = {
         "openai-chat": (IdRule(longest=40), False),
@@ -109,7 +111,22 @@ def test_bedrock_takes_more_than_is_written_for_it_and_a_newer_chat_more_than_an
     assert not PROFILES["openai-chat-legacy"].ids.fits("a" * 41)
 
 
-@pytest.mark.parametrize("name", ["xai", "ollama", "openrouter", "vllm", "ai-sdk", "adk", "genkit", "meai", "mcp", "oxp", "text"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "xai",
+        "ollama",
+        "openrouter",
+        "vllm",
+        "ai-sdk",
+        "adk",
+        "genkit",
+        "meai",
+        "mcp",
+        "oxp",
+        "text",
+    ],
+)
 def test_who_is_not_known_to_check_pairs_is_not_said_to(name: str) -> None:
     assert not any(getattr(PROFILES[name], flag) for flag in CHECKS_PAIRS)
 
@@ -117,7 +134,13 @@ def test_who_is_not_known_to_check_pairs_is_not_said_to(name: str) -> None:
 def test_a_profile_is_as_good_as_a_wire_everywhere() -> None:
     call: JSON = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     told: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "1"}
-    body: JSON = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [call]}, told]}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "tool_calls": [call]},
+            told,
+        ]
+    }
     for name in ROWS:
         made = encode(decode(body, "openai-chat"), name)
         rule = PROFILES[name].ids
@@ -130,13 +153,19 @@ def test_the_page_shows_every_row_and_explains_every_column() -> None:
         assert page.count(f"\n| `{name}` |") == 4
         assert PROFILES[name].seen in page
     apart = {"name", "wire", "seen", "sure", "source"}
-    assert [one.name for one in fields(Profile) if one.name not in apart and f"\n- `{one.name}`: " not in page] == []
+    assert [
+        one.name
+        for one in fields(Profile)
+        if one.name not in apart and f"\n- `{one.name}`: " not in page
+    ] == []
 
 
-# --- recorded traffic: what was accepted is not refused by a row ----------------------------------------------------
+# --- recorded traffic: what was accepted is not refused by a row ----------------------------------
 
 
-@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.request.jsonl")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(RECORDED.glob("*.request.jsonl")), ids=lambda path: path.name
+)
 def test_no_id_that_was_accepted_breaks_a_row(path: Path) -> None:
     wire = path.name.partition(".")[0]
     for line in path.read_text().splitlines():

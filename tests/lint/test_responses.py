@@ -1,4 +1,5 @@
-"""Histories of items, and what models thought: what is found, what is mended, and what is left alone."""
+"""Histories of items, and what models thought: what is found, what is mended, and what is left
+alone."""
 
 from __future__ import annotations
 
@@ -14,7 +15,11 @@ RESPONSES = "openai-responses"
 
 def names(body: JSON, wire: str = RESPONSES, target: str | None = None) -> list[str]:
     """What the rules of this file find; others have tests of their own."""
-    return [finding.name for finding in check(body, wire, target=target) if "TW041" <= finding.code <= "TW052"]
+    return [
+        finding.name
+        for finding in check(body, wire, target=target)
+        if "TW041" <= finding.code <= "TW052"
+    ]
 
 
 def items(*found: JSON, **more: JSON) -> Object:
@@ -33,14 +38,27 @@ def mended(body: Object, *, unsafe: bool = False) -> JSON:
 
 
 def test_a_result_that_names_the_item_of_its_call_names_the_call_instead() -> None:
-    body = items(asked("call_1", "fc_1"), asked("call_2", "fc_2"), answered("fc_2"), answered("fc_1"))
+    body = items(
+        asked("call_1", "fc_1"), asked("call_2", "fc_2"), answered("fc_2"), answered("fc_1")
+    )
     assert names(body) == ["item-id-as-call-id", "item-id-as-call-id"]
-    assert mended(body) == [asked("call_1", "fc_1"), asked("call_2", "fc_2"), answered("call_2"), answered("call_1")]
+    assert mended(body) == [
+        asked("call_1", "fc_1"),
+        asked("call_2", "fc_2"),
+        answered("call_2"),
+        answered("call_1"),
+    ]
 
 
 def test_a_call_whose_only_id_stands_in_the_field_of_the_item_keeps_it_as_its_call_id() -> None:
-    assert mended(items(asked(None, "call_1"), answered("call_1"))) == [asked("call_1"), answered("call_1")]
-    assert mended(items(asked(None, "fc_1"), answered("fc_1"))) == [asked("fc_1", "fc_1"), answered("fc_1")]
+    assert mended(items(asked(None, "call_1"), answered("call_1"))) == [
+        asked("call_1"),
+        answered("call_1"),
+    ]
+    assert mended(items(asked(None, "fc_1"), answered("fc_1"))) == [
+        asked("fc_1", "fc_1"),
+        answered("fc_1"),
+    ]
 
 
 def test_an_item_id_whose_call_is_on_the_server_is_told_and_left_to_a_person() -> None:
@@ -67,7 +85,9 @@ def test_item_ids_are_nobodys_business_where_the_target_does_not_check_them() ->
     assert names(body, target="deepseek-responses") == []
 
 
-def test_a_thought_that_nobody_kept_goes_with_the_ids_it_led_to_and_its_words_only_if_that_is_allowed() -> None:
+def test_a_thought_that_nobody_kept_goes_with_the_ids_it_led_to_and_its_words_only_if_that_is_allowed() -> (
+    None
+):
     bare = items(thought("rs_1"), asked("call_1", "fc_1"), answered(), store=False)
     assert mended(bare) == [asked("call_1"), answered()]
     told = items(thought("rs_1", "because"), asked("call_1", "fc_1"), answered(), store=False)
@@ -88,7 +108,12 @@ def test_of_an_item_that_stands_twice_the_answered_copy_stays() -> None:
 
 def test_two_calls_under_one_item_id_both_stay_and_the_second_loses_it() -> None:
     body = items(asked("call_1", "fc_1"), answered(), asked("call_2", "fc_1"), answered("call_2"))
-    assert mended(body) == [asked("call_1", "fc_1"), answered(), asked("call_2"), answered("call_2")]
+    assert mended(body) == [
+        asked("call_1", "fc_1"),
+        answered(),
+        asked("call_2"),
+        answered("call_2"),
+    ]
 
 
 # --- words and forms ---
@@ -109,12 +134,18 @@ def test_a_chat_among_items_is_said_as_items_with_ids_and_outputs_to_the_letter(
         {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"a": 1}'},
         {"type": "custom_tool_call", "call_id": "c2", "name": "g", "input": "free"},
         {"type": "function_call_output", "call_id": "c1", "output": "1"},
-        {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "2"}]},
+        {
+            "type": "function_call_output",
+            "call_id": "c2",
+            "output": [{"type": "input_text", "text": "2"}],
+        },
     ]
 
 
 def test_items_in_a_chat_become_messages_and_calls_in_a_row_one_message() -> None:
-    body: Object = {"messages": [USER, asked("c1"), asked("c2"), answered("c1"), answered("c2", {"a": 1})]}
+    body: Object = {
+        "messages": [USER, asked("c1"), asked("c2"), answered("c1"), answered("c2", {"a": 1})]
+    }
     done = repair(body, "openai-chat")
     function: JSON = {"name": "f", "arguments": "{}"}
     assert done.body == {
@@ -172,8 +203,15 @@ def test_a_thought_between_a_call_and_its_result_leads_to_nothing() -> None:
 
 def _turn(*content: JSON, **more: JSON) -> Object:
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
-    told: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
-    return {"max_tokens": 9, "messages": [USER, {"role": "assistant", "content": [*content, use]}, told], **more}
+    told: JSON = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+    }
+    return {
+        "max_tokens": 9,
+        "messages": [USER, {"role": "assistant", "content": [*content, use]}, told],
+        **more,
+    }
 
 
 ON: JSON = {"type": "enabled", "budget_tokens": 1024}
@@ -189,7 +227,10 @@ def test_a_turn_under_way_without_a_thought_switches_thinking_off_only_if_that_i
 def test_a_later_step_of_a_turn_need_not_think_again() -> None:
     body = _turn({"type": "thinking", "thinking": "hm", "signature": "ErUB"}, thinking=ON)
     more: list[JSON] = [
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "t2", "name": "f", "input": {}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t2", "name": "f", "input": {}}],
+        },
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t2", "content": "2"}]},
     ]
     held = body["messages"]
@@ -209,25 +250,36 @@ def _steps(*signatures: str | None, model: str = "gemini-3-pro") -> Object:
     said: list[JSON] = [{"role": "user", "parts": [{"text": "hi"}]}]
     for n, one in enumerate(signatures):
         call: Object = {"functionCall": {"name": f"f{n}", "args": {}}}
-        said.append({"role": "model", "parts": [{**call, "thoughtSignature": one} if one else call]})
-        said.append({"role": "user", "parts": [{"functionResponse": {"name": f"f{n}", "response": {"output": "1"}}}]})
+        said.append(
+            {"role": "model", "parts": [{**call, "thoughtSignature": one} if one else call]}
+        )
+        said.append(
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": f"f{n}", "response": {"output": "1"}}}],
+            }
+        )
     return {"contents": said, "model": model}
 
 
 def test_every_step_of_the_newest_turn_is_signed_and_those_before_it_need_not_be() -> None:
     body = _steps(None, "CiQB", None)
-    assert [finding.pointer for finding in check(body, "gemini") if finding.name == "signature-missing"] == [
-        "/contents/1/parts/0",
-        "/contents/5/parts/0",
-    ]
+    assert [
+        finding.pointer for finding in check(body, "gemini") if finding.name == "signature-missing"
+    ] == ["/contents/1/parts/0", "/contents/5/parts/0"]
     held = body["contents"]
     assert isinstance(held, list)
-    over: list[JSON] = [{"role": "model", "parts": [{"text": "ok"}]}, {"role": "user", "parts": [{"text": "and?"}]}]
+    over: list[JSON] = [
+        {"role": "model", "parts": [{"text": "ok"}]},
+        {"role": "user", "parts": [{"text": "and?"}]},
+    ]
     assert names({**body, "contents": held + over}, "gemini") == []
     assert names(_steps(None, model="gemini-2.5-pro"), "gemini") == []
 
 
-def test_the_placeholder_is_put_on_what_has_no_signature_and_in_the_place_of_a_foreign_one() -> None:
+def test_the_placeholder_is_put_on_what_has_no_signature_and_in_the_place_of_a_foreign_one() -> (
+    None
+):
     placeholder = "skip_thought_signature_validator"
     assert repair(_steps(None, "CiQB"), "gemini").body == _steps(placeholder, "CiQB")
     assert repair(_steps("gAAAAABo", "CiQB"), "gemini").body == _steps(placeholder, "CiQB")
@@ -242,10 +294,20 @@ def test_reasoning_content_comes_back_as_it_was_said_or_empty() -> None:
         return {"role": "tool", "tool_call_id": one, "content": "1"}
 
     def body(first: JSON, second: JSON) -> Object:
-        return {"model": "kimi-k2-thinking", "messages": [USER, first, told("f:0"), USER, second, told("f:1")]}
+        return {
+            "model": "kimi-k2-thinking",
+            "messages": [USER, first, told("f:0"), USER, second, told("f:1")],
+        }
 
     done = repair(body(asks("f:0", reasoning="hm"), asks("f:1")), "openai-chat", target="kimi")
-    assert done.body == body(asks("f:0", reasoning="hm", reasoning_content="hm"), asks("f:1", reasoning_content=""))
+    assert done.body == body(
+        asks("f:0", reasoning="hm", reasoning_content="hm"), asks("f:1", reasoning_content="")
+    )
     # Of this one only the turn that is under way is asked.
-    paths = [finding.pointer for finding in check(body(asks("f:0"), asks("f:1")) | {"model": "deepseek-reasoner"}, "deepseek")]
+    paths = [
+        finding.pointer
+        for finding in check(
+            body(asks("f:0"), asks("f:1")) | {"model": "deepseek-reasoner"}, "deepseek"
+        )
+    ]
     assert paths == ["/messages/4"]

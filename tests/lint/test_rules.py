@@ -30,32 +30,93 @@ from toolwire.profiles.table import profile
 FOLDER = Path(lint.__file__).parent / "rules"
 
 CLASSES: dict[int, tuple[str, ...]] = {
-    1: ("id-missing",), 2: ("id-empty",), 3: ("id-not-string",), 4: ("id-too-long",), 5: ("id-wrong-length",),
-    6: ("id-bad-charset",), 7: ("id-composite",), 8: ("id-carries-payload",), 9: ("id-concatenated",), 10: ("id-is-tool-name",),
-    11: ("id-is-result-content",), 12: ("id-foreign",), 13: ("native-id-mangled",), 14: ("id-field-unsupported",),
-    15: ("id-rewrite-collision",), 16: ("id-dup-in-turn",), 17: ("id-dup-call",), 18: ("id-reused-across-turns",),
-    19: ("dup-result",), 20: ("orphan-result",), 21: ("missing-result",), 22: ("pending-tail",), 23: ("partial-batch",),
-    24: ("history-starts-with-result",), 25: ("history-starts-with-call",), 26: ("result-before-call",),
-    27: ("result-separated",), 28: ("results-split",), 29: ("calls-split",), 30: ("result-not-first",),
-    31: ("result-with-extra",), 32: ("results-out-of-order",), 33: ("ambiguous-same-name",), 34: ("result-name-mismatch",),
-    35: ("count-mismatch",), 36: ("server-tool-unpaired",), 37: ("server-tool-as-client",), 38: ("call-dropped-keep-result",),
-    39: ("user-after-tool",), 40: ("trailing-assistant",), 41: ("item-id-as-call-id",), 42: ("item-id-prefix",),
-    43: ("item-id-stale",), 44: ("duplicate-item",), 45: ("wrong-vocabulary",), 46: ("output-not-string",),
-    47: ("reasoning-missing",), 48: ("reasoning-dangling",), 49: ("thinking-missing",), 50: ("signature-missing",),
-    51: ("signature-foreign",), 52: ("reasoning-content-missing",), 53: ("args-invalid-json",), 54: ("args-empty-string",),
-    55: ("args-double-encoded",), 56: ("args-wrong-type",), 57: ("args-merged",), 58: ("name-empty", "name-missing"),
-    59: ("name-bad-charset", "name-too-long"), 60: ("name-collision",), 61: ("name-unknown", "tools-undefined"),
-    62: ("empty-tool-calls",), 63: ("content-shape",), 64: ("legacy-function-call",), 65: ("text-tool-call",),
-    66: ("duplicate-identical-calls",), 67: ("stream-id-late", "stream-id-null"),
-    68: ("stream-index-dup", "stream-index-missing"), 69: ("stream-aborted-call",), 70: ("stream-multi-call-chunk",),
-}  # fmt: skip
-"""Every known way in which the identity of a tool call breaks: the number in the code, and the rules that have it."""
+    1: ("id-missing",),
+    2: ("id-empty",),
+    3: ("id-not-string",),
+    4: ("id-too-long",),
+    5: ("id-wrong-length",),
+    6: ("id-bad-charset",),
+    7: ("id-composite",),
+    8: ("id-carries-payload",),
+    9: ("id-concatenated",),
+    10: ("id-is-tool-name",),
+    11: ("id-is-result-content",),
+    12: ("id-foreign",),
+    13: ("native-id-mangled",),
+    14: ("id-field-unsupported",),
+    15: ("id-rewrite-collision",),
+    16: ("id-dup-in-turn",),
+    17: ("id-dup-call",),
+    18: ("id-reused-across-turns",),
+    19: ("dup-result",),
+    20: ("orphan-result",),
+    21: ("missing-result",),
+    22: ("pending-tail",),
+    23: ("partial-batch",),
+    24: ("history-starts-with-result",),
+    25: ("history-starts-with-call",),
+    26: ("result-before-call",),
+    27: ("result-separated",),
+    28: ("results-split",),
+    29: ("calls-split",),
+    30: ("result-not-first",),
+    31: ("result-with-extra",),
+    32: ("results-out-of-order",),
+    33: ("ambiguous-same-name",),
+    34: ("result-name-mismatch",),
+    35: ("count-mismatch",),
+    36: ("server-tool-unpaired",),
+    37: ("server-tool-as-client",),
+    38: ("call-dropped-keep-result",),
+    39: ("user-after-tool",),
+    40: ("trailing-assistant",),
+    41: ("item-id-as-call-id",),
+    42: ("item-id-prefix",),
+    43: ("item-id-stale",),
+    44: ("duplicate-item",),
+    45: ("wrong-vocabulary",),
+    46: ("output-not-string",),
+    47: ("reasoning-missing",),
+    48: ("reasoning-dangling",),
+    49: ("thinking-missing",),
+    50: ("signature-missing",),
+    51: ("signature-foreign",),
+    52: ("reasoning-content-missing",),
+    53: ("args-invalid-json",),
+    54: ("args-empty-string",),
+    55: ("args-double-encoded",),
+    56: ("args-wrong-type",),
+    57: ("args-merged",),
+    58: ("name-empty", "name-missing"),
+    59: ("name-bad-charset", "name-too-long"),
+    60: ("name-collision",),
+    61: ("name-unknown", "tools-undefined"),
+    62: ("empty-tool-calls",),
+    63: ("content-shape",),
+    64: ("legacy-function-call",),
+    65: ("text-tool-call",),
+    66: ("duplicate-identical-calls",),
+    67: ("stream-id-late", "stream-id-null"),
+    68: ("stream-index-dup", "stream-index-missing"),
+    69: ("stream-aborted-call",),
+    70: ("stream-multi-call-chunk",),
+}
+"""Every known way in which the identity of a tool call breaks: the number in the code, and the
+rules that have it."""
 
 INFO = {
-    "id-foreign", "pending-tail", "text-tool-call", "duplicate-identical-calls",
-    "stream-id-late", "stream-id-null", "stream-index-dup", "stream-index-missing", "stream-multi-call-chunk",
-}  # fmt: skip
-"""What is worth knowing and no fault: a target takes it, or, of a stream, it has been sent, and careful readers cope."""
+    "id-foreign",
+    "pending-tail",
+    "text-tool-call",
+    "duplicate-identical-calls",
+    "stream-id-late",
+    "stream-id-null",
+    "stream-index-dup",
+    "stream-index-missing",
+    "stream-multi-call-chunk",
+}
+"""What is worth knowing and no fault: a target takes it, or, of a stream, it has been sent, and
+careful readers cope."""
 
 BAD = [(rule, example) for rule in every() for example in rule.bad]
 GOOD = [(rule, example) for rule in every() for example in rule.good]
@@ -66,7 +127,11 @@ RULES = each("rule", every(), ids=lambda rule: rule.name)
 
 
 def of_examples(found: list[tuple[Rule, Example]]) -> Callable[[Test], Test]:
-    return each("rule, example", found, ids=lambda one: f"{one[0].name}-{[*one[0].bad, *one[0].good].index(one[1])}")
+    return each(
+        "rule, example",
+        found,
+        ids=lambda one: f"{one[0].name}-{[*one[0].bad, *one[0].good].index(one[1])}",
+    )
 
 
 def page(rule: Rule) -> str:
@@ -76,7 +141,11 @@ def page(rule: Rule) -> str:
 
 def findings(rule: Rule, example: Example) -> list[Finding]:
     """What a rule finds in an example."""
-    return [one for one in check(example.body, example.wire, example.kind, target=example.target) if one.name == rule.name]
+    return [
+        one
+        for one in check(example.body, example.wire, example.kind, target=example.target)
+        if one.name == rule.name
+    ]
 
 
 def mended(example: Example, *, unsafe: bool = True) -> Repaired:
@@ -84,7 +153,7 @@ def mended(example: Example, *, unsafe: bool = True) -> Repaired:
     return repair(example.body, example.wire, example.kind, unsafe=unsafe, target=example.target)
 
 
-# --- the rules themselves ----------------------------------------------------------------------------------------
+# --- the rules themselves -------------------------------------------------------------------------
 
 
 def test_every_known_way_to_break_has_its_rule_and_no_rule_is_of_no_known_way() -> None:
@@ -93,7 +162,9 @@ def test_every_known_way_to_break_has_its_rule_and_no_rule_is_of_no_known_way() 
 
 
 def test_no_two_rules_have_one_name() -> None:
-    assert [name for name, times in Counter(rule.name for rule in every()).items() if times > 1] == []
+    assert [
+        name for name, times in Counter(rule.name for rule in every()).items() if times > 1
+    ] == []
 
 
 def test_only_what_is_no_fault_is_an_info() -> None:
@@ -126,11 +197,13 @@ def test_a_rule_can_be_found_by_its_name_and_by_its_code(rule: Rule) -> None:
     assert lint.rule(rule.code).code == rule.code
 
 
-# --- what is bad -------------------------------------------------------------------------------------------------
+# --- what is bad ----------------------------------------------------------------------------------
 
 
 @of_examples(BAD)
-def test_a_bad_example_has_the_finding_with_its_place_and_words(rule: Rule, example: Example) -> None:
+def test_a_bad_example_has_the_finding_with_its_place_and_words(
+    rule: Rule, example: Example
+) -> None:
     found = findings(rule, example)
     assert found
     for one in found:
@@ -141,7 +214,9 @@ def test_a_bad_example_has_the_finding_with_its_place_and_words(rule: Rule, exam
 
 
 @of_examples([(rule, example) for rule, example in BAD if example.kind != "stream"])
-def test_after_repair_a_bad_example_has_the_finding_no_more_or_it_cannot_be_mended(rule: Rule, example: Example) -> None:
+def test_after_repair_a_bad_example_has_the_finding_no_more_or_it_cannot_be_mended(
+    rule: Rule, example: Example
+) -> None:
     before = findings(rule, example)
     left = [one for one in mended(example).findings if one.name == rule.name]
     assert [str(one) for one in left if one.fix is not None] == []
@@ -154,7 +229,7 @@ def test_a_repair_leaves_nothing_that_it_could_have_mended(rule: Rule, example: 
     assert [str(one) for one in mended(example, unsafe=False).findings if one.fix == "safe"] == []
 
 
-# --- what is good ------------------------------------------------------------------------------------------------
+# --- what is good ---------------------------------------------------------------------------------
 
 
 @of_examples(GOOD)
@@ -162,7 +237,7 @@ def test_a_good_example_has_no_finding_of_the_rule(rule: Rule, example: Example)
     assert [str(one) for one in findings(rule, example)] == []
 
 
-# --- any example -------------------------------------------------------------------------------------------------
+# --- any example ----------------------------------------------------------------------------------
 
 
 @of_examples(BODIES)
@@ -185,7 +260,9 @@ def told_if_changed(example: Example, unsafe: bool) -> None:
     assert bool(done.changes) is (done.body != example.body)
     assert all(one.message and lint.rule(one.name).code == one.code for one in done.changes)
     if done.changes:  # The first fix was made to this body; the others to what came of it.
-        assert get(example.body, done.changes[0].path) is not UNSET, f"{done.changes[0].pointer} is not in the body"
+        assert get(example.body, done.changes[0].path) is not UNSET, (
+            f"{done.changes[0].pointer} is not in the body"
+        )
 
 
 @of_examples(BODIES)
@@ -208,7 +285,12 @@ def test_neither_check_nor_repair_changes_what_it_was_given(rule: Rule, example:
 def test_what_is_found_is_the_same_for_bytes_and_for_values(rule: Rule, example: Example) -> None:
     whole = check(example.body, example.wire, example.kind, target=example.target)
     assert check(dump(example.body), example.wire, example.kind, target=example.target) == whole
-    assert repair(dump(example.body), example.wire, example.kind, unsafe=True, target=example.target).body == mended(example).body
+    assert (
+        repair(
+            dump(example.body), example.wire, example.kind, unsafe=True, target=example.target
+        ).body
+        == mended(example).body
+    )
 
 
 def digest() -> str:
@@ -217,7 +299,11 @@ def digest() -> str:
     for _, example in BODIES:
         done = mended(example)
         said.update(dump(done.body))
-        for told in (*check(example.body, example.wire, example.kind, target=example.target), *done.changes, *done.findings):
+        for told in (
+            *check(example.body, example.wire, example.kind, target=example.target),
+            *done.changes,
+            *done.findings,
+        ):
             said.update(str(told).encode())
     return said.hexdigest()
 
@@ -226,9 +312,15 @@ def digest() -> str:
 def elsewhere(seed: str) -> str:
     """The same hash in another process with another seed for hashing."""
     tests = Path(__file__).parent
-    code = f"import sys; sys.path[:0] = [{str(tests)!r}, {str(tests.parent)!r}]; import test_rules; print(test_rules.digest())"
+    code = (
+        f"import sys; sys.path[:0] = [{str(tests)!r}, {str(tests.parent)!r}]; import test_rules;"
+        " print(test_rules.digest())"
+    )
     run = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        check=True,
     )
     return run.stdout.decode().strip()
 

@@ -1,4 +1,5 @@
-"""Recorded streams under the rules: how they may be given, where findings point to, and that clean ones have none."""
+"""Recorded streams under the rules: how they may be given, where findings point to, and that clean
+ones have none."""
 
 from __future__ import annotations
 
@@ -25,7 +26,11 @@ ODD = {
 
 def chunk(*calls: JSON, stop: str | None = None) -> JSON:
     delta: Object = {"tool_calls": list(calls)} if calls else {}
-    return {"id": "r", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}
+    return {
+        "id": "r",
+        "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": stop}],
+    }
 
 
 def piece(arguments: str, **more: JSON) -> JSON:
@@ -41,7 +46,11 @@ def framed(events: list[JSON]) -> bytes:
 
 
 def about_streams(stream: object, wire: str) -> list[str]:
-    return [finding.name for finding in check(stream, wire, "stream") if finding.name.startswith("stream-")]  # type: ignore[arg-type]
+    return [
+        finding.name
+        for finding in check(stream, wire, "stream")
+        if finding.name.startswith("stream-")
+    ]  # type: ignore[arg-type]
 
 
 def one_by_one(events: list[JSON]) -> Iterator[JSON]:
@@ -49,7 +58,9 @@ def one_by_one(events: list[JSON]) -> Iterator[JSON]:
 
 
 @pytest.mark.parametrize(
-    "given", [CUT, framed(CUT), framed(CUT).decode(), one_by_one(CUT)], ids=["events", "bytes", "text", "iterator"]
+    "given",
+    [CUT, framed(CUT), framed(CUT).decode(), one_by_one(CUT)],
+    ids=["events", "bytes", "text", "iterator"],
 )
 def test_a_stream_may_be_bytes_text_or_events(given: object) -> None:
     assert about_streams(given, "openai-chat") == ["stream-aborted-call"]
@@ -57,24 +68,36 @@ def test_a_stream_may_be_bytes_text_or_events(given: object) -> None:
 
 def test_bytes_in_pieces_are_a_stream_too() -> None:
     whole = framed(CUT)
-    assert about_streams([whole[n : n + 7] for n in range(0, len(whole), 7)], "openai-chat") == ["stream-aborted-call"]
+    assert about_streams([whole[n : n + 7] for n in range(0, len(whole), 7)], "openai-chat") == [
+        "stream-aborted-call"
+    ]
 
 
 def test_a_finding_about_a_stream_points_to_its_event() -> None:
     events = [chunk(), *CUT]
-    (found,) = (finding for finding in check(events, "openai-chat", "stream") if finding.name == "stream-aborted-call")
+    (found,) = (
+        finding
+        for finding in check(events, "openai-chat", "stream")
+        if finding.name == "stream-aborted-call"
+    )
     assert found.pointer == "/1"
     assert found.severity == "error"
 
 
 def test_only_a_call_that_was_cut_off_is_an_error() -> None:
     about = {rule.name: rule.severity for rule in every() if rule.name.startswith("stream-")}
-    assert {name for name, severity in about.items() if severity == "error"} == {"stream-aborted-call"}
+    assert {name for name, severity in about.items() if severity == "error"} == {
+        "stream-aborted-call"
+    }
 
 
 def test_the_answer_that_a_stream_folds_to_is_checked_as_well() -> None:
     events = [chunk(piece("{}", index=0, id="c1", name="a.b")), chunk(stop="tool_calls")]
-    (found,) = (finding for finding in check(events, "openai-chat", "stream") if finding.name == "name-bad-charset")
+    (found,) = (
+        finding
+        for finding in check(events, "openai-chat", "stream")
+        if finding.name == "name-bad-charset"
+    )
     assert found.pointer == "/choices/0/message/tool_calls/0"
     assert found.fix is None
 

@@ -83,7 +83,11 @@ def tools(folder: Path) -> Tools:
         ran("echo")
         return arguments["value"]
 
-    schema: Object = {"type": "object", "properties": {"value": {"description": "Anything."}}, "required": ["value"]}
+    schema: Object = {
+        "type": "object",
+        "properties": {"value": {"description": "Anything."}},
+        "required": ["value"],
+    }
     echo = from_schema("Echo.Any@1.0.0", "Give it back.", schema, given_back)
 
     return Tools(old, add, ring, slow, boom, send, echo)
@@ -97,4 +101,10 @@ def effects(folder: Path, name: str) -> int:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1])
-    asyncio.run(stdio(tools(where), Calls(SqliteLedger(where / "calls.db"), wait=float(sys.argv[2])), drain=1.0))
+    asyncio.run(
+        stdio(
+            tools(where),
+            Calls(SqliteLedger(where / "calls.db"), wait=float(sys.argv[2])),
+            drain=1.0,
+        )
+    )

@@ -23,7 +23,9 @@ def made(*ids: str) -> list[Runnable]:
 
 
 def test_the_newest_version_has_the_plain_name_and_older_ones_say_which_they_are() -> None:
-    named = mcp.names(made("Calculator.Add@1.0.0", "Calculator.Add@1.9.0", "Calculator.Add@1.10.0", "A.B@0.1.0"))
+    named = mcp.names(
+        made("Calculator.Add@1.0.0", "Calculator.Add@1.9.0", "Calculator.Add@1.10.0", "A.B@0.1.0")
+    )
     assert {name: str(tool.id) for name, tool in named.items()} == {
         "A_B": "A.B@0.1.0",
         "Calculator_Add_v1_0_0": "Calculator.Add@1.0.0",
@@ -33,7 +35,14 @@ def test_the_newest_version_has_the_plain_name_and_older_ones_say_which_they_are
 
 
 def test_names_never_meet_and_do_not_depend_on_the_order_of_the_tools() -> None:
-    every = made("A_B.C@1.0.0", "A.B_C@1.0.0", "K.T@1.0.0", "K.T@2.0.0", "K.T_v1_0_0@1.0.0", f"{'L' * 60}.{'M' * 60}@1.0.0")
+    every = made(
+        "A_B.C@1.0.0",
+        "A.B_C@1.0.0",
+        "K.T@1.0.0",
+        "K.T@2.0.0",
+        "K.T_v1_0_0@1.0.0",
+        f"{'L' * 60}.{'M' * 60}@1.0.0",
+    )
     named = mcp.names(every)
     assert len(named) == len(every)
     assert all(mcp.NAMES.fits(name) for name in named)
@@ -53,12 +62,14 @@ def test_an_entry_is_a_tool_of_the_sdk_and_says_what_it_needs() -> None:
     meta = entry["_meta"]
     assert isinstance(meta, dict) and meta["toolwire/id"] == "Gmail.Get@1.2.0"
     assert mcp.needs_of(meta) == needs
-    assert mcp.needs_of({"toolwire/requirements": {"authorization": [7, {"id": "x", "oauth2": 3}], "secrets": "no"}}) == Needs(
-        (Authorization("x"),)
-    )
+    assert mcp.needs_of(
+        {"toolwire/requirements": {"authorization": [7, {"id": "x", "oauth2": 3}], "secrets": "no"}}
+    ) == Needs((Authorization("x"),))
 
 
-STATES: dict[Literal["running", "lost", "gone", "unavailable", "too-old"], tuple[str, bool, type[ToolError]]] = {
+STATES: dict[
+    Literal["running", "lost", "gone", "unavailable", "too-old"], tuple[str, bool, type[ToolError]]
+] = {
     "running": ("still_running", True, NoEffect),
     "lost": ("outcome_unknown", False, ToolError),
     "gone": ("result_expired", False, ToolError),
@@ -72,12 +83,19 @@ def test_every_state_without_an_outcome_is_an_error_that_programs_can_read(
     state: Literal["running", "lost", "gone", "unavailable", "too-old"],
 ) -> None:
     kind, can_retry, raised = STATES[state]
-    result = mcp.result(Answer(state=state, call_id="c1", attempt=2, started_at=7, retry_after_ms=500))
+    result = mcp.result(
+        Answer(state=state, call_id="c1", attempt=2, started_at=7, retry_after_ms=500)
+    )
     CallToolResult.model_validate(result, by_name=False)
     meta = result["_meta"]
     assert isinstance(meta, dict) and result["isError"] is True
     about: Object = {"call_id": "c1", "attempt": 2, "started_at": 7}
-    assert meta["toolwire/error"] == {"kind": kind, "can_retry": can_retry, "retry_after_ms": 500, **about}
+    assert meta["toolwire/error"] == {
+        "kind": kind,
+        "can_retry": can_retry,
+        "retry_after_ms": 500,
+        **about,
+    }
     error = mcp.failure(result)
     assert (type(error), error.kind) == (raised, kind), "a retry under a new id could run it twice"
 
@@ -90,11 +108,18 @@ def test_a_call_id_of_another_call_is_refused_without_a_word_about_that_one() ->
 
 
 @pytest.mark.parametrize("any_value", [True, False])
-@pytest.mark.parametrize("value", [None, True, 5, "5", "", 1.5, [1, None], {"a": None}, {}, 90071992547409931])
+@pytest.mark.parametrize(
+    "value", [None, True, 5, "5", "", 1.5, [1, None], {"a": None}, {}, 90071992547409931]
+)
 def test_a_value_is_read_back_as_it_was(value: JSON, any_value: bool) -> None:
-    result = mcp.result(Answer(state="done", call_id="c1", outcome=Outcome(value), replayed=True), any_value=any_value)
+    result = mcp.result(
+        Answer(state="done", call_id="c1", outcome=Outcome(value), replayed=True),
+        any_value=any_value,
+    )
     structured = result.get("structuredContent", ...)
-    assert any_value or structured is ... or isinstance(structured, dict), "older versions take objects only"
+    assert any_value or structured is ... or isinstance(structured, dict), (
+        "older versions take objects only"
+    )
     assert mcp.value(result) == value
     meta = result["_meta"]
     assert isinstance(meta, dict) and meta["toolwire/replayed"] is True
@@ -102,21 +127,36 @@ def test_a_value_is_read_back_as_it_was(value: JSON, any_value: bool) -> None:
 
 def test_content_beside_a_structure_is_not_dropped() -> None:
     image: Object = {"type": "image", "data": "", "mimeType": "image/png"}
-    assert mcp.value({"structuredContent": {"a": 1}, "content": [image]}) == {"structuredContent": {"a": 1}, "content": [image]}
+    assert mcp.value({"structuredContent": {"a": 1}, "content": [image]}) == {
+        "structuredContent": {"a": 1},
+        "content": [image],
+    }
     assert mcp.value({"content": []}) is None
     two: list[JSON] = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     assert mcp.value({"content": two}) == two
     error = mcp.failure({"isError": True, "content": [{"type": "text", "text": "no"}, image]})
-    assert (error.message, error.extra["content"]) == ("no", [{"type": "text", "text": "no"}, image])
+    assert (error.message, error.extra["content"]) == (
+        "no",
+        [{"type": "text", "text": "no"}, image],
+    )
 
 
 def test_a_failure_is_read_back_as_it_was() -> None:
     said = Failure("Later.", "in the log", True, 500, "Doors: 42", "busy", {"status": 429})
-    error = mcp.failure(mcp.result(Answer(state="failed", call_id="c1", outcome=Outcome(failure=said))))
+    error = mcp.failure(
+        mcp.result(Answer(state="failed", call_id="c1", outcome=Outcome(failure=said)))
+    )
     assert isinstance(error, RetryableToolError)
     assert (error.message, error.developer_message, error.kind) == ("Later.", "in the log", "busy")
-    assert (error.retry_after_ms, error.additional_prompt_content, error.extra["status"]) == (500, "Doors: 42", 429)
-    for result in (mcp.invalid(InvalidInput({"b": "no number"})), mcp.lacking(Missing((), ("KEY",), True))):
+    assert (error.retry_after_ms, error.additional_prompt_content, error.extra["status"]) == (
+        500,
+        "Doors: 42",
+        429,
+    )
+    for result in (
+        mcp.invalid(InvalidInput({"b": "no number"})),
+        mcp.lacking(Missing((), ("KEY",), True)),
+    ):
         assert isinstance(mcp.failure(result), NoEffect), "it never ran"
 
 
@@ -135,7 +175,14 @@ def test_what_a_request_says_is_read_and_written_alike() -> None:
         ({"toolwire/call_id": "a"}, "b"),
         ({"toolwire/call_id": "x" * 257}, None),
         ({"toolwire/context": []}, None),
-        ({"toolwire/context": {"secrets": [{"id": "a", "value": "hush"}, {"id": "a", "value": "hush"}]}}, None),
+        (
+            {
+                "toolwire/context": {
+                    "secrets": [{"id": "a", "value": "hush"}, {"id": "a", "value": "hush"}]
+                }
+            },
+            None,
+        ),
         ({"toolwire/context": {"authorization": {"token": "hush"}}}, None),
     ],
 )

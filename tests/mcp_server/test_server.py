@@ -1,4 +1,5 @@
-"""The MCP server, judged by the official client: over stdio in a process of its own, and over HTTP on loopback."""
+"""The MCP server, judged by the official client: over stdio in a process of its own, and over HTTP
+on loopback."""
 
 from __future__ import annotations
 
@@ -36,11 +37,15 @@ EVERY = [(over, mode) for over in ("stdio", "http") for mode in ("auto", "legacy
 
 
 @asynccontextmanager
-async def connected(folder: Path, over: str, mode: str = "auto", *, wait: float = 30.0) -> AsyncIterator[Client]:
+async def connected(
+    folder: Path, over: str, mode: str = "auto", *, wait: float = 30.0
+) -> AsyncIterator[Client]:
     """The official client on a server with a durable record."""
     if over == "stdio":
         env = {"PYTHONPATH": str(PROGRAM.parents[1]), "TWILIO_API_KEY": "from-the-environment"}
-        program = StdioServerParameters(command=sys.executable, args=[str(PROGRAM), str(folder), str(wait)], env=env)
+        program = StdioServerParameters(
+            command=sys.executable, args=[str(PROGRAM), str(folder), str(wait)], env=env
+        )
         async with Client(program, mode=mode) as client:
             yield client
         return
@@ -60,7 +65,9 @@ def run(act: Awaitable[None]) -> None:
     asyncio.run(bounded())
 
 
-async def call(client: Client, name: str, arguments: dict[str, JSON], **meta: JSON) -> CallToolResult:
+async def call(
+    client: Client, name: str, arguments: dict[str, JSON], **meta: JSON
+) -> CallToolResult:
     said = {f"toolwire/{key}": value for key, value in meta.items()}
     return await client.call_tool(name, arguments, meta=said or None)  # type: ignore[arg-type]
 
@@ -77,14 +84,22 @@ def error_of(result: CallToolResult) -> Object:
 
 
 @pytest.mark.parametrize(("over", "mode"), EVERY)
-def test_tools_are_listed_with_their_ids_and_hints_and_always_in_one_order(tmp_path: Path, over: str, mode: str) -> None:
+def test_tools_are_listed_with_their_ids_and_hints_and_always_in_one_order(
+    tmp_path: Path, over: str, mode: str
+) -> None:
     async def act() -> None:
         async with connected(tmp_path, over, mode) as client:
             listed = (await client.list_tools()).tools
             assert listed == (await client.list_tools()).tools
         assert [tool.name for tool in listed] == [
-            "Bad_Boom", "Calculator_Add_v1_0_0", "Calculator_Add", "Doorbell_Ring", "Echo_Any", "Slow_Run", "Sms_Send",
-        ]  # fmt: skip
+            "Bad_Boom",
+            "Calculator_Add_v1_0_0",
+            "Calculator_Add",
+            "Doorbell_Ring",
+            "Echo_Any",
+            "Slow_Run",
+            "Sms_Send",
+        ]
         by_name = {tool.name: tool for tool in listed}
         newest, old = by_name["Calculator_Add"], by_name["Calculator_Add_v1_0_0"]
         assert (newest.meta or {})["toolwire/id"] == "Calculator.Add@1.10.0"
@@ -99,24 +114,39 @@ def test_tools_are_listed_with_their_ids_and_hints_and_always_in_one_order(tmp_p
 
 
 @pytest.mark.parametrize(("over", "mode"), EVERY)
-def test_a_value_comes_as_structure_and_as_text_and_failures_say_what_they_mean(tmp_path: Path, over: str, mode: str) -> None:
+def test_a_value_comes_as_structure_and_as_text_and_failures_say_what_they_mean(
+    tmp_path: Path, over: str, mode: str
+) -> None:
     async def act() -> None:
         async with connected(tmp_path, over, mode) as client:
             sum = await call(client, "Calculator_Add", {"a": 10, "b": 5})
-            assert (sum.is_error, sum.structured_content, texts(sum)) == (False, {"total": 15}, ['{"total":15}'])
+            assert (sum.is_error, sum.structured_content, texts(sum)) == (
+                False,
+                {"total": 15},
+                ['{"total":15}'],
+            )
             assert (sum.meta or {})["toolwire/call_id"]
             assert "toolwire/replayed" not in (sum.meta or {})
-            held = await call(client, "Echo_Any", {"value": {"a": None, "n": 90071992547409931, "x": [1, None]}})
+            held = await call(
+                client, "Echo_Any", {"value": {"a": None, "n": 90071992547409931, "x": [1, None]}}
+            )
             assert held.structured_content == {"a": None, "n": 90071992547409931, "x": [1, None]}
 
             ring = await call(client, "Doorbell_Ring", {"doorbell_id": "nope"}, call_id="r1")
             assert texts(ring) == ["There is no such doorbell.", "Doorbells: doorbell42"]
             told = error_of(ring)
-            assert (told["can_retry"], told["retry_after_ms"], told["call_id"], told["attempt"]) == (True, 50, "r1", 1)
+            assert (
+                told["can_retry"],
+                told["retry_after_ms"],
+                told["call_id"],
+                told["attempt"],
+            ) == (True, 50, "r1", 1)
 
             boom = error_of(await call(client, "Bad_Boom", {}, call_id="b1"))
             assert (boom["kind"], boom["can_retry"], boom["yield"]) == ("bang", False, 3)
-            assert isinstance(error_of(await call(client, "Bad_Boom", {}, call_id="b1"))["started_at"], int)
+            assert isinstance(
+                error_of(await call(client, "Bad_Boom", {}, call_id="b1"))["started_at"], int
+            )
 
             wrong = await call(client, "Calculator_Add", {"a": 10, "b": "infinity"})
             parameters = error_of(wrong)["parameter_errors"]
@@ -132,14 +162,20 @@ def test_a_value_comes_as_structure_and_as_text_and_failures_say_what_they_mean(
 
 
 @pytest.mark.parametrize(("over", "mode"), EVERY)
-def test_one_call_id_runs_once_and_its_answer_is_replayed(tmp_path: Path, over: str, mode: str) -> None:
+def test_one_call_id_runs_once_and_its_answer_is_replayed(
+    tmp_path: Path, over: str, mode: str
+) -> None:
     async def act() -> None:
         async with connected(tmp_path, over, mode) as client:
             slow = [call(client, "Slow_Run", {"seconds": 0.3}, call_id="s1") for _ in range(5)]
-            others = [call(client, "Calculator_Add", {"a": n, "b": 1}, call_id=f"a{n}") for n in range(10)]
+            others = [
+                call(client, "Calculator_Add", {"a": n, "b": 1}, call_id=f"a{n}") for n in range(10)
+            ]
             found = await asyncio.gather(*slow, *others)
             assert [texts(one) for one in found[:5]] == [["done"]] * 5
-            assert [one.structured_content for one in found[5:]] == [{"total": n + 1} for n in range(10)]
+            assert [one.structured_content for one in found[5:]] == [
+                {"total": n + 1} for n in range(10)
+            ]
             again = await call(client, "Slow_Run", {"seconds": 0.3}, call_id="s1")
             assert texts(again) == ["done"]
             assert (again.meta or {})["toolwire/replayed"] is True
@@ -151,7 +187,10 @@ def test_one_call_id_runs_once_and_its_answer_is_replayed(tmp_path: Path, over: 
 
             with pytest.raises(MCPError) as mismatch:
                 await call(client, "Slow_Run", {"seconds": 0.4}, call_id="s1")
-            assert (mismatch.value.code, mismatch.value.data) == (-32602, {"kind": "call_id_reused"})
+            assert (mismatch.value.code, mismatch.value.data) == (
+                -32602,
+                {"kind": "call_id_reused"},
+            )
 
     run(act())
 
@@ -160,7 +199,9 @@ def test_a_record_outlives_the_process_that_made_it(tmp_path: Path) -> None:
     async def act() -> None:
         for replayed in (None, True):
             async with connected(tmp_path, "stdio") as client:
-                ring = await call(client, "Doorbell_Ring", {"doorbell_id": "doorbell42"}, call_id="r1")
+                ring = await call(
+                    client, "Doorbell_Ring", {"doorbell_id": "doorbell42"}, call_id="r1"
+                )
                 assert (ring.meta or {}).get("toolwire/replayed") is replayed
                 assert texts(ring) == ["null"]
         assert effects(tmp_path, "ring") == 1
@@ -178,15 +219,23 @@ def test_a_call_that_takes_longer_than_the_wait_is_said_to_be_running_and_its_id
             while not effects(tmp_path, "slow"):
                 await asyncio.sleep(0.02)
             told = error_of(await call(client, "Slow_Run", {"seconds": 1.5}, call_id="s1"))
-            assert (told["kind"], told["can_retry"], told["call_id"]) == ("still_running", True, "s1")
+            assert (told["kind"], told["can_retry"], told["call_id"]) == (
+                "still_running",
+                True,
+                "s1",
+            )
             assert texts(await first) == ["done"]
             assert effects(tmp_path, "slow") == 1
 
     run(act())
 
 
-@pytest.mark.parametrize(("over", "mode"), [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto")])
-def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(tmp_path: Path, over: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("over", "mode"), [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto")]
+)
+def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(
+    tmp_path: Path, over: str, mode: str
+) -> None:
     async def act() -> None:
         async with connected(tmp_path, over, mode) as client:
             first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 0.5}, call_id="s1"))
@@ -197,16 +246,24 @@ def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(tmp_p
                 task.cancel()  # the client says so to the server
                 with pytest.raises(asyncio.CancelledError):
                     await task
-            assert (await call(client, "Calculator_Add", {"a": 1, "b": 1})).structured_content == {"total": 2}
+            assert (await call(client, "Calculator_Add", {"a": 1, "b": 1})).structured_content == {
+                "total": 2
+            }
             assert texts(await call(client, "Slow_Run", {"seconds": 0.5}, call_id="s1")) == ["done"]
             assert effects(tmp_path, "slow") == 2
-            assert effects(tmp_path, "slow-done") == 1, "without an id nobody can ask for it, so it was stopped"
+            assert effects(tmp_path, "slow-done") == 1, (
+                "without an id nobody can ask for it, so it was stopped"
+            )
 
     run(act())
 
 
-@pytest.mark.parametrize(("over", "secret"), [("stdio", "from-the-environment"), ("http", "from-the-server")])
-def test_what_a_tool_needs_comes_with_the_call_or_from_the_server(tmp_path: Path, over: str, secret: str) -> None:
+@pytest.mark.parametrize(
+    ("over", "secret"), [("stdio", "from-the-environment"), ("http", "from-the-server")]
+)
+def test_what_a_tool_needs_comes_with_the_call_or_from_the_server(
+    tmp_path: Path, over: str, secret: str
+) -> None:
     async def act() -> None:
         async with connected(tmp_path, over) as client:
             told = error_of(await call(client, "Sms_Send", {"to": "me"}, call_id="m1"))
@@ -217,7 +274,9 @@ def test_what_a_tool_needs_comes_with_the_call_or_from_the_server(tmp_path: Path
 
             context: Object = {"authorization": [{"id": "phone", "token": "t-0"}], "user_id": "u1"}
             sent = await call(client, "Sms_Send", {"to": "me"}, call_id="m1", context=context)
-            assert sent.structured_content == ["me", secret, "t-0", "u1"], "nothing was recorded of the first try"
+            assert sent.structured_content == ["me", secret, "t-0", "u1"], (
+                "nothing was recorded of the first try"
+            )
             context["secrets"] = [{"id": "TWILIO_API_KEY", "value": "mine"}]
             own = await call(client, "Sms_Send", {"to": "me"}, context=context)
             assert own.structured_content == ["me", "mine", "t-0", "u1"]
@@ -247,18 +306,32 @@ def http(act: Callable[[str, Path], Awaitable[None]], folder: Path, auth: Auth =
 
 def test_an_idempotency_key_is_a_call_id_and_the_id_of_the_request_is_not(tmp_path: Path) -> None:
     async def act(url: str, folder: Path) -> None:
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "Echo_Any", "arguments": {"value": 1}}}
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "Echo_Any", "arguments": {"value": 1}},
+        }
         accept = {"Accept": "application/json, text/event-stream"}
         async with httpx2.AsyncClient() as plain:
             for _ in range(2):
                 await plain.post(url, json=body, headers=accept)
             assert effects(folder, "echo") == 2, "a JSON-RPC id starts again with every client"
-            found = [await plain.post(url, json=body, headers={**accept, "Idempotency-Key": '"k-1"'}) for _ in range(2)]
-            found += [await plain.post(url, json=body, headers={**accept, "Idempotency-Key": "k-1"})]
+            found = [
+                await plain.post(url, json=body, headers={**accept, "Idempotency-Key": '"k-1"'})
+                for _ in range(2)
+            ]
+            found += [
+                await plain.post(url, json=body, headers={**accept, "Idempotency-Key": "k-1"})
+            ]
             assert [one.status_code for one in found] == [200] * 3
             assert "toolwire/replayed" not in found[0].text and "toolwire/replayed" in found[2].text
             assert effects(folder, "echo") == 3
-            body["params"] = {"name": "Echo_Any", "arguments": {"value": 1}, "_meta": {"toolwire/call_id": "other"}}
+            body["params"] = {
+                "name": "Echo_Any",
+                "arguments": {"value": 1},
+                "_meta": {"toolwire/call_id": "other"},
+            }
             both = await plain.post(url, json=body, headers={**accept, "Idempotency-Key": "k-1"})
             assert "-32602" in both.text
             assert effects(folder, "echo") == 3
@@ -267,7 +340,10 @@ def test_an_idempotency_key_is_a_call_id_and_the_id_of_the_request_is_not(tmp_pa
 
 
 def test_who_asks_is_checked_by_the_server_and_parts_the_record(tmp_path: Path) -> None:
-    keys = {"ann": "a-key-that-is-long-enough-for-ann-0123456789", "bob": "b-key-that-is-long-enough-for-bob-9876543210"}
+    keys = {
+        "ann": "a-key-that-is-long-enough-for-ann-0123456789",
+        "bob": "b-key-that-is-long-enough-for-bob-9876543210",
+    }
 
     async def act(url: str, folder: Path) -> None:
         async with httpx2.AsyncClient() as plain:
@@ -286,12 +362,26 @@ def test_who_asks_is_checked_by_the_server_and_parts_the_record(tmp_path: Path) 
 
 def test_a_page_of_another_site_is_turned_away(tmp_path: Path) -> None:
     async def act(url: str, folder: Path) -> None:
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "Echo_Any", "arguments": {"value": 1}}}
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "Echo_Any", "arguments": {"value": 1}},
+        }
         accept = {"Accept": "application/json, text/event-stream"}
         async with httpx2.AsyncClient() as page:
-            for origin, status in (("https://evil.example", 403), ("null", 403), ("https://page.example", 200)):
-                assert (await page.post(url, json=body, headers={**accept, "Origin": origin})).status_code == status
-            large = {**body, "params": {"name": "Echo_Any", "arguments": {"value": "x" * 5_000_000}}}
+            for origin, status in (
+                ("https://evil.example", 403),
+                ("null", 403),
+                ("https://page.example", 200),
+            ):
+                assert (
+                    await page.post(url, json=body, headers={**accept, "Origin": origin})
+                ).status_code == status
+            large = {
+                **body,
+                "params": {"name": "Echo_Any", "arguments": {"value": "x" * 5_000_000}},
+            }
             assert (await page.post(url, json=large, headers=accept)).status_code == 413
         assert effects(folder, "echo") == 1
 
@@ -309,8 +399,14 @@ def test_replicas_share_one_record_and_any_of_them_answers(tmp_path: Path) -> No
 
     async def act() -> None:
         with running(replica()) as one, running(replica()) as two:
-            async with Client(f"{one.url}/mcp") as ann, Client(f"{two.url}/mcp", mode="legacy") as bob:
-                both = [call(client, "Slow_Run", {"seconds": 0.3}, call_id="s1") for client in (ann, bob) * 3]
+            async with (
+                Client(f"{one.url}/mcp") as ann,
+                Client(f"{two.url}/mcp", mode="legacy") as bob,
+            ):
+                both = [
+                    call(client, "Slow_Run", {"seconds": 0.3}, call_id="s1")
+                    for client in (ann, bob) * 3
+                ]
                 assert [texts(one) for one in await asyncio.gather(*both)] == [["done"]] * 6
         assert effects(tmp_path, "slow") == 1
 
@@ -331,6 +427,9 @@ def test_a_bug_of_the_server_is_not_told_to_its_callers(tmp_path: Path) -> None:
                 async with Client(f"{where.url}/mcp", mode=mode) as client:
                     with pytest.raises(MCPError) as told:
                         await call(client, "Echo_Any", {"value": 1})
-                    assert (told.value.code, str(told.value)) == (-32603, "The server made a mistake.")
+                    assert (told.value.code, str(told.value)) == (
+                        -32603,
+                        "The server made a mistake.",
+                    )
 
     run(act())

@@ -1,4 +1,5 @@
-"""A request to the mock without a socket, as a server would hand it over. Knows where each wire's answers are asked for."""
+"""A request to the mock without a socket, as a server would hand it over. Knows where each wire's
+answers are asked for."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ PATHS = {
     "cohere": "/v2/chat",
     "ollama": "/api/chat",
 }
-STREAMS = {"gemini": "/v1beta/models/{model}:streamGenerateContent?alt=sse", "bedrock": "/model/{model}/converse-stream"}
+STREAMS = {
+    "gemini": "/v1beta/models/{model}:streamGenerateContent?alt=sse",
+    "bedrock": "/model/{model}/converse-stream",
+}
 HEADERS = {
     "authorization": "Bearer any",
     "x-api-key": "any",
@@ -73,18 +77,34 @@ def ask(app: App, profile: str, body: Object, *, stream: bool = False) -> Answer
 
 
 def send(
-    app: App, method: str, path: str, body: JSON = None, *, headers: dict[str, str] | None = None, raw: bytes = b""
+    app: App,
+    method: str,
+    path: str,
+    body: JSON = None,
+    *,
+    headers: dict[str, str] | None = None,
+    raw: bytes = b"",
 ) -> Answer:
     """The answer to a request."""
     parts = urlsplit(path)
-    given = [(name.encode(), value.encode()) for name, value in (HEADERS if headers is None else headers).items()]
+    given = [
+        (name.encode(), value.encode())
+        for name, value in (HEADERS if headers is None else headers).items()
+    ]
     scope: MutableMapping[str, object] = {
-        "type": "http", "method": method, "path": parts.path, "query_string": parts.query.encode(), "headers": given,
-    }  # fmt: skip
+        "type": "http",
+        "method": method,
+        "path": parts.path,
+        "query_string": parts.query.encode(),
+        "headers": given,
+    }
     sent: list[MutableMapping[str, object]] = []
 
     async def receive() -> MutableMapping[str, object]:
-        return {"type": "http.request", "body": raw or (b"" if body is None else json.dumps(body).encode())}
+        return {
+            "type": "http.request",
+            "body": raw or (b"" if body is None else json.dumps(body).encode()),
+        }
 
     async def keep(message: MutableMapping[str, object]) -> None:
         sent.append(message)
@@ -95,7 +115,10 @@ def send(
     assert isinstance(status, int) and isinstance(pairs, list)
     pieces = [piece for message in sent[1:] if isinstance(piece := message.get("body"), bytes)]
     return Answer(
-        status, {name.decode(): value.decode() for name, value in pairs}, b"".join(pieces), not sent[-1].get("more_body")
+        status,
+        {name.decode(): value.decode() for name, value in pairs},
+        b"".join(pieces),
+        not sent[-1].get("more_body"),
     )
 
 

@@ -32,8 +32,12 @@ class Hosted(Struct, frozen=True):
 def hosted(wire: str, *, strict: bool = True, keys: bool = True) -> Iterator[Hosted]:
     """A mock that is served as long as the block runs."""
     mock = Mock(wire, strict=strict, keys=keys)
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # an answer that is cut is told there
-    server = uvicorn.Server(uvicorn.Config(mock, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none"))
+    logging.getLogger("uvicorn.error").setLevel(
+        logging.CRITICAL
+    )  # an answer that is cut is told there
+    server = uvicorn.Server(
+        uvicorn.Config(mock, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
+    )
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)

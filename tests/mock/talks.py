@@ -1,7 +1,8 @@
-"""One conversation with tools for each official client, streamed or not: how a program of that provider would write it.
+"""One conversation with tools for each official client, streamed or not: how a program of that
+provider would write it.
 
-Each gives the calls it was asked for, turn by turn, and the last text. No type here is ours: the clients read what the mock says.
-Knows nothing of what this library does.
+Each gives the calls it was asked for, turn by turn, and the last text. No type here is ours: the
+clients read what the mock says. Knows nothing of what this library does.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def _call(one: str, name: str, given: str) -> object:
 def openai_chat(url: str, question: str, stream: bool, *, azure: bool = False) -> tuple[Turns, str]:
     client: OpenAI
     if azure:
-        client = AzureOpenAI(azure_endpoint=url, api_key="any", api_version="2026-01-01", max_retries=0)
+        client = AzureOpenAI(
+            azure_endpoint=url, api_key="any", api_version="2026-01-01", max_retries=0
+        )
     else:
         client = OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0)
     messages: list[object] = [{"role": "user", "content": question}]
@@ -55,8 +58,16 @@ def openai_chat(url: str, question: str, stream: bool, *, azure: bool = False) -
             if not message.tool_calls:
                 return turns, message.content or ""
             turns.append([(call.id, call.function.name) for call in message.tool_calls])
-            messages.append({"role": "assistant", "content": message.content, "tool_calls": [
-                _call(call.id, call.function.name, call.function.arguments) for call in message.tool_calls]})  # fmt: skip
+            messages.append(
+                {
+                    "role": "assistant",
+                    "content": message.content,
+                    "tool_calls": [
+                        _call(call.id, call.function.name, call.function.arguments)
+                        for call in message.tool_calls
+                    ],
+                }
+            )
             for call in message.tool_calls:
                 output = run(call.function.name, json.loads(call.function.arguments))
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": output})
@@ -67,14 +78,24 @@ def azure(url: str, question: str, stream: bool) -> tuple[Turns, str]:
     return openai_chat(url, question, stream, azure=True)
 
 
-def openai_responses(url: str, question: str, stream: bool, *, stored: bool = False) -> tuple[Turns, str]:
+def openai_responses(
+    url: str, question: str, stream: bool, *, stored: bool = False
+) -> tuple[Turns, str]:
     given: list[object] = [{"role": "user", "content": question}]
-    tools = [{"type": "function", "name": name, "parameters": schema, "strict": False} for name, (_, schema) in TOOLS.items()]
+    tools = [
+        {"type": "function", "name": name, "parameters": schema, "strict": False}
+        for name, (_, schema) in TOOLS.items()
+    ]
     turns: Turns = []
     before: str | None = None
     with OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0) as client:
         for _ in range(MOST):
-            asked = {"model": "gpt-5", "input": given, "tools": tools, "reasoning": {"effort": "low"}}
+            asked = {
+                "model": "gpt-5",
+                "input": given,
+                "tools": tools,
+                "reasoning": {"effort": "low"},
+            }
             if stored and before is not None:
                 asked["previous_response_id"] = before
             if stream:
@@ -92,7 +113,9 @@ def openai_responses(url: str, question: str, stream: bool, *, stored: bool = Fa
             given = [] if stored else [*given, *(item.to_dict() for item in answer.output)]
             for call in calls:
                 output = run(call.name, json.loads(call.arguments))
-                given.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
+                given.append(
+                    {"type": "function_call_output", "call_id": call.call_id, "output": output}
+                )
     raise AssertionError("it never stopped")
 
 
@@ -102,11 +125,19 @@ def openai_stored(url: str, question: str, stream: bool) -> tuple[Turns, str]:
 
 def anthropic(url: str, question: str, stream: bool, *, thinks: bool = False) -> tuple[Turns, str]:
     messages: list[object] = [{"role": "user", "content": question}]
-    tools = [{"name": name, "description": about, "input_schema": schema} for name, (about, schema) in TOOLS.items()]
+    tools = [
+        {"name": name, "description": about, "input_schema": schema}
+        for name, (about, schema) in TOOLS.items()
+    ]
     turns: Turns = []
     with Anthropic(base_url=url, api_key="any", max_retries=0) as client:
         for _ in range(MOST):
-            asked = {"model": "claude-opus-5", "max_tokens": 4096, "messages": messages, "tools": tools}
+            asked = {
+                "model": "claude-opus-5",
+                "max_tokens": 4096,
+                "messages": messages,
+                "tools": tools,
+            }
             if thinks:
                 asked["thinking"] = {"type": "enabled", "budget_tokens": 1024}
             if stream:
@@ -120,11 +151,22 @@ def anthropic(url: str, question: str, stream: bool, *, thinks: bool = False) ->
             calls = [block for block in answer.content if block.type == "tool_use"]
             if not calls:
                 assert answer.stop_reason == "end_turn"
-                return turns, "".join(block.text for block in answer.content if block.type == "text")
+                return turns, "".join(
+                    block.text for block in answer.content if block.type == "text"
+                )
             assert answer.stop_reason == "tool_use"
             turns.append([(call.id, call.name) for call in calls])
-            messages.append({"role": "assistant", "content": [block.to_dict() for block in answer.content]})
-            told = [{"type": "tool_result", "tool_use_id": call.id, "content": run(call.name, call.input)} for call in calls]
+            messages.append(
+                {"role": "assistant", "content": [block.to_dict() for block in answer.content]}
+            )
+            told = [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": call.id,
+                    "content": run(call.name, call.input),
+                }
+                for call in calls
+            ]
             messages.append({"role": "user", "content": told})
     raise AssertionError("it never stopped")
 
@@ -145,27 +187,50 @@ def gemini(url: str, question: str, stream: bool) -> tuple[Turns, str]:
         for _ in range(MOST):
             if stream:
                 parts: list[types.Part] = []
-                for chunk in client.models.generate_content_stream(model="gemini-3-pro", contents=contents, config=config):
+                for chunk in client.models.generate_content_stream(
+                    model="gemini-3-pro", contents=contents, config=config
+                ):
                     content = chunk.candidates[0].content if chunk.candidates else None
                     parts += (content.parts or []) if content is not None else []
             else:
-                answer = client.models.generate_content(model="gemini-3-pro", contents=contents, config=config)
-                assert answer.candidates and answer.candidates[0].content and answer.candidates[0].content.parts
+                answer = client.models.generate_content(
+                    model="gemini-3-pro", contents=contents, config=config
+                )
+                assert (
+                    answer.candidates
+                    and answer.candidates[0].content
+                    and answer.candidates[0].content.parts
+                )
                 parts = answer.candidates[0].content.parts
             calls = [part.function_call for part in parts if part.function_call is not None]
             if not calls:
                 return turns, "".join(part.text or "" for part in parts)
             turns.append([(call.id or "", call.name or "") for call in calls])
             contents.append(types.Content(role="model", parts=parts))
-            contents.append(types.Content(role="user", parts=[
-                types.Part.from_function_response(name=call.name or "", response={"output": run(call.name or "", call.args)})
-                for call in calls]))  # fmt: skip
+            contents.append(
+                types.Content(
+                    role="user",
+                    parts=[
+                        types.Part.from_function_response(
+                            name=call.name or "",
+                            response={"output": run(call.name or "", call.args)},
+                        )
+                        for call in calls
+                    ],
+                )
+            )
     raise AssertionError("it never stopped")
 
 
 def bedrock(url: str, question: str, stream: bool) -> tuple[Turns, str]:
-    client = boto3.client("bedrock-runtime", region_name="us-east-1", endpoint_url=url, aws_access_key_id="any",
-                          aws_secret_access_key="any", config=Config(retries={"max_attempts": 1}))  # fmt: skip
+    client = boto3.client(
+        "bedrock-runtime",
+        region_name="us-east-1",
+        endpoint_url=url,
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+        config=Config(retries={"max_attempts": 1}),
+    )
     tools = [
         {"toolSpec": {"name": name, "description": about, "inputSchema": {"json": schema}}}
         for name, (about, schema) in TOOLS.items()
@@ -174,7 +239,11 @@ def bedrock(url: str, question: str, stream: bool) -> tuple[Turns, str]:
     turns: Turns = []
     try:
         for _ in range(MOST):
-            asked = {"modelId": "amazon.nova-pro-v1:0", "messages": messages, "toolConfig": {"tools": tools}}
+            asked = {
+                "modelId": "amazon.nova-pro-v1:0",
+                "messages": messages,
+                "toolConfig": {"tools": tools},
+            }
             if stream:
                 blocks = _streamed(client.converse_stream(**asked)["stream"])
             else:
@@ -184,9 +253,20 @@ def bedrock(url: str, question: str, stream: bool) -> tuple[Turns, str]:
                 return turns, "".join(str(block["text"]) for block in blocks)
             turns.append([(call["toolUseId"], call["name"]) for call in calls])
             messages.append({"role": "assistant", "content": blocks})
-            messages.append({"role": "user", "content": [
-                {"toolResult": {"toolUseId": call["toolUseId"], "content": [{"text": run(call["name"], call["input"])}]}}
-                for call in calls]})  # fmt: skip
+            messages.append(
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "toolResult": {
+                                "toolUseId": call["toolUseId"],
+                                "content": [{"text": run(call["name"], call["input"])}],
+                            }
+                        }
+                        for call in calls
+                    ],
+                }
+            )
     finally:
         client.close()
     raise AssertionError("it never stopped")
@@ -201,13 +281,22 @@ def _streamed(events: Iterable[object]) -> list[dict[str, dict[str, str]]]:
         match event:
             case {"contentBlockStart": {"start": start, "contentBlockIndex": n}}:
                 found[n] = start
-            case {"contentBlockDelta": {"delta": {"text": text} | {"toolUse": {"input": text}}, "contentBlockIndex": n}}:
+            case {
+                "contentBlockDelta": {
+                    "delta": {"text": text} | {"toolUse": {"input": text}},
+                    "contentBlockIndex": n,
+                }
+            }:
                 texts[n] = texts.get(n, "") + text
             case {"messageStop": {"stopReason": reason}}:
                 stopped = reason
     assert stopped == ("tool_use" if found else "end_turn")
     for n, text in texts.items():
-        found[n] = {"toolUse": {**found[n]["toolUse"], "input": json.loads(text)}} if n in found else {"text": text}  # type: ignore[dict-item]
+        found[n] = (
+            {"toolUse": {**found[n]["toolUse"], "input": json.loads(text)}}
+            if n in found
+            else {"text": text}
+        )  # type: ignore[dict-item]
     return [block for _, block in sorted(found.items())]
 
 
@@ -221,7 +310,11 @@ def mistral(url: str, question: str, stream: bool) -> tuple[Turns, str]:
                 text, calls = "", {}
                 for event in client.chat.stream(**asked):
                     delta = event.data.choices[0].delta if event.data.choices else None
-                    text += delta.content if delta is not None and isinstance(delta.content, str) else ""
+                    text += (
+                        delta.content
+                        if delta is not None and isinstance(delta.content, str)
+                        else ""
+                    )
                     for one in (delta.tool_calls or []) if delta is not None else []:
                         calls[one.id] = one
                 found = list(calls.values())
@@ -232,11 +325,26 @@ def mistral(url: str, question: str, stream: bool) -> tuple[Turns, str]:
             if not found:
                 return turns, text
             turns.append([(call.id or "", call.function.name) for call in found])
-            messages.append({"role": "assistant", "content": text, "tool_calls": [call.model_dump() for call in found]})
+            messages.append(
+                {
+                    "role": "assistant",
+                    "content": text,
+                    "tool_calls": [call.model_dump() for call in found],
+                }
+            )
             for call in found:
                 given = call.function.arguments
-                output = run(call.function.name, json.loads(given) if isinstance(given, str) else given)
-                messages.append({"role": "tool", "tool_call_id": call.id, "name": call.function.name, "content": output})
+                output = run(
+                    call.function.name, json.loads(given) if isinstance(given, str) else given
+                )
+                messages.append(
+                    {
+                        "role": "tool",
+                        "tool_call_id": call.id,
+                        "name": call.function.name,
+                        "content": output,
+                    }
+                )
     raise AssertionError("it never stopped")
 
 
@@ -262,14 +370,17 @@ def cohere_chat(url: str, question: str, stream: bool) -> tuple[Turns, str]:
             else:
                 message = client.chat(**asked).message  # type: ignore[arg-type]
                 text = "".join(getattr(block, "text", "") for block in message.content or [])
-                calls = [(call.id or "", call.function.name or "", call.function.arguments or "")  # type: ignore[union-attr]
-                         for call in message.tool_calls or []]  # fmt: skip
+                calls = [
+                    (call.id or "", call.function.name or "", call.function.arguments or "")  # type: ignore[union-attr]
+                    for call in message.tool_calls or []
+                ]
             if not calls:
                 return turns, text
             turns.append([(one, name) for one, name, _ in calls])
             messages.append({"role": "assistant", "tool_calls": [_call(*call) for call in calls]})
             messages += (
-                {"role": "tool", "tool_call_id": one, "content": run(name, json.loads(given))} for one, name, given in calls
+                {"role": "tool", "tool_call_id": one, "content": run(name, json.loads(given))}
+                for one, name, given in calls
             )
     raise AssertionError("it never stopped")
 
@@ -292,10 +403,18 @@ def ollama_chat(url: str, question: str, stream: bool) -> tuple[Turns, str]:
             if not calls:
                 return turns, text
             turns.append([("", call.function.name) for call in calls])
-            messages.append({"role": "assistant", "content": text, "tool_calls": [call.model_dump() for call in calls]})
+            messages.append(
+                {
+                    "role": "assistant",
+                    "content": text,
+                    "tool_calls": [call.model_dump() for call in calls],
+                }
+            )
             for call in calls:
                 output = run(call.function.name, dict(call.function.arguments))
-                messages.append({"role": "tool", "tool_name": call.function.name, "content": output})
+                messages.append(
+                    {"role": "tool", "tool_name": call.function.name, "content": output}
+                )
     finally:
         client._client.close()
     raise AssertionError("it never stopped")

@@ -1,4 +1,5 @@
-"""The official clients talk to the mock over loopback: what it says is read by the ones that read its models."""
+"""The official clients talk to the mock over loopback: what it says is read by the ones that read
+its models."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ def test_a_client_calls_one_tool_twice_at_once_and_another_with_the_results_and_
     profile, talk = TALKS[name]
     with hosted(profile) as server:
         turns, text = talk(server.url, QUESTION, stream)
-    assert [[called for _, called in turn] for turn in turns] == [["Calculator_Add", "Calculator_Add"], ["Calculator_Multiply"]]
+    assert [[called for _, called in turn] for turn in turns] == [
+        ["Calculator_Add", "Calculator_Add"],
+        ["Calculator_Multiply"],
+    ]
     assert text.splitlines() == list(FINAL)
     ids = [one for turn in turns for one, _ in turn]
     assert all(re.fullmatch(LOOKS[profile], one) for one in ids)

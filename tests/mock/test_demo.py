@@ -1,4 +1,5 @@
-"""The offline model: what it finds in a question, and that the same conversation always gets the same answer."""
+"""The offline model: what it finds in a question, and that the same conversation always gets the
+same answer."""
 
 from __future__ import annotations
 
@@ -24,36 +25,77 @@ TOOLS = (
     Tool("Calculator_Add", "Adds two numbers", numbers("a", "b")),
     Tool("Calculator_Multiply", "Multiplies two numbers", numbers("a", "b")),
     Tool("get_weather", "Current weather of a city", CITY),
-    Tool("sendEmail", "Sends a letter", {
-        "type": "object", "properties": {"to": TEXT, "subject": TEXT, "body": TEXT}, "required": ["to", "body"]}),
-    Tool("search_docs", "Full text search in all pages of the handbook", {
-        "type": "object", "properties": {"query": TEXT, "limit": {"type": "integer"}}, "required": ["query"]}),
+    Tool(
+        "sendEmail",
+        "Sends a letter",
+        {
+            "type": "object",
+            "properties": {"to": TEXT, "subject": TEXT, "body": TEXT},
+            "required": ["to", "body"],
+        },
+    ),
+    Tool(
+        "search_docs",
+        "Full text search in all pages of the handbook",
+        {
+            "type": "object",
+            "properties": {"query": TEXT, "limit": {"type": "integer"}},
+            "required": ["query"],
+        },
+    ),
     Tool("ring_doorbell", "Rings", {"type": "object", "properties": {}}),
     Tool("square", None, numbers("n")),
-    Tool("book_train", None, {
-        "type": "object", "properties": {"origin": TEXT, "destination": TEXT}, "required": ["origin", "destination"]}),
-    Tool("average", None, {
-        "type": "object", "properties": {"values": {"type": "array", "items": {"type": "number"}}}, "required": ["values"]}),
-)  # fmt: skip
+    Tool(
+        "book_train",
+        None,
+        {
+            "type": "object",
+            "properties": {"origin": TEXT, "destination": TEXT},
+            "required": ["origin", "destination"],
+        },
+    ),
+    Tool(
+        "average",
+        None,
+        {
+            "type": "object",
+            "properties": {"values": {"type": "array", "items": {"type": "number"}}},
+            "required": ["values"],
+        },
+    ),
+)
 
 ASKED: dict[str, list[tuple[str, Object]]] = {
-    "add 1 and 2, and add 3 and 4": [("Calculator_Add", {"a": 1, "b": 2}), ("Calculator_Add", {"a": 3, "b": 4})],
+    "add 1 and 2, and add 3 and 4": [
+        ("Calculator_Add", {"a": 1, "b": 2}),
+        ("Calculator_Add", {"a": 3, "b": 4}),
+    ],
     "What is 2.5 plus -3?": [("Calculator_Add", {"a": 2.5, "b": -3})],
     "Calculator_Multiply a=6 b=7": [("Calculator_Multiply", {"a": 6, "b": 7})],
-    "weather in Oslo and Rome": [("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})],
+    "weather in Oslo and Rome": [
+        ("get_weather", {"city": "Oslo"}),
+        ("get_weather", {"city": "Rome"}),
+    ],
     "What's the weather like in New York, San Francisco and Oslo in celsius?": [
-        ("get_weather", {"city": city, "unit": "celsius"}) for city in ("New York", "San Francisco", "Oslo")
+        ("get_weather", {"city": city, "unit": "celsius"})
+        for city in ("New York", "San Francisco", "Oslo")
     ],
     "get the weather in oslo": [("get_weather", {"city": "oslo"})],
     "What is the weather in Paris and what is 7 times 6?": [
         ("get_weather", {"city": "Paris"}),
         ("Calculator_Multiply", {"a": 7, "b": 6}),
     ],
-    'sendEmail to: bob@example.org body: "hi there"': [("sendEmail", {"to": "bob@example.org", "body": "hi there"})],
-    "search docs for python asyncio limit=3": [("search_docs", {"query": "python asyncio", "limit": 3})],
+    'sendEmail to: bob@example.org body: "hi there"': [
+        ("sendEmail", {"to": "bob@example.org", "body": "hi there"})
+    ],
+    "search docs for python asyncio limit=3": [
+        ("search_docs", {"query": "python asyncio", "limit": 3})
+    ],
     "please ring the doorbell": [("ring_doorbell", {})],
     "square 2, 3 and 4": [("square", {"n": 2}), ("square", {"n": 3}), ("square", {"n": 4})],
-    "Book a train from Oslo to Bergen": [("book_train", {"origin": "Oslo", "destination": "Bergen"})],
+    "Book a train from Oslo to Bergen": [
+        ("book_train", {"origin": "Oslo", "destination": "Bergen"})
+    ],
     "average of 1, 2 and 6": [("average", {"values": [1, 2, 6]})],
     'which pages of the handbook speak of "ids"?': [("search_docs", {"query": "ids"})],
     "hello there": [],
@@ -61,7 +103,9 @@ ASKED: dict[str, list[tuple[str, Object]]] = {
 }
 
 
-def conversation(question: str, wire: str = "openai-chat", tools: tuple[Tool, ...] = TOOLS) -> Conversation:
+def conversation(
+    question: str, wire: str = "openai-chat", tools: tuple[Tool, ...] = TOOLS
+) -> Conversation:
     return Conversation((Message("user", (Text(question),)),), tools, {}, wire)
 
 
@@ -88,7 +132,10 @@ def test_a_question_in_plain_words_is_read_as_calls_of_the_tools_on_offer(questi
 def test_then_begins_a_turn_whose_calls_take_the_results_of_the_last() -> None:
     talk = conversation("add 1 and 2, and add 3 and 4, then multiply the results, then square it")
     first = answer(talk)
-    assert calls(first) == [("Calculator_Add", {"a": 1, "b": 2}), ("Calculator_Add", {"a": 3, "b": 4})]
+    assert calls(first) == [
+        ("Calculator_Add", {"a": 1, "b": 2}),
+        ("Calculator_Add", {"a": 3, "b": 4}),
+    ]
     talk = after(talk, first, 3, "the sum is 7")
     second = answer(talk)
     assert calls(second) == [("Calculator_Multiply", {"a": 3, "b": 7})]
@@ -108,15 +155,25 @@ def test_every_result_is_quoted_under_its_own_call_also_if_they_came_in_another_
     message = answer(talk)
     oslo, rome = (part for part in message.parts if isinstance(part, Call))
     talk = replace(
-        talk, messages=(*talk.messages, message, Message("tool", (rome.result("hot"), oslo.result("cold", error=True))))
+        talk,
+        messages=(
+            *talk.messages,
+            message,
+            Message("tool", (rome.result("hot"), oslo.result("cold", error=True))),
+        ),
     )
-    assert words(answer(talk)).splitlines() == ['get_weather(city="Oslo") failed: cold', 'get_weather(city="Rome") gave: hot']
+    assert words(answer(talk)).splitlines() == [
+        'get_weather(city="Oslo") failed: cold',
+        'get_weather(city="Rome") gave: hot',
+    ]
 
 
 def test_a_new_question_after_results_is_a_new_beginning() -> None:
     talk = conversation("weather in Oslo")
     talk = after(talk, answer(talk), "cold")
-    talk = replace(talk, messages=(*talk.messages, answer(talk), Message("user", (Text("ring the doorbell"),))))
+    talk = replace(
+        talk, messages=(*talk.messages, answer(talk), Message("user", (Text("ring the doorbell"),)))
+    )
     assert calls(answer(talk)) == [("ring_doorbell", {})]
 
 
@@ -126,8 +183,15 @@ def test_an_argument_that_must_be_there_and_is_not_is_asked_for() -> None:
 
 def test_a_choice_of_tools_is_kept_to() -> None:
     talk = conversation("hello")
-    assert calls(answer(replace(talk, settings={"choice": Choice("required", ("ring_doorbell",))}))) == [("ring_doorbell", {})]
-    assert calls(answer(replace(conversation("ring the doorbell"), settings={"choice": Choice("none")}))) == []
+    assert calls(
+        answer(replace(talk, settings={"choice": Choice("required", ("ring_doorbell",))}))
+    ) == [("ring_doorbell", {})]
+    assert (
+        calls(
+            answer(replace(conversation("ring the doorbell"), settings={"choice": Choice("none")}))
+        )
+        == []
+    )
 
 
 def test_one_call_at_a_time_is_made_if_the_request_wants_it_so() -> None:
@@ -137,7 +201,10 @@ def test_one_call_at_a_time_is_made_if_the_request_wants_it_so() -> None:
     talk = after(talk, first, 4)
     second = answer(talk)
     assert calls(second) == [("square", {"n": 3})]
-    assert words(answer(after(talk, second, 9))).splitlines() == ["square(n=2) gave: 4", "square(n=3) gave: 9"]
+    assert words(answer(after(talk, second, 9))).splitlines() == [
+        "square(n=2) gave: 4",
+        "square(n=3) gave: 9",
+    ]
 
 
 def test_a_long_result_is_quoted_whole_and_a_huge_one_by_its_beginning() -> None:
@@ -147,12 +214,13 @@ def test_a_long_result_is_quoted_whole_and_a_huge_one_by_its_beginning() -> None
     assert words(answer(after(talk, message, "x" * 50_000))).endswith("… (50000 characters)")
 
 
-# --- scripts -------------------------------------------------------------------------------------------------------
+# --- scripts --------------------------------------------------------------------------------------
 
 
 def test_a_script_is_followed_to_the_letter_and_may_use_results() -> None:
     talk = conversation(
-        '[[think hm]] [[call f {"x": "]]"}]] [[call g {}]] [[then]] [[call h {"sum": ["$1", "$2"]}]] [[then]] [[text done]]'
+        '[[think hm]] [[call f {"x": "]]"}]] [[call g {}]] [[then]] [[call h {"sum": ["$1",'
+        ' "$2"]}]] [[then]] [[text done]]'
     )
     first = answer(talk)
     assert first.parts[0] == Reasoning("hm")
@@ -164,7 +232,10 @@ def test_a_script_is_followed_to_the_letter_and_may_use_results() -> None:
 
 
 def test_what_looks_like_a_directive_and_is_none_is_words() -> None:
-    assert words(answer(conversation("[[dance]] [[call f {]]", tools=()))) == "You said: [[dance]] [[call f {]]"
+    assert (
+        words(answer(conversation("[[dance]] [[call f {]]", tools=())))
+        == "You said: [[dance]] [[call f {]]"
+    )
 
 
 def test_calls_repeat_one_id_if_told_so_and_their_arguments_break_off_if_told_so() -> None:
@@ -172,9 +243,22 @@ def test_calls_repeat_one_id_if_told_so_and_their_arguments_break_off_if_told_so
     message = answer(talk)
     ids = {part.id for part in message.parts if isinstance(part, Call)}
     assert len(ids) == 1
-    again = answer(replace(talk, messages=(*talk.messages, message, Message("user", (Text("[[repeat-id]] square 2 and 3"),)))))
+    again = answer(
+        replace(
+            talk,
+            messages=(
+                *talk.messages,
+                message,
+                Message("user", (Text("[[repeat-id]] square 2 and 3"),)),
+            ),
+        )
+    )
     assert {part.id for part in again.parts if isinstance(part, Call)} == ids
-    broken = [part for part in answer(conversation("[[broken-json]] square 2")).parts if isinstance(part, Call)]
+    broken = [
+        part
+        for part in answer(conversation("[[broken-json]] square 2")).parts
+        if isinstance(part, Call)
+    ]
     assert [call.args.broken for call in broken] == [True]
 
 
@@ -193,7 +277,9 @@ def test_a_tool_that_nobody_offers_is_called_if_told_so_and_only_once() -> None:
     talk = conversation("[[unknown-tool]]")
     message = answer(talk)
     assert calls(message) == [("no_such_tool", {})]
-    assert words(answer(after(talk, message, "no such tool"))) == "no_such_tool() gave: no such tool"
+    assert (
+        words(answer(after(talk, message, "no such tool"))) == "no_such_tool() gave: no such tool"
+    )
 
 
 def test_how_an_answer_is_given_is_said_beside_it() -> None:
@@ -204,52 +290,118 @@ def test_how_an_answer_is_given_is_said_beside_it() -> None:
 
 @pytest.mark.parametrize("word", DIRECTIVES)
 def test_every_directive_changes_the_answer(word: str) -> None:
-    takes = {"call": 'square {"n": 9}', "text": "bye", "think": "hm", "error": "500", "slow": "0.1", "size": "99"}
+    takes = {
+        "call": 'square {"n": 9}',
+        "text": "bye",
+        "think": "hm",
+        "error": "500",
+        "slow": "0.1",
+        "size": "99",
+    }
     plain = conversation("square 2 and 3")
     told = conversation(f"[[{word} {takes.get(word, '')}]] square 2 and 3")
     if word in ("size", "never-stop", "then"):  # those are about what follows the calls
         script = '[[call square {"n": 1}]] '
-        plain, told = conversation(f"{script}square"), conversation(f"{script}[[{word} {takes.get(word, '')}]] [[text x]]")
+        plain, told = (
+            conversation(f"{script}square"),
+            conversation(f"{script}[[{word} {takes.get(word, '')}]] [[text x]]"),
+        )
         plain, told = (after(one, answer(one), 4) for one in (plain, told))
     assert repr(said(told)) != repr(said(plain))
 
 
-# --- text instead of calls -----------------------------------------------------------------------------------------
+# --- text instead of calls ------------------------------------------------------------------------
 
 
 def test_calls_are_said_as_text_and_results_in_text_are_read_again() -> None:
     talk = conversation("[[say-as-text]] add 1 and 2, then square the result")
     message = answer(talk)
     assert calls(message) == [] and '"name":"Calculator_Add"' in words(message)
-    told = Message("user", (Text('<tool_response>{"name": "Calculator_Add", "content": "3"}</tool_response>'),))
+    told = Message(
+        "user", (Text('<tool_response>{"name": "Calculator_Add", "content": "3"}</tool_response>'),)
+    )
     talk = replace(talk, messages=(*talk.messages, message, told))
     second = answer(talk)
     assert '"arguments":{"n":3}' in words(second)
-    told = Message("user", (Text('The results:\n<tool_response>{"name": "square", "content": "9"}</tool_response>\nGo on.'),))
+    told = Message(
+        "user",
+        (
+            Text(
+                'The results:\n<tool_response>{"name": "square", "content":'
+                ' "9"}</tool_response>\nGo on.'
+            ),
+        ),
+    )
     talk = replace(talk, messages=(*talk.messages, second, told))
-    assert words(answer(talk)).splitlines() == ["Calculator_Add(a=1, b=2) gave: 3", "square(n=3) gave: 9"]
+    assert words(answer(talk)).splitlines() == [
+        "Calculator_Add(a=1, b=2) gave: 3",
+        "square(n=3) gave: 9",
+    ]
 
 
 def test_tools_that_only_a_system_prompt_offers_are_called_in_text() -> None:
     offer = json.dumps({"name": "square", "parameters": numbers("n")})
     system = f"<tools>\n{offer}\n</tools>"
-    body: JSON = {"messages": [{"role": "system", "content": system}, {"role": "user", "content": "square 4"}]}
+    body: JSON = {
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": "square 4"}]
+    }
     assert '"arguments":{"n":4}' in words(answer(decode(body, "openai-chat")))
     assert calls(answer(decode(body, "text"))) == [("square", {"n": 4})]
 
 
-# --- whatever is asked -----------------------------------------------------------------------------------------------
+# --- whatever is asked ----------------------------------------------------------------------------
 
-SAYABLE = st.sampled_from([
-    "add", "1", "2.5", "1e400", "007", "and", ",", "then", "the result", "Oslo", "in", "=", "a=", "{", "]", '"', "[[", "]]",
-    "[[call", "[[text", "x]]", "<tool_call>", "\n", "\u0663", "\u00b2", '{"a":1}', "[NaN]", "\U0001f600",
-    "[[slow", "[[size 9]]", "[[error",
-])  # fmt: skip
-FIELDS = st.sampled_from([
-    {"type": "string"}, {"type": "number"}, {"type": "integer"}, {"type": "boolean"}, {"type": "array"}, {"type": "object"},
-    {"type": 7}, {"type": ["null", "integer"]}, {"enum": ["x", 1, None]}, {"anyOf": [{"type": "null"}, {"type": "number"}]},
-    True, {},
-])  # fmt: skip
+SAYABLE = st.sampled_from(
+    [
+        "add",
+        "1",
+        "2.5",
+        "1e400",
+        "007",
+        "and",
+        ",",
+        "then",
+        "the result",
+        "Oslo",
+        "in",
+        "=",
+        "a=",
+        "{",
+        "]",
+        '"',
+        "[[",
+        "]]",
+        "[[call",
+        "[[text",
+        "x]]",
+        "<tool_call>",
+        "\n",
+        "\u0663",
+        "\u00b2",
+        '{"a":1}',
+        "[NaN]",
+        "\U0001f600",
+        "[[slow",
+        "[[size 9]]",
+        "[[error",
+    ]
+)
+FIELDS = st.sampled_from(
+    [
+        {"type": "string"},
+        {"type": "number"},
+        {"type": "integer"},
+        {"type": "boolean"},
+        {"type": "array"},
+        {"type": "object"},
+        {"type": 7},
+        {"type": ["null", "integer"]},
+        {"enum": ["x", 1, None]},
+        {"anyOf": [{"type": "null"}, {"type": "number"}]},
+        True,
+        {},
+    ]
+)
 SCHEMAS = st.dictionaries(st.sampled_from(["a", "city", "n.x", "("]), FIELDS, max_size=3).map(
     lambda fields: {"type": "object", "properties": fields, "required": [*fields][:2]}
 )
@@ -259,7 +411,10 @@ SCHEMAS = st.dictionaries(st.sampled_from(["a", "city", "n.x", "("]), FIELDS, ma
 @given(
     st.lists(SAYABLE | st.text(max_size=4), max_size=12).map(" ".join),
     st.lists(
-        st.tuples(st.sampled_from(["Calculator_Add", "f", "", "a.b/c"]), SCHEMAS | st.sampled_from([None, [1], {"required": 3}])),
+        st.tuples(
+            st.sampled_from(["Calculator_Add", "f", "", "a.b/c"]),
+            SCHEMAS | st.sampled_from([None, [1], {"required": 3}]),
+        ),
         max_size=3,
     ),
     st.sampled_from(["openai-chat", "anthropic", "gemini", "text", "mistral"]),
@@ -277,7 +432,16 @@ def test_any_question_with_any_tools_gets_an_answer_that_every_wire_can_carry(
 
 
 @pytest.mark.parametrize(
-    "question", ["add 1 and ", "weather in Oslo, ", "[[call f {", '"', "then ", "weather in A-", "<tool_call>{"]
+    "question",
+    [
+        "add 1 and ",
+        "weather in Oslo, ",
+        "[[call f {",
+        '"',
+        "then ",
+        "weather in A-",
+        "<tool_call>{",
+    ],
 )
 def test_a_question_of_any_length_is_answered_soon(question: str) -> None:
     start = monotonic()
@@ -285,21 +449,27 @@ def test_a_question_of_any_length_is_answered_soon(question: str) -> None:
     assert monotonic() - start < 5
 
 
-# --- the same every time -------------------------------------------------------------------------------------------
+# --- the same every time --------------------------------------------------------------------------
 
 
 def test_the_same_conversation_gets_the_same_answer_in_another_process() -> None:
     code = (
-        "from toolwire.agent.demo import answer; from toolwire import Conversation, Message, Text, Tool;"
-        "print([p.id for p in answer(Conversation((Message('user', (Text('square 2 and 3'),)),),"
-        "(Tool('square', None, {'properties': {'n': {'type': 'number'}}, 'required': ['n']}),), {}, 'anthropic')).parts])"
+        "from toolwire.agent.demo import answer; from toolwire import Conversation, Message, Text,"
+        " Tool;print([p.id for p in answer(Conversation((Message('user', (Text('square 2 and"
+        " 3'),)),),(Tool('square', None, {'properties': {'n': {'type': 'number'}}, 'required':"
+        " ['n']}),), {}, 'anthropic')).parts])"
     )
     source = str(Path(__file__).parents[2] / "src")
     said_there = {
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                       env={"PYTHONHASHSEED": seed, "PYTHONPATH": source}).stdout
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": source},
+        ).stdout
         for seed in ("1", "2")
-    }  # fmt: skip
+    }
     assert len(said_there) == 1 and "toolu_01" in said_there.pop()
 
 
@@ -311,7 +481,9 @@ def test_no_two_calls_of_a_conversation_have_one_id_even_where_ids_only_count() 
             message = answer(talk, house=house)
             seen += [part.id for part in message.parts if isinstance(part, Call)]
             talk = after(talk, message, 1, 2, 3)
-            talk = replace(talk, messages=(*talk.messages, Message("user", (Text("square 2 and 3 and 4"),))))
+            talk = replace(
+                talk, messages=(*talk.messages, Message("user", (Text("square 2 and 3 and 4"),)))
+            )
         kept = replace(talk, messages=talk.messages[-4:])  # a history that was cut counts anew
         message = answer(kept, house=house)
         seen_there = [part.id for part in kept.parts() if isinstance(part, Call)]

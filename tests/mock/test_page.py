@@ -12,11 +12,16 @@ PAGE = (Path(__file__).parents[2] / "docs" / "mock.md").read_text()
 
 
 def test_the_table_of_directives_is_the_one_in_the_code() -> None:
-    rows = [f"| `[[{one.word}{' ' if one.takes else ''}{one.takes}]]` | {one.does} |" for one in DIRECTIVES.values()]
+    rows = [
+        f"| `[[{one.word}{' ' if one.takes else ''}{one.takes}]]` | {one.does} |"
+        for one in DIRECTIVES.values()
+    ]
     assert re.findall(r"^\| `\[\[.*$", PAGE, re.MULTILINE) == rows
 
 
-def test_the_directives_that_are_part_of_an_answer_come_first_and_are_as_many_as_the_page_says() -> None:
+def test_the_directives_that_are_part_of_an_answer_come_first_and_are_as_many_as_the_page_says() -> (
+    None
+):
     says = [one.says for one in DIRECTIVES.values()]
     assert says == sorted(says, reverse=True)
     assert "(the first five)" in PAGE and says.count(True) == 5

@@ -1,4 +1,5 @@
-"""The strict mock refuses what its provider refuses, and says so in words that `explain` understands."""
+"""The strict mock refuses what its provider refuses, and says so in words that `explain`
+understands."""
 
 from __future__ import annotations
 
@@ -16,8 +17,13 @@ from toolwire.server.mock import Mock
 
 
 def known(example: Example) -> bool:
-    """Whether a request can be answered from what it holds: one may name an answer that this server never gave."""
-    return example.kind == "request" and isinstance(example.body, dict) and "previous_response_id" not in example.body
+    """Whether a request can be answered from what it holds: one may name an answer that this server
+    never gave."""
+    return (
+        example.kind == "request"
+        and isinstance(example.body, dict)
+        and "previous_response_id" not in example.body
+    )
 
 
 BAD = [
@@ -27,7 +33,10 @@ BAD = [
     if known(example) and rule.weighs(resolve(example.target)[1]) == "error"
 ]
 GOOD = [
-    (rule, example) for rule in every() for example in rule.good if known(example) and resolve(example.target)[1].wire in PATHS
+    (rule, example)
+    for rule in every()
+    for example in rule.good
+    if known(example) and resolve(example.target)[1].wire in PATHS
 ]
 
 
@@ -48,7 +57,9 @@ def body_of(example: Example) -> Object:
 
 
 @each("rule, example", BAD, ids=named)
-def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(rule: Rule, example: Example) -> None:
+def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(
+    rule: Rule, example: Example
+) -> None:
     mock, answer = asked(example)
     if rule.name in QUIET and answer.status == 200:
         assert rule.name in answer.headers["toolwire-findings"]
@@ -67,18 +78,27 @@ def test_what_is_fine_is_not_refused_by_that_rule(rule: Rule, example: Example) 
 
 
 @each("rule, example", BAD, ids=named)
-def test_a_mock_that_is_not_strict_takes_any_history_that_is_of_its_wire(rule: Rule, example: Example) -> None:
+def test_a_mock_that_is_not_strict_takes_any_history_that_is_of_its_wire(
+    rule: Rule, example: Example
+) -> None:
     assert ask(Mock(example.target, strict=False), example.target, body_of(example)).status == 200
 
 
 def test_every_rule_for_requests_has_a_symptom_or_a_reason_why_it_is_taken() -> None:
-    errors = {rule.name for rule in every() if rule.severity == "error" and any(one.kind == "request" for one in rule.bad)}
+    errors = {
+        rule.name
+        for rule in every()
+        if rule.severity == "error" and any(one.kind == "request" for one in rule.bad)
+    }
     assert errors - SYMPTOMS.keys() - QUIET.keys() == set()
 
 
 def test_an_unanswered_call_at_the_end_is_refused_too() -> None:
     call: JSON = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    said: JSON = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    said: JSON = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
     answer = ask(Mock("openai-chat"), "openai-chat", {"messages": said})
     assert answer.status == 400
     assert "The following tool_call_ids did not have response messages: c1" in answer.text
@@ -86,42 +106,97 @@ def test_an_unanswered_call_at_the_end_is_refused_too() -> None:
 
 USER: JSON = {"role": "user", "content": "hi"}
 LACKS: dict[str, tuple[str, Object, int, str]] = {
-    "a chat without a model": ("openai-chat", {"messages": [USER], "model": ""}, 400, "you must provide a model parameter"),
+    "a chat without a model": (
+        "openai-chat",
+        {"messages": [USER], "model": ""},
+        400,
+        "you must provide a model parameter",
+    ),
     "a chat without messages": ("openai-chat", {}, 400, "Missing required parameter: 'messages'."),
     "a chat with a role of its own": (
-        "openai-chat", {"messages": [{"role": "robot", "content": "hi"}]}, 400,
-        "Invalid value: 'robot'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
+        "openai-chat",
+        {"messages": [{"role": "robot", "content": "hi"}]},
+        400,
+        (
+            "Invalid value: 'robot'. Supported values are: 'system', 'assistant', 'user',"
+            " 'function', 'tool', and 'developer'."
+        ),
     ),
     "items without input": ("openai-responses", {}, 400, "must be provided."),
     "items after an answer that is not here": (
-        "openai-responses", {"previous_response_id": "resp_x", "input": "hi"}, 400,
+        "openai-responses",
+        {"previous_response_id": "resp_x", "input": "hi"},
+        400,
         "Previous response with id 'resp_x' not found.",
     ),
-    "blocks without max_tokens": ("anthropic", {"messages": [USER], "max_tokens": None}, 400, "max_tokens: Field required"),
-    "blocks without messages": ("anthropic", {"messages": []}, 400, "messages: at least one message is required"),
+    "blocks without max_tokens": (
+        "anthropic",
+        {"messages": [USER], "max_tokens": None},
+        400,
+        "max_tokens: Field required",
+    ),
+    "blocks without messages": (
+        "anthropic",
+        {"messages": []},
+        400,
+        "messages: at least one message is required",
+    ),
     "blocks with a system message": (
-        "anthropic", {"messages": [{"role": "system", "content": "x"}]}, 400, "accepts a top-level `system` parameter",
+        "anthropic",
+        {"messages": [{"role": "system", "content": "x"}]},
+        400,
+        "accepts a top-level `system` parameter",
     ),
     "blocks with more to think than to say": (
-        "anthropic", {"messages": [USER], "max_tokens": 1500, "thinking": {"type": "enabled", "budget_tokens": 2000}}, 400,
+        "anthropic",
+        {
+            "messages": [USER],
+            "max_tokens": 1500,
+            "thinking": {"type": "enabled", "budget_tokens": 2000},
+        },
+        400,
         "`max_tokens` must be greater than `thinking.budget_tokens`.",
     ),
     "parts without contents": ("gemini", {}, 400, "contents is not specified"),
-    "parts without parts": ("gemini", {"contents": [{"role": "user", "parts": []}]}, 400, "contents.parts must not be empty"),
-    "parts with a role of their own": ("gemini", {"contents": [{"role": "robot", "parts": [{"text": "hi"}]}]}, 400,
-                                       "Please use a valid role: user, model."),
-    "bedrock from the assistant": ("bedrock", {"messages": [{"role": "assistant", "content": [{"text": "hi"}]}]}, 400,
-                                   "A conversation must start with a user message."),
-    "bedrock twice from the user": ("bedrock", {"messages": [{"role": "user", "content": [{"text": "hi"}]}] * 2}, 400,
-                                    "A conversation must alternate between user and assistant roles."),
+    "parts without parts": (
+        "gemini",
+        {"contents": [{"role": "user", "parts": []}]},
+        400,
+        "contents.parts must not be empty",
+    ),
+    "parts with a role of their own": (
+        "gemini",
+        {"contents": [{"role": "robot", "parts": [{"text": "hi"}]}]},
+        400,
+        "Please use a valid role: user, model.",
+    ),
+    "bedrock from the assistant": (
+        "bedrock",
+        {"messages": [{"role": "assistant", "content": [{"text": "hi"}]}]},
+        400,
+        "A conversation must start with a user message.",
+    ),
+    "bedrock twice from the user": (
+        "bedrock",
+        {"messages": [{"role": "user", "content": [{"text": "hi"}]}] * 2},
+        400,
+        "A conversation must alternate between user and assistant roles.",
+    ),
     "mistral without messages": ("mistral", {}, 422, "Field required"),
     "cohere without messages": ("cohere", {}, 400, "messages must be present"),
-    "ollama without a model": ("ollama", {"model": "", "messages": [USER]}, 400, "model is required"),
-}  # fmt: skip
+    "ollama without a model": (
+        "ollama",
+        {"model": "", "messages": [USER]},
+        400,
+        "model is required",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", LACKS)
-def test_a_request_that_lacks_what_every_request_has_is_refused_in_the_providers_words(name: str) -> None:
+def test_a_request_that_lacks_what_every_request_has_is_refused_in_the_providers_words(
+    name: str,
+) -> None:
     profile, body, status, words = LACKS[name]
     answer = ask(Mock(profile), profile, dict(body))
     assert answer.status == status
@@ -147,12 +222,19 @@ def test_a_request_without_a_key_is_refused_in_the_providers_shape(profile: str)
     status, shape = STRANGERS[profile]
     assert answer.status == status
     assert _holds(answer.json, shape)
-    assert send(Mock(profile, keys=False), "POST", PATHS[wire].format(model="m"), {}, headers={}).status != status
+    assert (
+        send(
+            Mock(profile, keys=False), "POST", PATHS[wire].format(model="m"), {}, headers={}
+        ).status
+        != status
+    )
 
 
 def _holds(value: JSON, shape: JSON) -> bool:
     if isinstance(shape, dict):
-        return isinstance(value, dict) and all(_holds(value.get(key), held) for key, held in shape.items())
+        return isinstance(value, dict) and all(
+            _holds(value.get(key), held) for key, held in shape.items()
+        )
     return value == shape
 
 
@@ -183,14 +265,30 @@ BROKEN: list[JSON] = [
 ]
 
 
-FIELDS = ("messages", "contents", "input", "tools", "tool_choice", "system", "thinking", "toolConfig", "stream_options")
+FIELDS = (
+    "messages",
+    "contents",
+    "input",
+    "tools",
+    "tool_choice",
+    "system",
+    "thinking",
+    "toolConfig",
+    "stream_options",
+)
 
 
 @pytest.mark.parametrize("profile", [*PATHS])
-def test_a_body_of_any_shape_gets_an_answer_or_a_refusal_and_never_a_broken_server(profile: str) -> None:
+def test_a_body_of_any_shape_gets_an_answer_or_a_refusal_and_never_a_broken_server(
+    profile: str,
+) -> None:
     for field in FIELDS:
         for value in BROKEN:
-            body: Object = {"messages": [USER], "contents": [{"role": "user", "parts": [{"text": "hi"}]}], "input": "hi"}
+            body: Object = {
+                "messages": [USER],
+                "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+                "input": "hi",
+            }
             body[field] = value
             if profile == "bedrock" and field != "messages":
                 body["messages"] = [{"role": "user", "content": [{"text": "hi"}]}]

@@ -1,4 +1,5 @@
-"""A refusal reaches the official clients as the error they raise for their own provider, with its words; and they try again."""
+"""A refusal reaches the official clients as the error they raise for their own provider, with its
+words; and they try again."""
 
 from __future__ import annotations
 
@@ -31,18 +32,34 @@ UNANSWERED: list[JSON] = [
 
 
 def test_openai_raises_a_bad_request_with_the_providers_words() -> None:
-    with hosted("openai-chat") as server, openai.OpenAI(base_url=f"{server.url}/v1", api_key="any") as client:
-        with pytest.raises(openai.BadRequestError, match="did not have response messages: call_1") as raised:
+    with (
+        hosted("openai-chat") as server,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="any") as client,
+    ):
+        with pytest.raises(
+            openai.BadRequestError, match="did not have response messages: call_1"
+        ) as raised:
             client.chat.completions.create(model="m", messages=UNANSWERED)  # type: ignore[arg-type]
         assert len(server.mock.seen) == 1, "nobody tries a broken history again"
-        with pytest.raises(openai.BadRequestError, match="No tool call found for function call output with call_id c9"):
-            client.responses.create(model="m", input=[{"type": "function_call_output", "call_id": "c9", "output": "1"}])
-    assert explain(str(raised.value), {"messages": UNANSWERED}, "openai-chat")[0].name == "missing-result"
+        with pytest.raises(
+            openai.BadRequestError,
+            match="No tool call found for function call output with call_id c9",
+        ):
+            client.responses.create(
+                model="m", input=[{"type": "function_call_output", "call_id": "c9", "output": "1"}]
+            )
+    assert (
+        explain(str(raised.value), {"messages": UNANSWERED}, "openai-chat")[0].name
+        == "missing-result"
+    )
 
 
 def test_openai_tells_a_missing_key_a_limit_and_a_broken_server_apart() -> None:
     say = [{"role": "user", "content": "[[error 429]]"}]
-    with hosted("openai-chat") as server, openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client:
+    with (
+        hosted("openai-chat") as server,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client,
+    ):
         with pytest.raises(openai.RateLimitError):
             client.chat.completions.create(model="m", messages=say)  # type: ignore[arg-type]
         with pytest.raises(openai.InternalServerError):
@@ -50,18 +67,26 @@ def test_openai_tells_a_missing_key_a_limit_and_a_broken_server_apart() -> None:
         with pytest.raises(openai.NotFoundError):
             client.post("/nowhere", cast_to=object)
         with pytest.raises(openai.AuthenticationError, match="You didn't provide an API key"):
-            client.chat.completions.create(model="m", messages=say, extra_headers={"authorization": ""})  # type: ignore[arg-type]
+            client.chat.completions.create(
+                model="m", messages=say, extra_headers={"authorization": ""}
+            )  # type: ignore[arg-type]
 
 
 def test_openai_tries_again_as_often_as_it_has_to() -> None:
-    with hosted("openai-chat") as server, openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=2) as client:
+    with (
+        hosted("openai-chat") as server,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=2) as client,
+    ):
         answer = client.responses.create(model="m", input="[[error 503 1]] hello")
         assert answer.output_text.startswith("You said")
         assert [seen.status for seen in server.mock.seen] == [503, 200]
 
 
 def test_openai_notices_an_answer_that_is_cut() -> None:
-    with hosted("openai-chat") as server, openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client:
+    with (
+        hosted("openai-chat") as server,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client,
+    ):
         asked = [{"role": "user", "content": '[[cut]] [[call get_weather {"city": "Oslo"}]]'}]
         with pytest.raises(openai.APIConnectionError):
             client.chat.completions.create(model="m", messages=asked)  # type: ignore[arg-type]
@@ -73,16 +98,31 @@ def test_openai_notices_an_answer_that_is_cut() -> None:
 def test_anthropic_raises_a_bad_request_with_the_providers_words() -> None:
     said: list[JSON] = [
         {"role": "user", "content": "hi"},
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "functions.f:0", "name": "f", "input": {}}]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "functions.f:0", "content": "1"}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "functions.f:0", "name": "f", "input": {}}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "functions.f:0", "content": "1"}],
+        },
     ]
-    with hosted("anthropic") as server, anthropic.Anthropic(base_url=server.url, api_key="any", max_retries=0) as client:
-        with pytest.raises(anthropic.BadRequestError, match="String should match pattern") as raised:
+    with (
+        hosted("anthropic") as server,
+        anthropic.Anthropic(base_url=server.url, api_key="any", max_retries=0) as client,
+    ):
+        with pytest.raises(
+            anthropic.BadRequestError, match="String should match pattern"
+        ) as raised:
             client.messages.create(model="m", max_tokens=10, messages=said)  # type: ignore[arg-type]
         with pytest.raises(anthropic.RateLimitError):
-            client.messages.create(model="m", max_tokens=10, messages=[{"role": "user", "content": "[[error 429]]"}])
+            client.messages.create(
+                model="m", max_tokens=10, messages=[{"role": "user", "content": "[[error 429]]"}]
+            )
         with pytest.raises(anthropic.OverloadedError):
-            client.messages.create(model="m", max_tokens=10, messages=[{"role": "user", "content": "[[error 529]]"}])
+            client.messages.create(
+                model="m", max_tokens=10, messages=[{"role": "user", "content": "[[error 529]]"}]
+            )
         assert client.models.list().data[0].id == "toolwire-demo"
     assert explain(str(raised.value), {"messages": said}, "anthropic")[0].name == "id-bad-charset"
 
@@ -92,11 +132,19 @@ def test_genai_raises_a_client_error_with_the_providers_words() -> None:
     contents = [
         types.Content(role="user", parts=[types.Part(text="hi")]),
         types.Content(role="model", parts=[call, call]),
-        types.Content(role="user", parts=[types.Part.from_function_response(name="f", response={"output": "1"})]),
+        types.Content(
+            role="user",
+            parts=[types.Part.from_function_response(name="f", response={"output": "1"})],
+        ),
     ]
     with hosted("gemini") as server:
         client = genai.Client(api_key="any", http_options=types.HttpOptions(base_url=server.url))
-        with client, pytest.raises(errors.ClientError, match="number of function response parts is equal") as raised:
+        with (
+            client,
+            pytest.raises(
+                errors.ClientError, match="number of function response parts is equal"
+            ) as raised,
+        ):
             client.models.generate_content(model="gemini-2.5-flash", contents=contents)
     assert (raised.value.code, raised.value.status) == (400, "INVALID_ARGUMENT")
 
@@ -109,10 +157,16 @@ def test_boto3_raises_a_validation_exception_with_the_providers_words() -> None:
         {"role": "user", "content": [{"text": "well?"}]},
     ]
     with hosted("bedrock") as server:
-        client = boto3.client("bedrock-runtime", region_name="us-east-1", endpoint_url=server.url, aws_access_key_id="any",
-                              aws_secret_access_key="any")  # fmt: skip
+        client = boto3.client(
+            "bedrock-runtime",
+            region_name="us-east-1",
+            endpoint_url=server.url,
+            aws_access_key_id="any",
+            aws_secret_access_key="any",
+        )
         with pytest.raises(
-            client.exceptions.ValidationException, match=r"Expected toolResult blocks at messages\.2\.content"
+            client.exceptions.ValidationException,
+            match=r"Expected toolResult blocks at messages\.2\.content",
         ) as raised:
             spec = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
             client.converse(modelId="m", messages=messages, toolConfig={"tools": [spec]})
@@ -126,14 +180,20 @@ def test_boto3_raises_a_validation_exception_with_the_providers_words() -> None:
 def test_mistralai_raises_its_error_with_the_providers_words() -> None:
     messages = [*UNANSWERED[:2], {"role": "tool", "tool_call_id": "call_1", "content": "1"}]
     with hosted("mistral") as server, Mistral(api_key="any", server_url=server.url) as client:
-        with pytest.raises(MistralError, match="Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9") as raised:
+        with pytest.raises(
+            MistralError,
+            match="Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9",
+        ) as raised:
             client.chat.complete(model="m", messages=messages)
         assert json.loads(raised.value.body)["code"] == "3280"
 
 
 def test_cohere_and_ollama_raise_their_errors() -> None:
-    with hosted("cohere") as server, cohere.ClientV2(api_key="any", base_url=server.url) as client, \
-            pytest.raises(cohere.BadRequestError):  # fmt: skip
+    with (
+        hosted("cohere") as server,
+        cohere.ClientV2(api_key="any", base_url=server.url) as client,
+        pytest.raises(cohere.BadRequestError),
+    ):
         client.chat(model="m", messages=[])
     with hosted("ollama") as server:
         local = ollama.Client(host=server.url)
@@ -148,20 +208,29 @@ def test_asynchronous_clients_talk_to_it_at_the_same_time() -> None:
     async def openai_turn(url: str, city: str) -> str:
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any") as client:
             messages: list[JSON] = [{"role": "user", "content": f"weather in {city}"}]
-            async with client.chat.completions.stream(model="m", messages=messages, tools=functions()) as stream:  # type: ignore[arg-type]
+            async with client.chat.completions.stream(
+                model="m", messages=messages, tools=functions()
+            ) as stream:  # type: ignore[arg-type]
                 message = (await stream.get_final_completion()).choices[0].message
             assert message.tool_calls
             call = message.tool_calls[0]
             output = run(call.function.name, json.loads(call.function.arguments))
-            messages += [message.to_dict(), {"role": "tool", "tool_call_id": call.id, "content": output}]  # type: ignore[list-item]
-            answer = await client.chat.completions.create(model="m", messages=messages, tools=functions())  # type: ignore[arg-type]
+            messages += [
+                message.to_dict(),
+                {"role": "tool", "tool_call_id": call.id, "content": output},
+            ]  # type: ignore[list-item]
+            answer = await client.chat.completions.create(
+                model="m", messages=messages, tools=functions()
+            )  # type: ignore[arg-type]
             return str(answer.choices[0].message.content)
 
     async def anthropic_turn(url: str, city: str) -> str:
         tools = [{"name": name, "input_schema": schema} for name, (_, schema) in TOOLS.items()]
         async with anthropic.AsyncAnthropic(base_url=url, api_key="any") as client:
             asked = [{"role": "user", "content": f"weather in {city}"}]
-            async with client.messages.stream(model="m", max_tokens=99, messages=asked, tools=tools) as stream:  # type: ignore[arg-type]
+            async with client.messages.stream(
+                model="m", max_tokens=99, messages=asked, tools=tools
+            ) as stream:  # type: ignore[arg-type]
                 block = (await stream.get_final_message()).content[0]
             assert block.type == "tool_use"
             return run(block.name, block.input)
@@ -169,10 +238,13 @@ def test_asynchronous_clients_talk_to_it_at_the_same_time() -> None:
     async def all_of_them(first: str, second: str) -> list[str]:
         cities = ["Oslo", "Rome", "Lima"]
         return await asyncio.gather(
-            *(openai_turn(first, city) for city in cities), *(anthropic_turn(second, city) for city in cities)
+            *(openai_turn(first, city) for city in cities),
+            *(anthropic_turn(second, city) for city in cities),
         )
 
     with hosted("openai-chat") as one, hosted("anthropic") as other:
         told = asyncio.run(all_of_them(one.url, other.url))
-    assert told[:3] == [f'get_weather(city="{city}") gave: 4 degrees in {city}' for city in ("Oslo", "Rome", "Lima")]
+    assert told[:3] == [
+        f'get_weather(city="{city}") gave: 4 degrees in {city}' for city in ("Oslo", "Rome", "Lima")
+    ]
     assert told[3:] == [f"4 degrees in {city}" for city in ("Oslo", "Rome", "Lima")]

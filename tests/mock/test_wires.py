@@ -1,4 +1,5 @@
-"""What every mocked wire does: a stream says what the body says, directives are followed, models are listed."""
+"""What every mocked wire does: a stream says what the body says, directives are followed, models
+are listed."""
 
 from __future__ import annotations
 
@@ -32,44 +33,71 @@ def request(wire: str, question: str) -> Object:
 
 
 @pytest.mark.parametrize("wire", PATHS)
-@pytest.mark.parametrize("question", ["weather in Oslo and Rome", "hello", "[[think hm]] [[text first]] [[call get_weather {}]]"])
+@pytest.mark.parametrize(
+    "question",
+    ["weather in Oslo and Rome", "hello", "[[think hm]] [[text first]] [[call get_weather {}]]"],
+)
 def test_a_stream_of_the_mock_folds_to_what_its_whole_answer_says(wire: str, question: str) -> None:
     mock = Mock(wire)
     whole = ask(mock, wire, request(wire, question))
     stream = ask(mock, wire, request(wire, question), stream=True)
     assert (whole.status, stream.status) == (200, 200)
     assert stream.whole
-    body, folded = decode(whole.json, wire, "response"), decode(fold(stream.body, wire), wire, "response")
+    body, folded = (
+        decode(whole.json, wire, "response"),
+        decode(fold(stream.body, wire), wire, "response"),
+    )
     assert [_said(part) for part in folded.parts()] == [_said(part) for part in body.parts()]
     assert len(body.calls()) == {"w": 2, "h": 0, "[": 1}[question[0]]
 
 
 def _said(part: object) -> object:
-    """What a part says: an id that the wire does not send depends on where the call is read from."""
+    """What a part says: an id that the wire does not send depends on where the call is
+    read from.
+    """
     if isinstance(part, Call):
         return part.name, part.input, part.id if part.origin == "wire" else ""
     return type(part).__name__, part.text if isinstance(part, Text | Reasoning) else ""
 
 
-@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic", "bedrock", "cohere"])
+@pytest.mark.parametrize(
+    "wire", ["openai-chat", "openai-responses", "anthropic", "bedrock", "cohere"]
+)
 def test_arguments_come_in_several_pieces(wire: str) -> None:
     mock = Mock(wire)
-    stream = ask(mock, wire, request(wire, '[[call get_weather {"city": "Llanfairpwllgwyngyll"}]]'), stream=True)
-    assert b"Llanfairpwllgwyngyll" not in b"".join(piece for piece in stream.body.split(b"\n") if b".done" not in piece
-                                                   and b"completed" not in piece)  # fmt: skip
-    assert decode(fold(stream.body, wire), wire, "response").calls()[0].input == {"city": "Llanfairpwllgwyngyll"}
+    stream = ask(
+        mock,
+        wire,
+        request(wire, '[[call get_weather {"city": "Llanfairpwllgwyngyll"}]]'),
+        stream=True,
+    )
+    assert b"Llanfairpwllgwyngyll" not in b"".join(
+        piece
+        for piece in stream.body.split(b"\n")
+        if b".done" not in piece and b"completed" not in piece
+    )
+    assert decode(fold(stream.body, wire), wire, "response").calls()[0].input == {
+        "city": "Llanfairpwllgwyngyll"
+    }
 
 
 @pytest.mark.parametrize("wire", MODELS)
 def test_an_answer_says_how_many_tokens_it_took(wire: str) -> None:
-    usage = decode(ask(Mock(wire), wire, request(wire, "hello")).json, wire, "response").settings["usage"]
+    usage = decode(ask(Mock(wire), wire, request(wire, "hello")).json, wire, "response").settings[
+        "usage"
+    ]
     assert isinstance(usage, Usage) and usage.input and usage.output
 
 
 def test_a_chat_tells_its_usage_in_a_stream_only_if_asked_to() -> None:
     body = request("openai-chat", "hello")
     assert b'"usage"' not in ask(Mock("openai-chat"), "openai-chat", body, stream=True).body
-    told = ask(Mock("openai-chat"), "openai-chat", {**body, "stream_options": {"include_usage": True}}, stream=True)
+    told = ask(
+        Mock("openai-chat"),
+        "openai-chat",
+        {**body, "stream_options": {"include_usage": True}},
+        stream=True,
+    )
     assert b'"usage"' in told.body and told.body.endswith(b"data: [DONE]\n\n")
 
 
@@ -78,13 +106,22 @@ def test_an_error_that_was_asked_for_comes_as_often_as_was_said(wire: str) -> No
     mock = Mock(wire)
     body = request(wire, "[[error 429 2]] hello")
     assert [ask(mock, wire, body).status for _ in range(4)] == [429, 429, 200, 200]
-    assert [ask(mock, wire, request(wire, "[[error 503]]")).status for _ in range(3)] == [503, 503, 503]
+    assert [ask(mock, wire, request(wire, "[[error 503]]")).status for _ in range(3)] == [
+        503,
+        503,
+        503,
+    ]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("wire", MODELS)
 def test_an_answer_that_is_cut_is_never_brought_to_its_end(wire: str, stream: bool) -> None:
-    answer = ask(Mock(wire), wire, request(wire, '[[cut]] [[call get_weather {"city": "Oslo"}]]'), stream=stream)
+    answer = ask(
+        Mock(wire),
+        wire,
+        request(wire, '[[cut]] [[call get_weather {"city": "Oslo"}]]'),
+        stream=stream,
+    )
     assert answer.status == 200 and not answer.whole
     if not stream:
         assert len(answer.body) < int(answer.headers["content-length"])
@@ -94,11 +131,18 @@ def test_an_answer_that_is_cut_is_never_brought_to_its_end(wire: str, stream: bo
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
 def test_a_call_that_was_cut_off_is_found_to_be_so(wire: str) -> None:
-    stream = ask(Mock(wire), wire, request(wire, '[[cut]] [[call get_weather {"city": "Oslo"}]]'), stream=True)
+    stream = ask(
+        Mock(wire),
+        wire,
+        request(wire, '[[cut]] [[call get_weather {"city": "Oslo"}]]'),
+        stream=True,
+    )
     assert "stream-aborted-call" in [one.name for one in check(stream.body, wire, "stream")]
 
 
-@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic", "bedrock", "mistral", "cohere"])
+@pytest.mark.parametrize(
+    "wire", ["openai-chat", "openai-responses", "anthropic", "bedrock", "mistral", "cohere"]
+)
 def test_broken_arguments_are_broken_in_the_stream(wire: str) -> None:
     stream = ask(Mock(wire), wire, request(wire, "[[broken-json]] weather in Oslo"), stream=True)
     folded = decode(fold(stream.body, wire), wire, "response")
@@ -110,18 +154,31 @@ def test_a_slow_answer_is_slow() -> None:
     start = monotonic()
     ask(Mock("openai-chat"), "openai-chat", request("openai-chat", "[[slow 0.05]] hello"))
     whole = monotonic() - start
-    ask(Mock("openai-chat"), "openai-chat", request("openai-chat", "[[slow 0.05]] hello"), stream=True)
+    ask(
+        Mock("openai-chat"),
+        "openai-chat",
+        request("openai-chat", "[[slow 0.05]] hello"),
+        stream=True,
+    )
     assert 0.05 <= whole < monotonic() - start - whole
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock", "ollama"])
 def test_calls_said_as_text_are_text_on_the_wire(wire: str) -> None:
-    told = decode(ask(Mock(wire), wire, request(wire, "[[say-as-text]] weather in Oslo")).json, wire, "response")
+    told = decode(
+        ask(Mock(wire), wire, request(wire, "[[say-as-text]] weather in Oslo")).json,
+        wire,
+        "response",
+    )
     assert told.calls() == []
-    assert any(isinstance(part, Text) and '"name":"get_weather"' in part.text for part in told.parts())
+    assert any(
+        isinstance(part, Text) and '"name":"get_weather"' in part.text for part in told.parts()
+    )
 
 
-@pytest.mark.parametrize("profile", sorted(name for name, row in PROFILES.items() if row.wire in PATHS))
+@pytest.mark.parametrize(
+    "profile", sorted(name for name, row in PROFILES.items() if row.wire in PATHS)
+)
 def test_every_profile_is_served_and_answers_two_turns_that_it_takes_itself(profile: str) -> None:
     wire = PROFILES[profile].wire
     mock = Mock(profile)
@@ -131,13 +188,17 @@ def test_every_profile_is_served_and_answers_two_turns_that_it_takes_itself(prof
     history, said = decode(asked, wire), decode(first.json, wire, "response")
     results = tuple(call.result(f"cold in {call.arguments}") for call in said.calls())
     messages = (*history.messages, *said.messages, Message("tool", results))
-    body = repair(encode(replace(history, messages=messages), profile).body, wire, target=profile).body
+    body = repair(
+        encode(replace(history, messages=messages), profile).body, wire, target=profile
+    ).body
     assert isinstance(body, dict)
     second = ask(mock, profile, {key: value for key, value in body.items() if key != "max_tokens"})
     assert second.status == 200, second.text
     last = decode(second.json, wire, "response")
     text = "".join(part.text for part in last.parts() if isinstance(part, Text))
-    assert text.splitlines() == [f'get_weather(city="{city}") gave: cold in {{"city":"{city}"}}' for city in ("Oslo", "Rome")]
+    assert text.splitlines() == [
+        f'get_weather(city="{city}") gave: cold in {{"city":"{city}"}}' for city in ("Oslo", "Rome")
+    ]
 
 
 def test_models_that_think_must_get_back_what_they_thought() -> None:
@@ -163,15 +224,21 @@ def test_parts_are_streamed_as_one_array_unless_events_are_asked_for() -> None:
     assert answer.headers["content-type"] == "application/json"
     assert answer.body.startswith(b"[{") and answer.body.endswith(b"]")
     assert b"thoughtSignature" in answer.body
-    assert decode(fold(answer.body, "gemini"), "gemini", "response").calls()[0].name == "get_weather"
+    assert (
+        decode(fold(answer.body, "gemini"), "gemini", "response").calls()[0].name == "get_weather"
+    )
 
 
 LISTS = {
-    "openai-chat": ("/v1/models", ("data", 0, "id")), "azure-openai": ("/openai/v1/models", ("data", 0, "id")),
-    "anthropic": ("/v1/models", ("data", 0, "id")), "gemini": ("/v1beta/models", ("models", 0, "name")),
-    "bedrock": ("/foundation-models", ("modelSummaries", 0, "modelId")), "mistral": ("/v1/models", ("data", 0, "id")),
-    "cohere": ("/v1/models", ("models", 0, "name")), "ollama": ("/api/tags", ("models", 0, "name")),
-}  # fmt: skip
+    "openai-chat": ("/v1/models", ("data", 0, "id")),
+    "azure-openai": ("/openai/v1/models", ("data", 0, "id")),
+    "anthropic": ("/v1/models", ("data", 0, "id")),
+    "gemini": ("/v1beta/models", ("models", 0, "name")),
+    "bedrock": ("/foundation-models", ("modelSummaries", 0, "modelId")),
+    "mistral": ("/v1/models", ("data", 0, "id")),
+    "cohere": ("/v1/models", ("models", 0, "name")),
+    "ollama": ("/api/tags", ("models", 0, "name")),
+}
 
 
 @pytest.mark.parametrize("profile", LISTS)
@@ -184,8 +251,12 @@ def test_the_models_are_listed_as_the_provider_lists_them(profile: str) -> None:
 
 
 def test_tokens_are_counted_where_the_provider_counts_them() -> None:
-    assert send(Mock("anthropic"), "POST", "/v1/messages/count_tokens", {"messages": []}).json["input_tokens"]
-    assert send(Mock("gemini"), "POST", "/v1beta/models/m:countTokens", {"contents": []}).json["totalTokens"]
+    assert send(Mock("anthropic"), "POST", "/v1/messages/count_tokens", {"messages": []}).json[
+        "input_tokens"
+    ]
+    assert send(Mock("gemini"), "POST", "/v1beta/models/m:countTokens", {"contents": []}).json[
+        "totalTokens"
+    ]
 
 
 def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:
@@ -205,7 +276,9 @@ def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:
 def test_what_came_is_remembered() -> None:
     mock = Mock("openai-chat")
     ask(mock, "openai-chat", request("openai-chat", "hello"))
-    assert [(seen.method, seen.path, seen.status) for seen in mock.seen] == [("POST", "/v1/chat/completions", 200)]
+    assert [(seen.method, seen.path, seen.status) for seen in mock.seen] == [
+        ("POST", "/v1/chat/completions", 200)
+    ]
 
 
 def test_a_wire_that_no_model_speaks_cannot_be_mocked() -> None:
@@ -218,23 +291,49 @@ def test_a_wire_that_no_model_speaks_cannot_be_mocked() -> None:
 
 def test_every_name_in_the_tables_is_a_profile_or_a_wire() -> None:
     known = {*PROFILES, *wires()}
-    named = {*ROUTES, *SHAPES, *WORDS, *HOUSES, *(one for house in HOUSES.values() for one in house)}
+    named = {
+        *ROUTES,
+        *SHAPES,
+        *WORDS,
+        *HOUSES,
+        *(one for house in HOUSES.values() for one in house),
+    }
     assert named - known == set()
 
 
 def test_the_same_request_gets_the_same_bytes() -> None:
     body = request("anthropic", "weather in Oslo")
     assert (
-        ask(Mock("anthropic"), "anthropic", body, stream=True).body == ask(Mock("anthropic"), "anthropic", body, stream=True).body
+        ask(Mock("anthropic"), "anthropic", body, stream=True).body
+        == ask(Mock("anthropic"), "anthropic", body, stream=True).body
     )
-    assert dump(ask(Mock("anthropic"), "anthropic", body).json) == dump(ask(Mock("anthropic"), "anthropic", body).json)
+    assert dump(ask(Mock("anthropic"), "anthropic", body).json) == dump(
+        ask(Mock("anthropic"), "anthropic", body).json
+    )
 
 
 ROUND = [
-    "openai-chat", "anthropic", "gemini", "openai-responses", "bedrock", "mistral", "cohere", "ollama", "kimi", "deepseek",
-    "minimax", "azure-openai", "vertex-anthropic", "vertex-gemini", "groq", "cerebras", "qwen", "xai",
-    "minimax-anthropic", "mistral-legacy",
-]  # fmt: skip
+    "openai-chat",
+    "anthropic",
+    "gemini",
+    "openai-responses",
+    "bedrock",
+    "mistral",
+    "cohere",
+    "ollama",
+    "kimi",
+    "deepseek",
+    "minimax",
+    "azure-openai",
+    "vertex-anthropic",
+    "vertex-gemini",
+    "groq",
+    "cerebras",
+    "qwen",
+    "xai",
+    "minimax-anthropic",
+    "mistral-legacy",
+]
 
 
 def test_a_conversation_goes_round_all_strict_mocks_with_a_switch_after_every_answer() -> None:
@@ -242,7 +341,10 @@ def test_a_conversation_goes_round_all_strict_mocks_with_a_switch_after_every_an
     messages: tuple[Message, ...] = ()
     turn = 0
     for n in range(len(ROUND)):
-        messages = (*messages, Message("user", (Text(f"weather in Oslo and Rome, then add {n} and 2"),)))
+        messages = (
+            *messages,
+            Message("user", (Text(f"weather in Oslo and Rome, then add {n} and 2"),)),
+        )
         answered = False
         while not answered:
             profile = ROUND[turn % len(ROUND)]
@@ -251,11 +353,19 @@ def test_a_conversation_goes_round_all_strict_mocks_with_a_switch_after_every_an
             written = encode(Conversation(messages, tools, {}, ""), profile).body
             body = repair(written, wire, target=profile, unsafe=True).body
             assert isinstance(body, dict)
-            answer = ask(Mock(profile), profile, {key: value for key, value in body.items() if key != "max_tokens"})
+            answer = ask(
+                Mock(profile),
+                profile,
+                {key: value for key, value in body.items() if key != "max_tokens"},
+            )
             assert answer.status == 200, (profile, answer.text)
             said = decode(answer.json, wire, "response")
             results = tuple(call.result(f"the result of {call.arguments}") for call in said.calls())
-            messages = (*messages, *said.messages, *((Message("tool", results),) if results else ()))
+            messages = (
+                *messages,
+                *said.messages,
+                *((Message("tool", results),) if results else ()),
+            )
             answered = not results
         assert [part.text for part in messages[-1].parts if isinstance(part, Text)] == [
             'get_weather(city="Oslo") gave: the result of {"city":"Oslo"}\n'

@@ -1,4 +1,5 @@
-"""A few tools, as JSON Schema and as functions, and a question that takes two turns of them, the first with the same tool twice.
+"""A few tools, as JSON Schema and as functions, and a question that takes two turns of them, the
+first with the same tool twice.
 
 Knows no wire.
 """
@@ -8,17 +9,28 @@ from __future__ import annotations
 from toolwire.conversation.json import JSON, Object
 
 QUESTION = "add 2 and 3, and add 4 and 5, then multiply the results"
-FINAL = ("Calculator_Add(a=2, b=3) gave: 5", "Calculator_Add(a=4, b=5) gave: 9", "Calculator_Multiply(a=5, b=9) gave: 45")
+FINAL = (
+    "Calculator_Add(a=2, b=3) gave: 5",
+    "Calculator_Add(a=4, b=5) gave: 9",
+    "Calculator_Multiply(a=5, b=9) gave: 45",
+)
 
 
 def numbers(*names: str) -> Object:
     """The schema of an object of numbers."""
-    return {"type": "object", "properties": {name: {"type": "number"} for name in names}, "required": [*names]}
+    return {
+        "type": "object",
+        "properties": {name: {"type": "number"} for name in names},
+        "required": [*names],
+    }
 
 
 CITY: Object = {
     "type": "object",
-    "properties": {"city": {"type": "string"}, "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}},
+    "properties": {
+        "city": {"type": "string"},
+        "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+    },
     "required": ["city"],
 }
 TOOLS: dict[str, tuple[str, Object]] = {

@@ -1,6 +1,8 @@
-"""Tools that the server is tested with: those of the protocol's own examples, and some that misbehave.
+"""Tools that the server is tested with: those of the protocol's own examples, and some that
+misbehave.
 
-`RUNS` counts what really ran, by tool id with its version; `SEEN` is what a tool saw of its context.
+`RUNS` counts what really ran, by tool id with its version; `SEEN` is what a tool saw of its
+context.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ class Status(TypedDict):
 
 
 @tool(id="SMS.Send@0.1.2", secrets=["TWILIO_API_KEY"])
-async def send(context: Context, to: Annotated[str, "The number."], message: Annotated[str, "The text."]) -> Status:
+async def send(
+    context: Context, to: Annotated[str, "The number."], message: Annotated[str, "The text."]
+) -> Status:
     """Send a short message."""
     RUNS["SMS.Send@0.1.2"] += 1
     SEEN.append(context)
@@ -115,7 +119,9 @@ def rubbish() -> int:
 
 
 @tool(id="Slow.Run@1.0.0")
-async def slow(seconds: Annotated[float, "How long."], label: Annotated[str, "To count by."] = "") -> str:
+async def slow(
+    seconds: Annotated[float, "How long."], label: Annotated[str, "To count by."] = ""
+) -> str:
     """Take a while."""
     RUNS[f"Slow.Run@1.0.0 {label}"] += 1
     await asyncio.sleep(seconds)
@@ -157,14 +163,28 @@ class Box(Struct):
 
 
 @tool(id="Shop.Pack@1.0.0", read_only=True)
-def pack(boxes: Annotated[list[Box], "What to pack."], wrap: Annotated[Color, "The paper."] = Color.RED) -> Box:
+def pack(
+    boxes: Annotated[list[Box], "What to pack."], wrap: Annotated[Color, "The paper."] = Color.RED
+) -> Box:
     """Pack boxes."""
     return boxes[0]
 
 
 def tools() -> Tools:
     """All of them."""
-    functions = (ring, get_timestamp, get_emails, send, boom, nan, rubbish, slow, too_slow, flaky, pack)
+    functions = (
+        ring,
+        get_timestamp,
+        get_emails,
+        send,
+        boom,
+        nan,
+        rubbish,
+        slow,
+        too_slow,
+        flaky,
+        pack,
+    )
     return Tools(*map(add, ("1.0.0", "1.9.0", "1.10.0")), *(one.runnable for one in functions))
 
 

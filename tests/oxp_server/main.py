@@ -1,4 +1,5 @@
-"""A server in a process of its own: `python main.py FOLDER [PORT]`. Tests send it signals and look at its memory."""
+"""A server in a process of its own: `python main.py FOLDER [PORT]`. Tests send it signals and look
+at its memory."""
 
 from __future__ import annotations
 
@@ -14,4 +15,8 @@ from toolwire.server.run import Bounds, serve
 from toolwire.server.tools import ToolServer
 
 if __name__ == "__main__":
-    serve(ToolServer(tools(), calls_in(Path(sys.argv[1]))), port=0, bounds=Bounds(notice=float((sys.argv + ["", "0"])[2] or 0)))
+    serve(
+        ToolServer(tools(), calls_in(Path(sys.argv[1]))),
+        port=0,
+        bounds=Bounds(notice=float((sys.argv + ["", "0"])[2] or 0)),
+    )

@@ -55,15 +55,24 @@ class Where(Struct, frozen=True):
         assert parts.hostname and parts.port
         return parts.hostname, parts.port
 
-    def ask(self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Got:
-        """Send one request on a connection of its own. What comes back is checked against the specification."""
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Got:
+        """Send one request on a connection of its own. What comes back is checked against the
+        specification."""
         connection = http.client.HTTPConnection(*self.address, timeout=LONG)
         try:
             return ask(connection, method, path, body, headers)
         finally:
             connection.close()
 
-    def call(self, body: JSON, headers: Mapping[str, str] | None = None, *, path: str = "/tools/call") -> Got:
+    def call(
+        self, body: JSON, headers: Mapping[str, str] | None = None, *, path: str = "/tools/call"
+    ) -> Got:
         """Post a call as JSON."""
         given = {"Content-Type": "application/json", **(headers or {})}
         return self.ask("POST", path, json.dumps(body).encode(), given)
@@ -83,7 +92,11 @@ def ask(
     """Send one request and read its answer."""
     connection.request(method, path, body, dict(headers or {}))
     response = connection.getresponse()
-    got = Got(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+    got = Got(
+        response.status,
+        {name.lower(): value for name, value in response.getheaders()},
+        response.read(),
+    )
     check(method, path, got)
     return got
 
@@ -127,7 +140,7 @@ def serving(tools: Tools, folder: Path) -> Iterator[Where]:
         yield where
 
 
-# --- the specification as a judge --------------------------------------------------------------------------------------------
+# --- the specification as a judge -----------------------------------------------------------------
 
 
 def check(method: str, path: str, got: Got) -> None:
@@ -160,7 +173,11 @@ def _schema(path: str, status: int, enveloped: bool) -> Object | None:
     if path == "/tools" and status == 200:
         return _of("/tools", "get")
     if path in ("/call", "/tools/call") and status == 200:
-        return _of("/tools/call", "post") if enveloped else {"$ref": "#/components/schemas/CallToolResponse", **_api}
+        return (
+            _of("/tools/call", "post")
+            if enveloped
+            else {"$ref": "#/components/schemas/CallToolResponse", **_api}
+        )
     if status in NAMES:
         return {"$ref": f"#/components/schemas/{NAMES[status]}", **_api}
     return None
@@ -168,7 +185,16 @@ def _schema(path: str, status: int, enveloped: bool) -> Object | None:
 
 def _of(path: str, method: str) -> Object:
     place: JSON = _api
-    for step in ("paths", path, method, "responses", "200", "content", "application/json", "schema"):
+    for step in (
+        "paths",
+        path,
+        method,
+        "responses",
+        "200",
+        "content",
+        "application/json",
+        "schema",
+    ):
         assert isinstance(place, dict)
         place = place[step]
     assert isinstance(place, dict)
@@ -176,7 +202,8 @@ def _of(path: str, method: str) -> Object:
 
 
 def _mend(api: dict[str, JSON]) -> None:
-    """The published schema forbids the keys of its own variants: a closed object beside `oneOf` cannot have any."""
+    """The published schema forbids the keys of its own variants: a closed object beside `oneOf`
+    cannot have any."""
     components = api["components"]
     assert isinstance(components, dict)
     schemas = components["schemas"]

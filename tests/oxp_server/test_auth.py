@@ -23,7 +23,10 @@ def bearer(secret: str = SECRET, /, **claims: JSON) -> dict[bytes, bytes]:
     return {b"authorization": b"Bearer " + token.encode()}
 
 
-@pytest.mark.parametrize("weak", ["", "dev", "x" * 31, "x" * 64, "abababababababababababababababababab", KEY + "\n", " " + KEY])
+@pytest.mark.parametrize(
+    "weak",
+    ["", "dev", "x" * 31, "x" * 64, "abababababababababababababababababab", KEY + "\n", " " + KEY],
+)
 def test_a_weak_key_or_secret_is_refused(weak: str) -> None:
     with pytest.raises(AuthMistake):
         Auth([weak])
@@ -81,28 +84,59 @@ def test_secrets_can_be_replaced_while_both_are_in_use() -> None:
 @pytest.mark.parametrize(
     ("claims", "taken"),
     [
-        ({"exp": NOW - 59}, True), ({"exp": NOW - 60}, False), ({"exp": NOW + 960}, True), ({"exp": NOW + 961}, False),
-        ({"nbf": NOW + 60}, True), ({"nbf": NOW + 61}, False), ({"iat": NOW + 60}, True), ({"iat": NOW + 61}, False),
-        ({"aud": "me"}, True), ({"aud": ["x", "me"]}, True), ({"aud": "x"}, False), ({"aud": []}, False), ({"aud": {}}, False),
-        ({"exp": float("inf")}, False), ({"exp": float("nan")}, False),
+        ({"exp": NOW - 59}, True),
+        ({"exp": NOW - 60}, False),
+        ({"exp": NOW + 960}, True),
+        ({"exp": NOW + 961}, False),
+        ({"nbf": NOW + 60}, True),
+        ({"nbf": NOW + 61}, False),
+        ({"iat": NOW + 60}, True),
+        ({"iat": NOW + 61}, False),
+        ({"aud": "me"}, True),
+        ({"aud": ["x", "me"]}, True),
+        ({"aud": "x"}, False),
+        ({"aud": []}, False),
+        ({"aud": {}}, False),
+        ({"exp": float("inf")}, False),
+        ({"exp": float("nan")}, False),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_times_have_a_leeway_of_a_minute_and_audiences_none(claims: Object, taken: bool) -> None:
     auth = Auth(secrets=[SECRET], audiences=["me"], now=lambda: NOW)
     assert (auth.principal(bearer(**claims)) is not None) is taken
 
 
 def test_an_audience_can_be_demanded_and_a_long_life_allowed() -> None:
-    assert Auth(secrets=[SECRET], audiences=["me"], require_audience=True, now=lambda: NOW).principal(bearer()) is None
+    assert (
+        Auth(secrets=[SECRET], audiences=["me"], require_audience=True, now=lambda: NOW).principal(
+            bearer()
+        )
+        is None
+    )
     assert Auth(secrets=[SECRET], now=lambda: NOW).principal(bearer(aud="me")) is None
-    assert Auth(secrets=[SECRET], lifetime=None, now=lambda: NOW).principal(bearer(exp=NOW + 10**8)) == "jwt"
+    assert (
+        Auth(secrets=[SECRET], lifetime=None, now=lambda: NOW).principal(bearer(exp=NOW + 10**8))
+        == "jwt"
+    )
 
 
 def test_the_log_says_why_and_holds_neither_key_nor_token(caplog: pytest.LogCaptureFixture) -> None:
     auth = Auth([KEY], secrets=[SECRET], now=lambda: NOW)
-    given = [{b"oxp-api-key": b"wr0ng"}, bearer(exp=NOW - 100), bearer(NEXT_SECRET), {}, {b"authorization": b"Basic wr0ng"}]
+    given = [
+        {b"oxp-api-key": b"wr0ng"},
+        bearer(exp=NOW - 100),
+        bearer(NEXT_SECRET),
+        {},
+        {b"authorization": b"Basic wr0ng"},
+    ]
     with caplog.at_level(logging.INFO, "toolwire.server"):
         assert [auth.principal(one) for one in given] == [None] * 5
     said = [record.getMessage().removeprefix("refused a caller: ") for record in caplog.records]
-    assert said == ["unknown key", "expired", "wrong signature", "no credentials", "not a bearer token"]
+    assert said == [
+        "unknown key",
+        "expired",
+        "wrong signature",
+        "no credentials",
+        "not a bearer token",
+    ]

@@ -1,4 +1,5 @@
-"""Requests that are too large, too slow, too many, cut off: the server says so or hangs up, answers others, and runs nothing."""
+"""Requests that are too large, too slow, too many, cut off: the server says so or hangs up, answers
+others, and runs nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ MB = 1_000_000
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     """A server without patience."""
-    app = ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), limits=Limits(seconds=0.4, body=MB))
+    app = ToolServer(
+        tools(), calls_in(tmp_path_factory.mktemp("ledger")), limits=Limits(seconds=0.4, body=MB)
+    )
     with running(app, Bounds(seconds=1.0)) as where:
         yield where
 
@@ -47,11 +50,21 @@ def rest(connection: socket.socket) -> bytes:
     return found
 
 
-# --- paths and methods -------------------------------------------------------------------------------------------------------
+# --- paths and methods ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/tool", "/tools/call/x", "/execute", "/tools//call", "/TOOLS", "/%2e%2e/tools", "/health/x"]
+    "path",
+    [
+        "/",
+        "/tool",
+        "/tools/call/x",
+        "/execute",
+        "/tools//call",
+        "/TOOLS",
+        "/%2e%2e/tools",
+        "/health/x",
+    ],
 )
 def test_an_unknown_path_is_404(server: Where, path: str) -> None:
     assert server.ask("GET", path).status == 404
@@ -61,11 +74,17 @@ def test_an_unknown_path_is_404(server: Where, path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("POST", "/health", "GET, HEAD"), ("DELETE", "/tools", "GET, HEAD"), ("GET", "/tools/call", "POST"),
-        ("PUT", "/tools/call/", "POST"), ("GET", "/call", "POST"), ("POST", "/metrics", "GET, HEAD"),
+        ("POST", "/health", "GET, HEAD"),
+        ("DELETE", "/tools", "GET, HEAD"),
+        ("GET", "/tools/call", "POST"),
+        ("PUT", "/tools/call/", "POST"),
+        ("GET", "/call", "POST"),
+        ("POST", "/metrics", "GET, HEAD"),
     ],
-)  # fmt: skip
-def test_a_wrong_method_is_405_and_says_which_is_right(server: Where, method: str, path: str, allowed: str) -> None:
+)
+def test_a_wrong_method_is_405_and_says_which_is_right(
+    server: Where, method: str, path: str, allowed: str
+) -> None:
     got = server.ask(method, path, b"{}", JSON_TYPE)
     assert (got.status, got.headers["allow"]) == (405, allowed)
 
@@ -78,7 +97,15 @@ def test_head_is_get_without_its_body(server: Where) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "[::2]", ""]
+    "name",
+    [
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "[::2]",
+        "",
+    ],
 )
 def test_a_page_that_points_its_own_name_here_is_refused(server: Where, name: str) -> None:
     before = RUNS.total()
@@ -86,7 +113,9 @@ def test_a_page_that_points_its_own_name_here_is_refused(server: Where, name: st
     assert RUNS.total() == before
 
 
-@pytest.mark.parametrize("name", ["localhost", "LOCALHOST:1", "127.0.0.1:9", "[::1]:80", "localhost."])
+@pytest.mark.parametrize(
+    "name", ["localhost", "LOCALHOST:1", "127.0.0.1:9", "[::1]:80", "localhost."]
+)
 def test_a_local_name_is_taken(server: Where, name: str) -> None:
     assert server.ask("GET", "/health", headers={"Host": name}).status == 200
 
@@ -101,11 +130,16 @@ def test_the_list_has_a_tag_and_is_not_sent_again_to_who_has_it(server: Where) -
     tag = server.ask("GET", "/tools").headers["etag"]
     for given in (tag, f'"other", {tag}', f"W/{tag}", "*"):
         got = server.ask("GET", "/tools", headers={"If-None-Match": given})
-        assert (got.status, got.body, got.headers["etag"], got.headers["oxp-version"]) == (304, b"", tag, "1.0")
+        assert (got.status, got.body, got.headers["etag"], got.headers["oxp-version"]) == (
+            304,
+            b"",
+            tag,
+            "1.0",
+        )
     assert server.ask("GET", "/tools", headers={"If-None-Match": '"other"'}).status == 200
 
 
-# --- too large ---------------------------------------------------------------------------------------------------------------
+# --- too large ------------------------------------------------------------------------------------
 
 
 def test_a_body_of_20_megabytes_is_413_and_nothing_runs(server: Where) -> None:
@@ -137,13 +171,23 @@ def test_a_body_just_below_the_limit_is_read(strict: Where) -> None:
 def test_json_that_is_nested_without_end_is_400(server: Where, depth: int, pair: bytes) -> None:
     opening, closing = (b"[", b"]") if pair == b"[]" else (b'{"a":', b"}")
     nested = opening * depth + b"1" + closing * depth
-    got = server.ask("POST", "/tools/call", b'{"tool_id": "System.GetTimestamp", "input": {"a": %b}}' % nested, JSON_TYPE)
+    got = server.ask(
+        "POST",
+        "/tools/call",
+        b'{"tool_id": "System.GetTimestamp", "input": {"a": %b}}' % nested,
+        JSON_TYPE,
+    )
     assert got.status == 400
 
 
 def test_json_that_is_merely_deep_is_read(server: Where) -> None:
     nested = b"[" * 300 + b"]" * 300
-    got = server.ask("POST", "/tools/call", b'{"tool_id": "System.GetTimestamp", "input": {"a": %b}}' % nested, JSON_TYPE)
+    got = server.ask(
+        "POST",
+        "/tools/call",
+        b'{"tool_id": "System.GetTimestamp", "input": {"a": %b}}' % nested,
+        JSON_TYPE,
+    )
     assert got.status == 422  # it knows no such argument
 
 
@@ -156,7 +200,9 @@ def test_a_head_without_end_is_cut_off(server: Where) -> None:
         except (BrokenPipeError, ConnectionResetError):
             pass
         found = rest(connection)
-    assert found.startswith(b"HTTP/1.1 431 ") or found == b""  # the answer may be lost with what was still on its way
+    assert (
+        found.startswith(b"HTTP/1.1 431 ") or found == b""
+    )  # the answer may be lost with what was still on its way
     assert answers(server)
 
 
@@ -166,7 +212,7 @@ def test_what_is_not_http_is_400(strict: Where) -> None:
         assert rest(connection).startswith(b"HTTP/1.1 400 ")
 
 
-# --- too slow, cut off -------------------------------------------------------------------------------------------------------
+# --- too slow, cut off ----------------------------------------------------------------------------
 
 
 def test_half_a_body_is_given_up_and_nothing_runs(strict: Where) -> None:
@@ -179,7 +225,9 @@ def test_half_a_body_is_given_up_and_nothing_runs(strict: Where) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", [b"", b"G", b"POST /tools/call HTTP/1.1\r\nHost: localhost\r\n"], ids=["nothing", "a letter", "half a head"]
+    "sent",
+    [b"", b"G", b"POST /tools/call HTTP/1.1\r\nHost: localhost\r\n"],
+    ids=["nothing", "a letter", "half a head"],
 )
 def test_half_a_head_is_given_up(strict: Where, sent: bytes) -> None:
     begun = time.monotonic()
@@ -217,7 +265,12 @@ def test_several_requests_at_once_on_one_connection_are_answered_in_order(server
     one = head("POST", "/tools/call", len(ADD)) + ADD
     bad = head("POST", "/tools/call", 2) + b"[]"
     with server.connect() as connection:
-        connection.sendall(one + bad + one + b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        connection.sendall(
+            one
+            + bad
+            + one
+            + b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
         found = rest(connection)
     assert [part[:3] for part in found.split(b"HTTP/1.1 ")[1:]] == [b"200", b"400", b"200", b"200"]
 
@@ -235,15 +288,19 @@ def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server: 
                 assert rest(connection).startswith(b"HTTP/1.1 200 ")
 
 
-# --- too many ----------------------------------------------------------------------------------------------------------------
+# --- too many -------------------------------------------------------------------------------------
 
 
-def test_a_thousand_connections_held_open_do_not_keep_the_server_from_answering(server: Where) -> None:
+def test_a_thousand_connections_held_open_do_not_keep_the_server_from_answering(
+    server: Where,
+) -> None:
     with ExitStack() as held:
         for n in range(1000):
             connection = held.enter_context(server.connect())
             if n % 2:
-                connection.sendall(b"POST /tools/call HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+                connection.sendall(
+                    b"POST /tools/call HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+                )
         for _ in range(20):
             assert answers(server)
     assert answers(server)
@@ -276,7 +333,11 @@ def test_calls_beyond_the_limit_are_told_to_come_back(tmp_path: Path) -> None:
             time.sleep(0.01)
         got = server.call({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}})
     assert got.status == 400
-    assert (got.headers["x-should-retry"], got.headers["retry-after"], got.headers["retry-after-ms"]) == ("true", "1", "1000")
+    assert (
+        got.headers["x-should-retry"],
+        got.headers["retry-after"],
+        got.headers["retry-after-ms"],
+    ) == ("true", "1", "1000")
 
 
 def test_bodies_that_arrive_at_once_are_bounded_together(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The conformance cases of OXP 1.0 for a server, 1 to 23: health, the list, calls, versions, input. Over real HTTP."""
+"""The conformance cases of OXP 1.0 for a server, 1 to 23: health, the list, calls, versions, input.
+Over real HTTP."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def items(got: Got) -> list[Object]:
     return [one for one in found if isinstance(one, dict)]
 
 
-# --- health ------------------------------------------------------------------------------------------------------------------
+# --- health ---------------------------------------------------------------------------------------
 
 
 def test_01_health_is_200(server: Where) -> None:
@@ -49,7 +50,9 @@ def test_01_health_is_200(server: Where) -> None:
 def test_02_health_never_asks_who_it_is(tmp_path: Path) -> None:
     with running(ToolServer(tools(), calls_in(tmp_path), auth=Auth(secrets=[SECRET]))) as server:
         assert server.ask("GET", "/health").status == 200
-        assert server.ask("GET", "/health", headers={"Authorization": "Bearer rubbish"}).status == 200
+        assert (
+            server.ask("GET", "/health", headers={"Authorization": "Bearer rubbish"}).status == 200
+        )
         assert server.ask("GET", "/tools").status == 401
 
 
@@ -63,7 +66,7 @@ def test_03_health_is_503_while_the_server_drains(tmp_path: Path) -> None:
     assert got.headers["retry-after"]
 
 
-# --- the list ----------------------------------------------------------------------------------------------------------------
+# --- the list -------------------------------------------------------------------------------------
 
 
 def test_04_without_tools_the_list_is_empty_and_there(tmp_path: Path) -> None:
@@ -84,15 +87,22 @@ def test_05_every_definition_is_whole_and_has_nothing_else(server: Where) -> Non
         assert isinstance(one["input_schema"], dict)
     by_id = {one["id"]: one for one in listed}
     assert by_id["Doorbell.Ring@0.1.0"]["output_schema"] is None
-    assert by_id["Gmail.GetEmails@1.2.0"]["requirements"] == {"authorization": [{"id": "google"}], "user_id": True}
+    assert by_id["Gmail.GetEmails@1.2.0"]["requirements"] == {
+        "authorization": [{"id": "google"}],
+        "user_id": True,
+    }
     assert by_id["SMS.Send@0.1.2"]["requirements"] == {"secrets": [{"id": "TWILIO_API_KEY"}]}
 
 
 def test_05_the_list_is_in_one_order_by_id_and_then_by_version(server: Where) -> None:
     ids = [str(one["id"]) for one in items(server.ask("GET", "/tools"))]
     assert ids[2:7] == [
-        "Bad.Rubbish@1.0.0", "Calculator.Add@1.0.0", "Calculator.Add@1.9.0", "Calculator.Add@1.10.0", "Doorbell.Ring@0.1.0",
-    ]  # fmt: skip
+        "Bad.Rubbish@1.0.0",
+        "Calculator.Add@1.0.0",
+        "Calculator.Add@1.9.0",
+        "Calculator.Add@1.10.0",
+        "Doorbell.Ring@0.1.0",
+    ]
 
 
 def test_06_a_body_with_a_get_does_not_disturb_the_connection(server: Where) -> None:
@@ -106,13 +116,15 @@ def test_06_a_body_with_a_get_does_not_disturb_the_connection(server: Where) -> 
 
 
 def test_07_schemas_hold_no_references(server: Where) -> None:
-    packed = next(one for one in items(server.ask("GET", "/tools")) if one["id"] == "Shop.Pack@1.0.0")
+    packed = next(
+        one for one in items(server.ask("GET", "/tools")) if one["id"] == "Shop.Pack@1.0.0"
+    )
     text = json.dumps(packed)
     assert "red" in text and "size" in text
     assert not re.search(r'"(\$ref|\$defs|definitions)"', text)
 
 
-# --- calls -------------------------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 def test_08_a_call_in_an_envelope_is_answered_in_one(server: Where) -> None:
@@ -134,7 +146,9 @@ def test_09_a_bare_call_is_answered_bare(server: Where) -> None:
 
 
 @pytest.mark.parametrize("body", SEED, ids=lambda body: str(json.loads(body)["tool_id"]))
-def test_10_the_examples_of_the_specification_succeed_literally_and_echo_their_call_id(server: Where, body: str) -> None:
+def test_10_the_examples_of_the_specification_succeed_literally_and_echo_their_call_id(
+    server: Where, body: str
+) -> None:
     got = server.ask("POST", "/tools/call", body.encode(), {"Content-Type": "application/json"})
     assert got.status == 200
     assert got.json["success"] is True
@@ -142,7 +156,10 @@ def test_10_the_examples_of_the_specification_succeed_literally_and_echo_their_c
 
 
 def test_11_inputs_is_another_name_of_input(server: Where) -> None:
-    assert server.call({"tool_id": "Calculator.Add@1.0.0", "inputs": {"a": 10, "b": 5}}).json["value"] == 15
+    assert (
+        server.call({"tool_id": "Calculator.Add@1.0.0", "inputs": {"a": 10, "b": 5}}).json["value"]
+        == 15
+    )
     assert server.call({**ADD, "inputs": {"b": 5, "a": 10}}).json["value"] == 15
 
 
@@ -161,7 +178,9 @@ def test_13_without_a_call_id_each_call_gets_its_own(server: Where) -> None:
 
 
 def test_14_a_tool_without_a_value_gives_null(server: Where) -> None:
-    found = server.call({"tool_id": "Doorbell.Ring@0.1.0", "input": {"doorbell_id": "doorbell42"}}).json
+    found = server.call(
+        {"tool_id": "Doorbell.Ring@0.1.0", "input": {"doorbell_id": "doorbell42"}}
+    ).json
     assert found["success"] is True
     assert found["value"] is None and "value" in found
 
@@ -171,11 +190,18 @@ def test_15_no_input_is_an_empty_one(server: Where, more: Object) -> None:
     assert server.call({"tool_id": "System.GetTimestamp@1.0.0", **more}).status == 200
 
 
-# --- versions of tools -------------------------------------------------------------------------------------------------------
+# --- versions of tools ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("asked", "ran"), [("", "1.10.0"), ("@1", "1.0.0"), ("@1.9.0", "1.9.0"), ("@1.10.0", "1.10.0"), ("@01.9.0", "1.9.0")]
+    ("asked", "ran"),
+    [
+        ("", "1.10.0"),
+        ("@1", "1.0.0"),
+        ("@1.9.0", "1.9.0"),
+        ("@1.10.0", "1.10.0"),
+        ("@01.9.0", "1.9.0"),
+    ],
 )
 def test_16_17_18_the_version_asked_for_runs(server: Where, asked: str, ran: str) -> None:
     before = RUNS[f"Calculator.Add@{ran}"]
@@ -195,9 +221,21 @@ def test_18_a_version_that_is_not_there_is_400_with_words_for_both_readers(serve
 
 
 BAD_IDS: list[JSON] = [
-    "Calculator.Add@1.0", "Calculator.Add@latest", "Calculator.Add@1.0.0-rc1", "Add", "A.B.C", "Calculator.Add\n", "", 7, None,
-    "Calculator.Add@", "My-Kit.Add", "Ca\u0301lculator.Add", "Calculator.Add@" + "9" * 5000, "Calculator.Add@1" + "9" * 900,
-]  # fmt: skip
+    "Calculator.Add@1.0",
+    "Calculator.Add@latest",
+    "Calculator.Add@1.0.0-rc1",
+    "Add",
+    "A.B.C",
+    "Calculator.Add\n",
+    "",
+    7,
+    None,
+    "Calculator.Add@",
+    "My-Kit.Add",
+    "Ca\u0301lculator.Add",
+    "Calculator.Add@" + "9" * 5000,
+    "Calculator.Add@1" + "9" * 900,
+]
 
 
 @pytest.mark.parametrize("tool_id", BAD_IDS, ids=lambda one: repr(one)[:40])
@@ -218,7 +256,7 @@ def test_20_an_unknown_tool_is_400_and_not_404(server: Where) -> None:
     assert got.json["$schema"] == "urn:oxp:1.0"
 
 
-# --- input -------------------------------------------------------------------------------------------------------------------
+# --- input ----------------------------------------------------------------------------------------
 
 
 def test_21_a_wrong_argument_is_422_by_its_name_and_its_value_is_not_quoted(server: Where) -> None:
@@ -233,9 +271,16 @@ def test_21_a_wrong_argument_is_422_by_its_name_and_its_value_is_not_quoted(serv
 
 @pytest.mark.parametrize(
     ("given", "named"),
-    [({"a": 10}, {"b"}), ({"a": 10, "b": 5, "z": 1}, {"z"}), ({}, {"a", "b"}), ({"a": True, "b": "5"}, {"a", "b"})],
+    [
+        ({"a": 10}, {"b"}),
+        ({"a": 10, "b": 5, "z": 1}, {"z"}),
+        ({}, {"a", "b"}),
+        ({"a": True, "b": "5"}, {"a", "b"}),
+    ],
 )
-def test_22_missing_and_unknown_arguments_are_422_by_their_names(server: Where, given: Object, named: set[str]) -> None:
+def test_22_missing_and_unknown_arguments_are_422_by_their_names(
+    server: Where, given: Object, named: set[str]
+) -> None:
     got = server.call({"tool_id": "Calculator.Add@1.0.0", "input": given})
     errors = got.json["parameter_errors"]
     assert isinstance(errors, dict)

@@ -1,4 +1,5 @@
-"""The conformance cases of OXP 1.0 for a server, 36 to 45: who asks, and that the same call is the same call."""
+"""The conformance cases of OXP 1.0 for a server, 36 to 45: who asks, and that the same call is the
+same call."""
 
 from __future__ import annotations
 
@@ -28,9 +29,12 @@ def new() -> str:
 
 
 def token(secret: str = SECRET, alg: str = "HS256", **claims: JSON) -> str:
-    """A token that is valid for five minutes, but for what is said otherwise; None takes a claim away."""
+    """A token that is valid for five minutes, but for what is said otherwise; None takes a claim
+    away."""
     held: Object = {"exp": int(time.time()) + 300, **claims}
-    return jwt.encode({name: value for name, value in held.items() if value is not None}, secret, alg)
+    return jwt.encode(
+        {name: value for name, value in held.items() if value is not None}, secret, alg
+    )
 
 
 def bearer(value: str) -> dict[str, str]:
@@ -41,7 +45,7 @@ def slow(label: str, seconds: float = 0.5) -> Object:
     return {"tool_id": "Slow.Run", "input": {"seconds": seconds, "label": label}}
 
 
-# --- who asks ----------------------------------------------------------------------------------------------------------------
+# --- who asks -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", ["Bearer anything", "Basic Zm9vOmJhcg==", "Bearer", "nonsense"])
@@ -86,7 +90,9 @@ BAD: dict[str, str] = {
 @pytest.fixture(scope="module")
 def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     auth = Auth(secrets=[SECRET], audiences=["toolserver"])
-    with running(ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)) as where:
+    with running(
+        ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+    ) as where:
         yield where
 
 
@@ -112,7 +118,9 @@ def test_37_a_bad_token_is_401_and_the_answer_is_always_the_same(signed: Where, 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     auth = Auth({"alice": KEY, "bob": OTHER_KEY}, secrets=[SECRET])
-    with running(ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)) as where:
+    with running(
+        ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+    ) as where:
         yield where
 
 
@@ -121,14 +129,18 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     [{"OXP-API-Key": KEY}, {"OTC-API-Key": KEY}, bearer(KEY), {"oxp-api-key": OTHER_KEY}, None],
     ids=["key", "old-key", "bearer", "other-key", "token"],
 )
-def test_38_the_right_key_is_taken_in_every_header_that_clients_can_send(keyed: Where, headers: dict[str, str] | None) -> None:
+def test_38_the_right_key_is_taken_in_every_header_that_clients_can_send(
+    keyed: Where, headers: dict[str, str] | None
+) -> None:
     headers = headers or bearer(token())
     assert keyed.call(ADD, headers).status == 200
     assert keyed.ask("GET", "/tools", headers=headers).status == 200
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"OXP-API-Key": KEY[:-1]}, {"OXP-API-Key": ""}, bearer(KEY + "x"), {"Authorization": KEY}], ids=str
+    "headers",
+    [{}, {"OXP-API-Key": KEY[:-1]}, {"OXP-API-Key": ""}, bearer(KEY + "x"), {"Authorization": KEY}],
+    ids=str,
 )
 def test_38_a_wrong_key_or_none_is_401(keyed: Where, headers: dict[str, str]) -> None:
     assert keyed.call(ADD, headers).status == 401
@@ -136,16 +148,20 @@ def test_38_a_wrong_key_or_none_is_401(keyed: Where, headers: dict[str, str]) ->
 
 @pytest.mark.parametrize("body", [b"not JSON", b"[]", b'{"tool_id": "No.Such"}', b""])
 def test_39_who_is_not_known_does_not_learn_what_else_is_wrong(keyed: Where, body: bytes) -> None:
-    assert keyed.ask("POST", "/tools/call", body, {"Content-Type": "application/json"}).status == 401
+    assert (
+        keyed.ask("POST", "/tools/call", body, {"Content-Type": "application/json"}).status == 401
+    )
 
 
-# --- the same call -----------------------------------------------------------------------------------------------------------
+# --- the same call --------------------------------------------------------------------------------
 
 
 def test_40_the_same_call_again_gets_the_same_answer_and_runs_once(server: Where) -> None:
     call_id, before = new(), RUNS["Calculator.Add@1.0.0"]
     first = server.call({**ADD, "call_id": call_id})
-    again = server.call({"call_id": call_id, "inputs": {"b": 5, "a": 10.0}, "tool_id": "Calculator.Add@1"})
+    again = server.call(
+        {"call_id": call_id, "inputs": {"b": 5, "a": 10.0}, "tool_id": "Calculator.Add@1"}
+    )
     assert first.body == again.body
     assert RUNS["Calculator.Add@1.0.0"] == before + 1
     assert "idempotent-replayed" not in first.headers
@@ -170,7 +186,9 @@ def test_41_who_comes_while_it_runs_gets_the_one_result(server: Where) -> None:
     assert RUNS[f"Slow.Run@1.0.0 {label}"] == 1
 
 
-def test_41_a_call_goes_on_when_its_caller_leaves_and_the_next_one_gets_its_result(server: Where) -> None:
+def test_41_a_call_goes_on_when_its_caller_leaves_and_the_next_one_gets_its_result(
+    server: Where,
+) -> None:
     label = new()
     body: Object = {**slow(label, 0.6), "call_id": label}
     text = json.dumps(body).encode()
@@ -204,7 +222,12 @@ def test_43_what_was_refused_may_be_mended_and_sent_again(server: Where) -> None
     call_id = new()
     assert server.call({**ADD, "call_id": call_id, "input": {"a": 1}}).status == 422
     assert server.call({**ADD, "call_id": call_id, "tool_id": "Calculator.Sum"}).status == 400
-    assert server.call({"tool_id": "SMS.Send", "call_id": call_id, "input": {"to": "1", "message": "m"}}).status == 400
+    assert (
+        server.call(
+            {"tool_id": "SMS.Send", "call_id": call_id, "input": {"to": "1", "message": "m"}}
+        ).status
+        == 400
+    )
     assert server.call({**ADD, "call_id": call_id}).json["value"] == 15
 
 
@@ -221,12 +244,21 @@ def test_45_principals_do_not_see_each_others_results(keyed: Where) -> None:
     call_id = new()
     answers: list[Got] = []
     for n, headers in enumerate(
-        ({"OXP-API-Key": KEY}, {"OXP-API-Key": OTHER_KEY}, bearer(token()), bearer(token(sub="alice")), bearer(token(sub="bob")))
+        (
+            {"OXP-API-Key": KEY},
+            {"OXP-API-Key": OTHER_KEY},
+            bearer(token()),
+            bearer(token(sub="alice")),
+            bearer(token(sub="bob")),
+        )
     ):
         answers.append(keyed.call({**ADD, "call_id": call_id, "input": {"a": 10, "b": n}}, headers))
     assert [one.json.get("value") for one in answers] == [10, 11, 12, 13, 14]
     assert (
-        keyed.call({**ADD, "call_id": call_id, "input": {"a": 10, "b": 0}}, bearer(KEY)).headers["idempotent-replayed"] == "true"
+        keyed.call({**ADD, "call_id": call_id, "input": {"a": 10, "b": 0}}, bearer(KEY)).headers[
+            "idempotent-replayed"
+        ]
+        == "true"
     )
 
 
@@ -234,5 +266,7 @@ def test_45_users_do_not_see_each_others_results(server: Where) -> None:
     call_id = new()
     for n, user in enumerate(("anna", "bert", None)):
         context: JSON = {} if user is None else {"user_id": user}
-        got = server.call({**ADD, "call_id": call_id, "input": {"a": n, "b": 0}, "context": context})
+        got = server.call(
+            {**ADD, "call_id": call_id, "input": {"a": n, "b": 0}, "context": context}
+        )
         assert got.json.get("value") == n

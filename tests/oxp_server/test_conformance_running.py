@@ -1,4 +1,5 @@
-"""The conformance cases of OXP 1.0 for a server, 24 to 35 and 47 to 49: failures, requirements, versions, shapes, media types."""
+"""The conformance cases of OXP 1.0 for a server, 24 to 35 and 47 to 49: failures, requirements,
+versions, shapes, media types."""
 
 from __future__ import annotations
 
@@ -41,11 +42,13 @@ def lacks(got: Got) -> Object:
     return found
 
 
-# --- failures of tools -------------------------------------------------------------------------------------------------------
+# --- failures of tools ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("enveloped", [True, False])
-def test_24_a_failure_that_may_be_retried_is_200_with_all_its_hints(server: Where, enveloped: bool) -> None:
+def test_24_a_failure_that_may_be_retried_is_200_with_all_its_hints(
+    server: Where, enveloped: bool
+) -> None:
     request: Object = {"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "doorbell1"}}
     found = error(server.call({"request": request} if enveloped else request))
     assert found["message"] == "There is no such doorbell."
@@ -56,7 +59,9 @@ def test_24_a_failure_that_may_be_retried_is_200_with_all_its_hints(server: Wher
 
 def test_25_an_exception_does_not_tell_a_secret(server: Where) -> None:
     secret = "s3cr3t-of-the-boom"
-    got = server.call({"tool_id": "Bad.Boom", "context": {"secrets": [{"id": "KEY", "value": secret}]}})
+    got = server.call(
+        {"tool_id": "Bad.Boom", "context": {"secrets": [{"id": "KEY", "value": secret}]}}
+    )
     assert error(got)["can_retry"] is False
     assert secret.encode() not in got.body
 
@@ -72,7 +77,7 @@ def test_27_a_tool_that_takes_too_long_is_a_failure_in_time(server: Where) -> No
     assert time.monotonic() - begun < 20  # the tool sleeps for 30
 
 
-# --- requirements ------------------------------------------------------------------------------------------------------------
+# --- requirements ---------------------------------------------------------------------------------
 
 
 def test_28_everything_that_is_missing_is_told_at_once_and_nothing_runs(server: Where) -> None:
@@ -85,9 +90,13 @@ def test_28_everything_that_is_missing_is_told_at_once_and_nothing_runs(server: 
 
 def test_29_what_is_there_is_not_told_and_an_empty_token_is_none(server: Where) -> None:
     token: Object = {"id": "google", "token": "t0ken"}
-    assert lacks(server.call({**EMAILS, "context": {"authorization": [token]}})) == {"user_id": True}
+    assert lacks(server.call({**EMAILS, "context": {"authorization": [token]}})) == {
+        "user_id": True
+    }
     empty: Object = {"authorization": [{**token, "token": ""}], "user_id": "u"}
-    assert lacks(server.call({**EMAILS, "context": empty})) == {"required_authorization": [{"id": "google"}]}
+    assert lacks(server.call({**EMAILS, "context": empty})) == {
+        "required_authorization": [{"id": "google"}]
+    }
 
 
 def test_30_a_secret_is_needed_and_a_tool_sees_only_its_own(server: Where) -> None:
@@ -119,7 +128,13 @@ def broken_challenge(ask: Ask, one: Authorization) -> Challenge | None:
         (sync_challenge, [{"id": "c1", "url": "https://login.example/google"}]),
         (
             async_challenge,
-            [{"id": "c1", "url": "https://login.example/google", "check_url": "https://login.example/check/c1"}],
+            [
+                {
+                    "id": "c1",
+                    "url": "https://login.example/google",
+                    "check_url": "https://login.example/check/c1",
+                }
+            ],
         ),
         (broken_challenge, None),
         (lambda ask, one: None, None),
@@ -127,7 +142,9 @@ def broken_challenge(ask: Ask, one: Authorization) -> Challenge | None:
     ],
     ids=["with-url", "with-check-url", "broken", "gives-none", "no-provider"],
 )
-def test_31_a_challenge_is_told_only_if_there_is_an_address_for_it(tmp_path: Path, challenges: object, told: JSON) -> None:
+def test_31_a_challenge_is_told_only_if_there_is_an_address_for_it(
+    tmp_path: Path, challenges: object, told: JSON
+) -> None:
     app = ToolServer(tools(), calls_in(tmp_path), challenges=challenges)  # type: ignore[arg-type]
     with running(app) as server:
         assert lacks(server.call(EMAILS)).get("authorization") == told
@@ -140,7 +157,7 @@ def test_32_a_tool_without_requirements_runs_without_a_context(server: Where) ->
         assert server.call({**ADD, **context}).status == 200
 
 
-# --- versions of the protocol ------------------------------------------------------------------------------------------------
+# --- versions of the protocol ---------------------------------------------------------------------
 
 SPEC = "https://raw.githubusercontent.com/OpenExecProtocol/Specification/main/spec/http/{}/openapi.json"
 
@@ -148,12 +165,25 @@ SPEC = "https://raw.githubusercontent.com/OpenExecProtocol/Specification/main/sp
 @pytest.mark.parametrize(
     ("schema", "status"),
     [
-        ("urn:oxp:1", 200), ("urn:oxp:1.0", 200), ("urn:oxp:1.0.0", 200), ("urn:oxp:1.7", 200), ("otc://1.0", 200),
-        (SPEC.format("1.0"), 200), ("https://example.com", 200), ("", 200),
-        ("urn:oxp:2.0", 400), ("otc://2.0", 400), (SPEC.format("2.0"), 400), ("urn:oxp:0.9", 400), (7, 400), ({}, 400),
+        ("urn:oxp:1", 200),
+        ("urn:oxp:1.0", 200),
+        ("urn:oxp:1.0.0", 200),
+        ("urn:oxp:1.7", 200),
+        ("otc://1.0", 200),
+        (SPEC.format("1.0"), 200),
+        ("https://example.com", 200),
+        ("", 200),
+        ("urn:oxp:2.0", 400),
+        ("otc://2.0", 400),
+        (SPEC.format("2.0"), 400),
+        ("urn:oxp:0.9", 400),
+        (7, 400),
+        ({}, 400),
     ],
-)  # fmt: skip
-def test_33_a_schema_of_version_1_or_of_none_is_served(server: Where, schema: JSON, status: int) -> None:
+)
+def test_33_a_schema_of_version_1_or_of_none_is_served(
+    server: Where, schema: JSON, status: int
+) -> None:
     assert server.call({"$schema": schema, "request": ADD}).status == status
     assert server.call({"$schema": schema, **ADD}).status == status
     body = b'{"$schema":"urn:oxp:2.0"}'
@@ -162,9 +192,20 @@ def test_33_a_schema_of_version_1_or_of_none_is_served(server: Where, schema: JS
 
 
 @pytest.mark.parametrize(
-    ("version", "status"), [("1", 200), ("1.0", 200), ("1.0.0", 200), ("1.3", 200), ("nonsense", 200), ("2.0", 400), ("2", 400)]
+    ("version", "status"),
+    [
+        ("1", 200),
+        ("1.0", 200),
+        ("1.0.0", 200),
+        ("1.3", 200),
+        ("nonsense", 200),
+        ("2.0", 400),
+        ("2", 400),
+    ],
 )
-def test_34_a_header_of_version_1_or_none_is_served(server: Where, version: str, status: int) -> None:
+def test_34_a_header_of_version_1_or_none_is_served(
+    server: Where, version: str, status: int
+) -> None:
     got = server.call({"$schema": "urn:oxp:1.0", "request": ADD}, {"OXP-Version": version})
     assert got.status == status
     assert server.ask("GET", "/tools", headers={"OXP-Version": version}).status == status
@@ -172,7 +213,7 @@ def test_34_a_header_of_version_1_or_none_is_served(server: Where, version: str,
         assert "1.0" in str(got.json["developer_message"])
 
 
-# --- shapes ------------------------------------------------------------------------------------------------------------------
+# --- shapes ---------------------------------------------------------------------------------------
 
 BROKEN: dict[str, bytes] = {
     "nothing": b"",
@@ -190,8 +231,12 @@ BROKEN: dict[str, bytes] = {
     "Infinity": b'{"tool_id": "Calculator.Add", "input": {"a": -Infinity, "b": 1}}',
     "a number without end": b'{"tool_id": "Calculator.Add", "input": {"a": 1e999, "b": 1}}',
     "a key twice": b'{"tool_id": "Calculator.Add", "input": {"a": 1, "b": 1, "a": 2}}',
-    "a key twice, once escaped": b'{"tool_id": "Calculator.Add", "input": {"a": 1, "b": 1, "\\u0061": 2}}',
-    "a key twice behind an escaped colon": b'{"tool_id": "Calculator.Add", "input": {"a": 1, "b": "\\u003a", "a": 2}}',
+    "a key twice, once escaped": (
+        b'{"tool_id": "Calculator.Add", "input": {"a": 1, "b": 1, "\\u0061": 2}}'
+    ),
+    "a key twice behind an escaped colon": (
+        b'{"tool_id": "Calculator.Add", "input": {"a": 1, "b": "\\u003a", "a": 2}}'
+    ),
     "not UTF-8": b'{"tool_id": "Calculator.Add", "input": {"a": "\xff"}}',
     "UTF-16": '{"tool_id": "Calculator.Add"}'.encode("utf-16"),
     "half a character": b'{"tool_id": "Calculator.Add", "input": {"a": "\\ud800"}}',
@@ -201,18 +246,29 @@ BROKEN: dict[str, bytes] = {
     "a trace id that is a list": b'{"tool_id": "Calculator.Add", "trace_id": []}',
     "a context that is a list": b'{"tool_id": "Calculator.Add", "context": []}',
     "a user id that is a number": b'{"tool_id": "Calculator.Add", "context": {"user_id": 7}}',
-    "secrets as an object": b'{"tool_id": "Calculator.Add", "context": {"secrets": {"KEY": "value"}}}',
-    "a secret by key": b'{"tool_id": "Calculator.Add", "context": {"secrets": [{"key": "K", "value": "v"}]}}',
-    "a secret without a value": b'{"tool_id": "Calculator.Add", "context": {"secrets": [{"id": "K"}]}}',
-    "authorization as an object": b'{"tool_id": "Calculator.Add", "context": {"authorization": {"token": "t"}}}',
+    "secrets as an object": (
+        b'{"tool_id": "Calculator.Add", "context": {"secrets": {"KEY": "value"}}}'
+    ),
+    "a secret by key": (
+        b'{"tool_id": "Calculator.Add", "context": {"secrets": [{"key": "K", "value": "v"}]}}'
+    ),
+    "a secret without a value": (
+        b'{"tool_id": "Calculator.Add", "context": {"secrets": [{"id": "K"}]}}'
+    ),
+    "authorization as an object": (
+        b'{"tool_id": "Calculator.Add", "context": {"authorization": {"token": "t"}}}'
+    ),
     "a token twice": (
-        b'{"tool_id": "Calculator.Add", "context": {"authorization": [{"id": "g", "token": "t"}, {"id": "g", "token": "u"}]}}'
+        b'{"tool_id": "Calculator.Add", "context": {"authorization": [{"id": "g", "token": "t"},'
+        b' {"id": "g", "token": "u"}]}}'
     ),
 }
 
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
-def test_35_a_body_that_is_no_request_is_400_with_a_message_and_nothing_runs(server: Where, body: bytes) -> None:
+def test_35_a_body_that_is_no_request_is_400_with_a_message_and_nothing_runs(
+    server: Where, body: bytes
+) -> None:
     before = RUNS.total()
     got = server.ask("POST", "/tools/call", body, JSON_TYPE)
     assert got.status == 400
@@ -221,11 +277,13 @@ def test_35_a_body_that_is_no_request_is_400_with_a_message_and_nothing_runs(ser
 
 
 def test_35_a_mark_at_the_front_and_odd_spellings_are_still_json(server: Where) -> None:
-    body = b'\xef\xbb\xbf {"tool_id" : "Calculator.Add@1.0.0", "input" : {"\\u0061" : 10 , "b":5.0}} '
+    body = (
+        b'\xef\xbb\xbf {"tool_id" : "Calculator.Add@1.0.0", "input" : {"\\u0061" : 10 , "b":5.0}} '
+    )
     assert server.ask("POST", "/tools/call", body, JSON_TYPE).json["value"] == 15
 
 
-# --- paths and media types ---------------------------------------------------------------------------------------------------
+# --- paths and media types ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/call", "/call/", "/tools/call/", "/tools/call"])
@@ -239,7 +297,10 @@ def test_47_every_spelling_of_the_path_is_answered_on_the_spot(server: Where, pa
         ({"Content-Type": "application/json; charset=utf-8"}, 200),
         ({"Content-Type": "application/vnd.oxp+json"}, 200),
         ({"Content-Type": "APPLICATION/JSON"}, 200),
-        ({"Content-Type": "application/json", "Origin": "https://evil.example"}, 200),  # a browser asks first, and is told no
+        (
+            {"Content-Type": "application/json", "Origin": "https://evil.example"},
+            200,
+        ),  # a browser asks first, and is told no
         ({}, 200),
         ({"Origin": "https://evil.example"}, 415),
         ({"Sec-Fetch-Site": "cross-site"}, 415),
@@ -250,7 +311,9 @@ def test_47_every_spelling_of_the_path_is_answered_on_the_spot(server: Where, pa
     ],
     ids=str,
 )
-def test_48_only_json_is_taken_and_nothing_runs_otherwise(server: Where, headers: dict[str, str], status: int) -> None:
+def test_48_only_json_is_taken_and_nothing_runs_otherwise(
+    server: Where, headers: dict[str, str], status: int
+) -> None:
     before = RUNS["Calculator.Add@1.0.0"]
     body = b'{"tool_id": "Calculator.Add@1.0.0", "input": {"a": 1, "b": 2}}'
     assert server.ask("POST", "/tools/call", body, headers).status == status
@@ -265,6 +328,10 @@ def test_48_a_browser_that_asks_first_is_told_no(server: Where) -> None:
 
 
 def test_49_unknown_keys_are_ignored(server: Where) -> None:
-    odd: Object = {**ADD, "color": "red", "context": {"locale": "de", "secrets": [{"id": "K", "value": "v", "note": 1}]}}
+    odd: Object = {
+        **ADD,
+        "color": "red",
+        "context": {"locale": "de", "secrets": [{"id": "K", "value": "v", "note": 1}]},
+    }
     assert server.call(odd).status == 200
     assert server.call({"request": odd, "extra": [1]}).status == 200

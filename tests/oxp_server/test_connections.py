@@ -1,4 +1,5 @@
-"""Connections that are flooded, left unread or written behind: what a server bears of them, whatever app it serves."""
+"""Connections that are flooded, left unread or written behind: what a server bears of them,
+whatever app it serves."""
 
 from __future__ import annotations
 
@@ -51,19 +52,36 @@ class Plain:
         elif path == "/pieces":
             await self._pieces(send, 6)
         elif path == "/endless":
-            await asyncio.wait([asyncio.ensure_future(self._pieces(send, 10**9)), asyncio.ensure_future(self._left(receive))],
-                               return_when=asyncio.FIRST_COMPLETED)  # fmt: skip
+            await asyncio.wait(
+                [
+                    asyncio.ensure_future(self._pieces(send, 10**9)),
+                    asyncio.ensure_future(self._left(receive)),
+                ],
+                return_when=asyncio.FIRST_COMPLETED,
+            )
         else:
             await self._whole(send, b"ok")
 
     async def _whole(self, send: Send, body: bytes) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-length", b"%d" % len(body))],
+            }
+        )
         await send({"type": "http.response.body", "body": body})
 
     async def _pieces(self, send: Send, many: int) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for _ in range(many):
-            await send({"type": "http.response.body", "body": b"piece" * (20_000 if many > 6 else 1), "more_body": True})
+            await send(
+                {
+                    "type": "http.response.body",
+                    "body": b"piece" * (20_000 if many > 6 else 1),
+                    "more_body": True,
+                }
+            )
             await asyncio.sleep(0 if many > 6 else 0.05)
         await send({"type": "http.response.body", "body": b""})
 
@@ -79,9 +97,17 @@ class Running:
     def __init__(self, bounds: Bounds) -> None:
         self.app = Plain()
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.server = Server(config(self.app, bounds), self.app, bounds, url_of(self._listener), lambda url: self._ready.set())
+        self.server = Server(
+            config(self.app, bounds),
+            self.app,
+            bounds,
+            url_of(self._listener),
+            lambda url: self._ready.set(),
+        )
         self._ready = Event()
-        self.thread = Thread(target=self.server.run, kwargs={"sockets": [self._listener]}, daemon=True)
+        self.thread = Thread(
+            target=self.server.run, kwargs={"sockets": [self._listener]}, daemon=True
+        )
         self._address = self._listener.getsockname()
 
     def connect(self, said: bytes = b"") -> socket.socket:
@@ -141,11 +167,16 @@ def rest(connection: socket.socket) -> bytes:
 
 # --- behind a body ---
 
-CHUNKED = b"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+CHUNKED = (
+    b"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+)
 
 
 def test_fields_behind_a_body_are_no_part_of_the_head() -> None:
-    with running(Bounds()) as server, server.connect(CHUNKED + b"host: other\r\nx-late: yes\r\n\r\n") as connection:
+    with (
+        running(Bounds()) as server,
+        server.connect(CHUNKED + b"host: other\r\nx-late: yes\r\n\r\n") as connection,
+    ):
         assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
         assert server.app.headers == [{b"host": b"localhost", b"transfer-encoding": b"chunked"}]
 
@@ -153,7 +184,11 @@ def test_fields_behind_a_body_are_no_part_of_the_head() -> None:
 @pytest.mark.parametrize("more", (b"x-%d: y\r\n", b"y" * 60), ids=("many", "one"))
 def test_fields_behind_a_body_that_never_end_are_cut_off(more: bytes) -> None:
     some = b"".join(more % n if b"%" in more else more for n in range(2000))
-    with running(Bounds()) as server, server.connect(CHUNKED + b"x: ") as connection, pytest.raises(OSError):
+    with (
+        running(Bounds()) as server,
+        server.connect(CHUNKED + b"x: ") as connection,
+        pytest.raises(OSError),
+    ):
         for _ in range(300):
             connection.sendall(some)
 
@@ -171,23 +206,34 @@ def test_what_comes_behind_a_request_does_not_cut_its_answer(behind: bytes) -> N
         connection.sendall(behind)
         found += rest(connection)
         assert found.count(b"piece") == 6 and found.endswith(b"0\r\n\r\n")
-        assert rest(connection) == b""  # and then it is waited for as long as for any other request, and no longer
+        assert (
+            rest(connection) == b""
+        )  # and then it is waited for as long as for any other request, and no longer
 
 
-@pytest.mark.parametrize("behind", (b"\0\1 what is this\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * 200_000))
+@pytest.mark.parametrize(
+    "behind", (b"\0\1 what is this\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * 200_000)
+)
 def test_an_error_is_not_written_into_an_answer_that_is_under_way(behind: bytes) -> None:
     with running(Bounds()) as server, server.connect(GET % b"/pieces") as connection:
         found = begun(connection)
         connection.sendall(behind)
         found += rest(connection)
-        assert found.count(b"HTTP/1.1 ") == 1 and b"connection: close" not in found and not found.endswith(b"0\r\n\r\n")
+        assert (
+            found.count(b"HTTP/1.1 ") == 1
+            and b"connection: close" not in found
+            and not found.endswith(b"0\r\n\r\n")
+        )
 
 
 @pytest.mark.parametrize(
     ("said", "status"),
-    ((b"\0\1 what is this\r\n\r\n", b"400"), (b"GET / HTTP/1.1\r\nx: " + b"y" * 200_000, b"431"),
-     (CHUNKED.removesuffix(b"0\r\n") + b"no chunk\r\n", b"400")),
-)  # fmt: skip
+    (
+        (b"\0\1 what is this\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nx: " + b"y" * 200_000, b"431"),
+        (CHUNKED.removesuffix(b"0\r\n") + b"no chunk\r\n", b"400"),
+    ),
+)
 def test_an_error_is_told_to_who_is_not_being_answered(said: bytes, status: bytes) -> None:
     with running(Bounds()) as server, server.connect(said) as connection:
         assert rest(connection).startswith(b"HTTP/1.1 " + status)
@@ -208,7 +254,10 @@ def test_a_client_that_takes_nothing_of_a_whole_answer_is_given_up() -> None:
 
 @pytest.mark.parametrize("path", (b"/large", b"/endless"))
 def test_a_client_that_takes_nothing_for_a_while_is_not_given_up(path: bytes) -> None:
-    with running(Bounds(seconds=2.0, keep_alive=0.02)) as server, server.connect(GET % path) as connection:
+    with (
+        running(Bounds(seconds=2.0, keep_alive=0.02)) as server,
+        server.connect(GET % path) as connection,
+    ):
         time.sleep(0.3)
         got = 0
         while got < LARGE:
@@ -220,12 +269,19 @@ def test_a_client_that_takes_nothing_for_a_while_is_not_given_up(path: bytes) ->
 # --- the end ---
 
 
-def test_a_server_that_will_stop_says_so_with_every_answer_and_a_second_interrupt_does_not_wait_for_its_notice() -> None:
+def test_a_server_that_will_stop_says_so_with_every_answer_and_a_second_interrupt_does_not_wait_for_its_notice() -> (
+    None
+):
     with running(Bounds(notice=30.0)) as server:
         with server.connect(GET % b"/") as connection:
             assert b"connection: close" not in connection.recv(1000)
             server.server.handle_exit(signal.SIGTERM, None)
-            until(lambda: not server.server.should_exit or b"connection" in dict(server.server.server_state.default_headers))
+            until(
+                lambda: (
+                    not server.server.should_exit
+                    or b"connection" in dict(server.server.server_state.default_headers)
+                )
+            )
             connection.sendall(GET % b"/")
             assert b"connection: close" in connection.recv(1000)
         server.server.handle_exit(signal.SIGINT, None)
@@ -248,7 +304,12 @@ def test_the_file_of_a_socket_goes_with_its_server_but_not_that_of_the_next_one(
 
     monkeypatch.setattr(run, "Server", Known)
     before = gc.get_threshold()
-    thread = Thread(target=serve, args=(Plain(),), kwargs={"uds": path, "ready": lambda url: ready.set()}, daemon=True)
+    thread = Thread(
+        target=serve,
+        args=(Plain(),),
+        kwargs={"uds": path, "ready": lambda url: ready.set()},
+        daemon=True,
+    )
     thread.start()
     try:
         assert ready.wait(LATE)
@@ -264,7 +325,9 @@ def test_the_file_of_a_socket_goes_with_its_server_but_not_that_of_the_next_one(
         gc.set_threshold(*before)
 
 
-def test_it_can_be_imported_where_there_are_no_limits_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_imported_where_there_are_no_limits_of_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setitem(sys.modules, "resource", None)
     spec = importlib.util.spec_from_file_location("elsewhere", run.__file__)

@@ -1,4 +1,5 @@
-"""The published client of the protocol as the judge: case 46 and 50, and the examples of this project under it."""
+"""The published client of the protocol as the judge: case 46 and 50, and the examples of this
+project under it."""
 
 from __future__ import annotations
 
@@ -20,21 +21,32 @@ KEY = "a key for tests that is long enough too"
 
 
 def client(server: Where, *, timeout: float = 60.0, key: str = "ignored") -> oxp.Oxp:
-    """Strict: an answer that does not fit the types raises, where otherwise it would silently be None."""
-    return oxp.Oxp(base_url=server.url, bearer_token=key, timeout=timeout, _strict_response_validation=True)
+    """Strict: an answer that does not fit the types raises, where otherwise it would silently be
+    None."""
+    return oxp.Oxp(
+        base_url=server.url, bearer_token=key, timeout=timeout, _strict_response_validation=True
+    )
 
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     auth = Auth({"judge": KEY})
-    with running(ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)) as where:
+    with running(
+        ToolServer(tools(), calls_in(tmp_path_factory.mktemp("ledger")), auth=auth)
+    ) as where:
         yield where
 
 
-def test_46_a_client_that_gives_up_and_asks_again_gets_its_result_and_the_tool_ran_once(server: Where) -> None:
+def test_46_a_client_that_gives_up_and_asks_again_gets_its_result_and_the_tool_ran_once(
+    server: Where,
+) -> None:
     call_id = str(uuid4())
     with client(server, timeout=0.5) as judge:
-        request = {"tool_id": "Slow.Run", "call_id": call_id, "input": {"seconds": 1.3, "label": call_id}}
+        request = {
+            "tool_id": "Slow.Run",
+            "call_id": call_id,
+            "input": {"seconds": 1.3, "label": call_id},
+        }
         found = judge.tools.call(request=request).result  # type: ignore[arg-type]
     assert found.success and found.value == call_id
     assert RUNS[f"Slow.Run@1.0.0 {call_id}"] == 1
@@ -51,26 +63,38 @@ def test_50_everything_that_succeeds_parses(server: Where) -> None:
     with client(server) as judge:
         judge.health.check()
         listed = judge.tools.list()
-        assert [tool.id for tool in listed.items if tool.name == "Doorbell_Ring"] == ["Doorbell.Ring@0.1.0"]
-        value = judge.tools.call(request={"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}}, schema="urn:oxp:1.0")
+        assert [tool.id for tool in listed.items if tool.name == "Doorbell_Ring"] == [
+            "Doorbell.Ring@0.1.0"
+        ]
+        value = judge.tools.call(
+            request={"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}}, schema="urn:oxp:1.0"
+        )
         assert value.result.success is True
         assert value.result.value == 15
-        ring = judge.tools.call(request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "doorbell42"}})
+        ring = judge.tools.call(
+            request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "doorbell42"}}
+        )
         assert ring.result.value is None  # type: ignore[union-attr]
-        packed = judge.tools.call(request={"tool_id": "Shop.Pack", "input": {"boxes": [{"color": "blue"}]}})
+        packed = judge.tools.call(
+            request={"tool_id": "Shop.Pack", "input": {"boxes": [{"color": "blue"}]}}
+        )
         assert packed.result.value == {"color": "blue", "size": 1}  # type: ignore[union-attr]
 
 
 def test_50_a_failure_of_a_tool_parses_with_its_hints(server: Where) -> None:
     with client(server) as judge:
-        found = judge.tools.call(request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "nowhere"}}).result
+        found = judge.tools.call(
+            request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "nowhere"}}
+        ).result
     assert found.success is False
     error = found.error
     assert (error.can_retry, error.retry_after_ms) == (True, 500)
     assert error.additional_prompt_content == "Doorbells: doorbell42"
 
 
-def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(server: Where, keyed: Where) -> None:
+def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(
+    server: Where, keyed: Where
+) -> None:
     with client(server) as judge:
         with pytest.raises(oxp.BadRequestError) as unknown:
             judge.tools.call(request={"tool_id": "No.Such"})
@@ -79,9 +103,17 @@ def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(server: Where,
         with pytest.raises(oxp.BadRequestError) as missing:
             judge.tools.call(request={"tool_id": "Gmail.GetEmails", "input": {}})
     assert isinstance(unknown.value.body, dict) and unknown.value.body["message"]
-    assert isinstance(invalid.value.body, dict) and list(invalid.value.body["parameter_errors"]) == ["b"]
-    assert isinstance(missing.value.body, dict) and missing.value.body["missing_requirements"]["user_id"] is True
-    with client(keyed, key="a wrong key") as stranger, pytest.raises(oxp.AuthenticationError) as refused:
+    assert isinstance(invalid.value.body, dict) and list(
+        invalid.value.body["parameter_errors"]
+    ) == ["b"]
+    assert (
+        isinstance(missing.value.body, dict)
+        and missing.value.body["missing_requirements"]["user_id"] is True
+    )
+    with (
+        client(keyed, key="a wrong key") as stranger,
+        pytest.raises(oxp.AuthenticationError) as refused,
+    ):
         stranger.tools.list()
     assert isinstance(refused.value.body, dict) and refused.value.body["message"]
     with client(keyed, key=KEY) as friend:
@@ -90,20 +122,30 @@ def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(server: Where,
 
 def test_50_the_asynchronous_client_agrees(server: Where, keyed: Where) -> None:
     async def judged() -> None:
-        async with oxp.AsyncOxp(base_url=server.url, bearer_token="ignored", _strict_response_validation=True) as judge:
+        async with oxp.AsyncOxp(
+            base_url=server.url, bearer_token="ignored", _strict_response_validation=True
+        ) as judge:
             await judge.health.check()
             assert (await judge.tools.list()).items
-            value = await judge.tools.call(request={"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}})
+            value = await judge.tools.call(
+                request={"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}}
+            )
             assert value.result.value == 15  # type: ignore[union-attr]
-            ring = await judge.tools.call(request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "doorbell42"}})
+            ring = await judge.tools.call(
+                request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "doorbell42"}}
+            )
             assert ring.result.success is True
-            failed = await judge.tools.call(request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "nowhere"}})
+            failed = await judge.tools.call(
+                request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "nowhere"}}
+            )
             assert failed.result.error.can_retry is True  # type: ignore[union-attr]
             with pytest.raises(oxp.BadRequestError):
                 await judge.tools.call(request={"tool_id": "No.Such"})
             with pytest.raises(oxp.UnprocessableEntityError):
                 await judge.tools.call(request={"tool_id": "Calculator.Add"})
-        async with oxp.AsyncOxp(base_url=keyed.url, bearer_token="a wrong key", _strict_response_validation=True) as judge:
+        async with oxp.AsyncOxp(
+            base_url=keyed.url, bearer_token="a wrong key", _strict_response_validation=True
+        ) as judge:
             with pytest.raises(oxp.AuthenticationError):
                 await judge.tools.list()
 
@@ -111,9 +153,17 @@ def test_50_the_asynchronous_client_agrees(server: Where, keyed: Where) -> None:
 
 
 def test_a_call_that_still_runs_is_asked_for_again_by_the_client_itself(tmp_path: Path) -> None:
-    """The second request does not wait: it is told to come back with the same bytes, and finds the result."""
+    """The second request does not wait: it is told to come back with the same bytes, and finds the
+    result."""
     call_id = str(uuid4())
-    with running(ToolServer(tools(), calls_in(tmp_path, wait=0.05))) as server, client(server, timeout=0.5) as judge:
-        request = {"tool_id": "Slow.Run", "call_id": call_id, "input": {"seconds": 1.0, "label": call_id}}
+    with (
+        running(ToolServer(tools(), calls_in(tmp_path, wait=0.05))) as server,
+        client(server, timeout=0.5) as judge,
+    ):
+        request = {
+            "tool_id": "Slow.Run",
+            "call_id": call_id,
+            "input": {"seconds": 1.0, "label": call_id},
+        }
         found = judge.tools.call(request=request).result  # type: ignore[arg-type]
     assert found.success and RUNS[f"Slow.Run@1.0.0 {call_id}"] == 1

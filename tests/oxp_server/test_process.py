@@ -1,4 +1,5 @@
-"""A server in a process of its own: where it may listen, how it stops, and how much memory it takes."""
+"""A server in a process of its own: where it may listen, how it stops, and how much memory it
+takes."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ JSON_TYPE = {"Content-Type": "application/json"}
 def process(folder: Path, notice: float = 0.0) -> Iterator[tuple[subprocess.Popen[str], Where]]:
     """A server that was started as a program, and where it says it listens."""
     command = [sys.executable, str(MAIN), str(folder), str(notice)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
         try:
             assert started.stdout is not None
             line = started.stdout.readline()
@@ -47,13 +50,19 @@ def wait_for(server: Where, status: int) -> None:
         time.sleep(0.02)
 
 
-# --- how it stops ------------------------------------------------------------------------------------------------------------
+# --- how it stops ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_call_under_way_is_finished_before_the_server_stops(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_call_under_way_is_finished_before_the_server_stops(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     call_id = str(uuid4())
-    body: Object = {"tool_id": "Slow.Run", "call_id": call_id, "input": {"seconds": 1.5, "label": "last"}}
+    body: Object = {
+        "tool_id": "Slow.Run",
+        "call_id": call_id,
+        "input": {"seconds": 1.5, "label": "last"},
+    }
     with process(tmp_path) as (started, server), ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(server.call, body)
         while b"toolwire_calls_in_flight 1" not in server.ask("GET", "/metrics").body:
@@ -75,7 +84,9 @@ def test_a_server_that_will_stop_says_so_on_health_and_still_takes_calls(tmp_pat
         wait_for(server, 200)
         started.send_signal(signal.SIGTERM)
         wait_for(server, 503)
-        assert server.call({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}}).json["value"] == 3
+        assert (
+            server.call({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}}).json["value"] == 3
+        )
         assert started.wait(LONG) == 0
 
 
@@ -90,7 +101,7 @@ def test_connections_that_do_nothing_do_not_hold_up_the_end(tmp_path: Path) -> N
         assert time.monotonic() - begun < 30
 
 
-# --- memory ------------------------------------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 
 
 def rss(started: subprocess.Popen[str]) -> float:
@@ -113,19 +124,28 @@ def test_large_bodies_and_held_connections_do_not_fill_the_memory(tmp_path: Path
             server.call({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}})
         before = rss(started)
         for body in bodies.values():
-            got = pool.map(lambda n, body=body: server.ask("POST", "/tools/call", body, JSON_TYPE).status, range(8))
+            got = pool.map(
+                lambda n, body=body: server.ask("POST", "/tools/call", body, JSON_TYPE).status,
+                range(8),
+            )
             assert set(got) <= {400, 413}
         for _ in range(300):
-            held.enter_context(server.connect()).sendall(head("POST", "/tools/call", 1_000_000) + b"x" * 50_000)
-        assert server.call({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}}).json["value"] == 3
+            held.enter_context(server.connect()).sendall(
+                head("POST", "/tools/call", 1_000_000) + b"x" * 50_000
+            )
+        assert (
+            server.call({"tool_id": "Calculator.Add", "input": {"a": 1, "b": 2}}).json["value"] == 3
+        )
         assert rss(started) - before < 150  # what was sent is more than 200
 
 
-# --- where it may listen -----------------------------------------------------------------------------------------------------
+# --- where it may listen --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com", ""])
-def test_a_server_that_asks_nobody_who_they_are_is_not_reachable_from_outside(tmp_path: Path, host: str) -> None:
+def test_a_server_that_asks_nobody_who_they_are_is_not_reachable_from_outside(
+    tmp_path: Path, host: str
+) -> None:
     with pytest.raises(BindMistake, match="who is calling"):
         serve(ToolServer(tools(), calls_in(tmp_path)), host, 0)
 
@@ -137,13 +157,22 @@ def test_loopback_needs_no_authentication(tmp_path: Path, host: str) -> None:
 
 def test_with_authentication_or_when_told_so_it_may_listen_anywhere(tmp_path: Path) -> None:
     calls = calls_in(tmp_path)
-    check_bind(ToolServer(tools(), calls, auth=Auth(["a key for tests that is long enough too"])), "0.0.0.0", allow_anyone=False)
+    check_bind(
+        ToolServer(tools(), calls, auth=Auth(["a key for tests that is long enough too"])),
+        "0.0.0.0",
+        allow_anyone=False,
+    )
     check_bind(ToolServer(tools(), calls), "0.0.0.0", allow_anyone=True)
 
 
 def test_an_address_that_is_taken_is_an_error_of_the_system(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError):
-        serve(ToolServer(tools(), calls_in(tmp_path)), "127.0.0.1", taken.getsockname()[1], bounds=Bounds(grace=1))
+        serve(
+            ToolServer(tools(), calls_in(tmp_path)),
+            "127.0.0.1",
+            taken.getsockname()[1],
+            bounds=Bounds(grace=1),
+        )
 
 
 def test_a_record_that_cannot_be_opened_is_told_to_who_starts_the_server(tmp_path: Path) -> None:
@@ -163,21 +192,28 @@ try:
 except LedgerUnavailable as error:
     print("told", len(str(error)) > 0)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=True
+    )
     assert done.stdout == "told True\n"
 
 
-def test_a_socket_that_is_a_file_is_for_its_owner_and_one_left_behind_is_replaced(tmp_path: Path) -> None:
+def test_a_socket_that_is_a_file_is_for_its_owner_and_one_left_behind_is_replaced(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "tools.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
     code = (
-        f"import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})\n"
-        "from pathlib import Path\nfrom oxp_server.kit import tools\nfrom oxp_server.serving import calls_in\n"
-        "from toolwire.server.run import serve\nfrom toolwire.server.tools import ToolServer\n"
-        f"serve(ToolServer(tools(), calls_in(Path({str(tmp_path)!r}))), uds=Path({str(path)!r}))\n"
+        f"import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})\nfrom pathlib import Path\nfrom"
+        " oxp_server.kit import tools\nfrom oxp_server.serving import calls_in\nfrom"
+        " toolwire.server.run import serve\nfrom toolwire.server.tools import"
+        f" ToolServer\nserve(ToolServer(tools(), calls_in(Path({str(tmp_path)!r}))),"
+        f" uds=Path({str(path)!r}))\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as started:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as started:
         try:
             assert started.stdout is not None
             assert started.stdout.readline() == f"listening on unix:{path}\n"

@@ -95,7 +95,11 @@ def test_whatever_is_wrong_with_a_request_is_a_value_and_never_an_exception() ->
             kinds[type(found)] += 1
             assert body == before
             if isinstance(found, Refused):
-                assert found.status == 400 and found.body["message"] and found.body["developer_message"]
+                assert (
+                    found.status == 400
+                    and found.body["message"]
+                    and found.body["developer_message"]
+                )
                 assert "t0ken" not in str(found.body) and "s3cret" not in str(found.body)
     assert kinds[Request] > 50 and kinds[Refused] > 50
 
@@ -103,24 +107,45 @@ def test_whatever_is_wrong_with_a_request_is_a_value_and_never_an_exception() ->
 def test_whatever_bytes_come_are_read_or_refused() -> None:
     text = dump(WHOLE)
     for n in range(len(text)):
-        for body in (text[:n], text[:n] + b"\xff" + text[n:], text[:n] + b'"' + text[n:], text[:n] + b":" + text[n + 1 :]):
+        for body in (
+            text[:n],
+            text[:n] + b"\xff" + text[n:],
+            text[:n] + b'"' + text[n:],
+            text[:n] + b":" + text[n + 1 :],
+        ):
             assert isinstance(oxp.read_call(body), Request | Refused)
 
 
-@pytest.mark.parametrize("other", [{"a": 1.0}, {"a": True}, {"a": "1"}, {"a": [1]}, {}, {"a": 1, "b": None}], ids=str)
+@pytest.mark.parametrize(
+    "other", [{"a": 1.0}, {"a": True}, {"a": "1"}, {"a": [1]}, {}, {"a": 1, "b": None}], ids=str
+)
 def test_inputs_that_only_python_takes_for_equal_differ(other: Object) -> None:
     assert isinstance(read({"tool_id": "A.B", "input": {"a": 1}, "inputs": other}), Refused)
     assert isinstance(read({"tool_id": "A.B", "input": other, "inputs": other}), Request)
 
 
-# --- replies -------------------------------------------------------------------------------------------------------------------
+# --- replies --------------------------------------------------------------------------------------
 
 
 STATUS = {
-    "malformed": 400, "version": 400, "tool": 400, "missing": 400, "mismatch": 400, "unavailable": 400, "running": 400,
-    "too-old": 400, "credentials": 401, "path": 404, "method": 405, "slow": 408, "large": 413, "media": 415, "host": 421,
-    "input": 422, "bug": 500,
-}  # fmt: skip
+    "malformed": 400,
+    "version": 400,
+    "tool": 400,
+    "missing": 400,
+    "mismatch": 400,
+    "unavailable": 400,
+    "running": 400,
+    "too-old": 400,
+    "credentials": 401,
+    "path": 404,
+    "method": 405,
+    "slow": 408,
+    "large": 413,
+    "media": 415,
+    "host": 421,
+    "input": 422,
+    "bug": 500,
+}
 
 
 def test_every_cause_has_its_status() -> None:
@@ -129,9 +154,16 @@ def test_every_cause_has_its_status() -> None:
 
 
 def test_every_state_of_an_answer_is_told_somehow() -> None:
-    states = set(get_args(Answer.__annotations__["state"])) if not isinstance(Answer.__annotations__["state"], str) else None
+    states = (
+        set(get_args(Answer.__annotations__["state"]))
+        if not isinstance(Answer.__annotations__["state"], str)
+        else None
+    )
     known = {"done", "failed"} | set(TOLD) | set(WITHOUT_OUTCOME)
-    assert known == (states or {"done", "failed", "running", "lost", "mismatch", "gone", "unavailable", "too-old"})
+    assert known == (
+        states
+        or {"done", "failed", "running", "lost", "mismatch", "gone", "unavailable", "too-old"}
+    )
 
 
 @pytest.mark.parametrize("enveloped", [True, False])
@@ -145,13 +177,24 @@ def test_every_state_of_an_answer_is_told_somehow() -> None:
         (
             Answer(state="lost", call_id="c", attempt=2, started_at=1742000000000),
             200,
-            {"can_retry": False, "kind": "outcome_unknown", "attempt": 2, "started_at": 1742000000000},
+            {
+                "can_retry": False,
+                "kind": "outcome_unknown",
+                "attempt": 2,
+                "started_at": 1742000000000,
+            },
         ),
-        (Answer(state="gone", call_id="c"), 200, {"can_retry": False, "kind": "result_expired", "attempt": 1}),
+        (
+            Answer(state="gone", call_id="c"),
+            200,
+            {"can_retry": False, "kind": "result_expired", "attempt": 1},
+        ),
     ],
     ids=lambda one: one.state if isinstance(one, Answer) else "",
 )
-def test_an_answer_without_an_outcome(answer: Answer, status: int, error: Object | None, enveloped: bool) -> None:
+def test_an_answer_without_an_outcome(
+    answer: Answer, status: int, error: Object | None, enveloped: bool
+) -> None:
     told = oxp.reply(answer, enveloped=enveloped)
     assert told.status == status
     assert ("$schema" in told.body) is enveloped
@@ -172,8 +215,12 @@ def test_who_may_send_the_same_bytes_again_is_told_when() -> None:
 
 
 def test_what_a_tool_adds_to_its_failure_does_not_replace_what_is_known() -> None:
-    failure = Failure("broke", kind="upstream", extra={"message": "other", "can_retry": True, "status_code": 503})
-    told = oxp.reply(Answer(state="failed", call_id="c", outcome=Outcome(failure=failure, duration_ms=1.23456)))
+    failure = Failure(
+        "broke", kind="upstream", extra={"message": "other", "can_retry": True, "status_code": 503}
+    )
+    told = oxp.reply(
+        Answer(state="failed", call_id="c", outcome=Outcome(failure=failure, duration_ms=1.23456))
+    )
     assert told.body == {
         "call_id": "c",
         "success": False,
@@ -183,12 +230,19 @@ def test_what_a_tool_adds_to_its_failure_does_not_replace_what_is_known() -> Non
 
 
 def test_an_outcome_that_could_not_be_recorded_says_so() -> None:
-    told = oxp.reply(Answer(state="done", call_id="c", outcome=Outcome(1), replayed=True, recorded=False))
+    told = oxp.reply(
+        Answer(state="done", call_id="c", outcome=Outcome(1), replayed=True, recorded=False)
+    )
     assert told.headers == ((b"idempotent-replayed", b"true"), (b"toolwire-recorded", b"false"))
 
 
 def test_a_duration_is_never_negative() -> None:
-    assert oxp.reply(Answer(state="done", call_id="c", outcome=Outcome(1, duration_ms=-3.0))).body["duration"] == 0
+    assert (
+        oxp.reply(Answer(state="done", call_id="c", outcome=Outcome(1, duration_ms=-3.0))).body[
+            "duration"
+        ]
+        == 0
+    )
 
 
 def test_the_list_is_the_same_however_the_tools_were_added() -> None:

@@ -1,4 +1,5 @@
-"""What a tool server does beside OXP: mounts, metrics, traces, its life, and the examples of this project on it."""
+"""What a tool server does beside OXP: mounts, metrics, traces, its life, and the examples of this
+project on it."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ def test_the_example_tools_answer_the_examples_of_the_specification(tmp_path: Pa
     with running(ToolServer(offered, calls_in(tmp_path))) as server:
         for body in SEED:
             got = server.call(json.loads(body))
-            assert (got.status, got.json["success"], got.json["call_id"]) == (200, True, json.loads(body)["call_id"])
+            assert (got.status, got.json["success"], got.json["call_id"]) == (
+                200,
+                True,
+                json.loads(body)["call_id"],
+            )
         assert server.ask("GET", "/tools").status == 200
 
 
@@ -62,7 +67,7 @@ def test_a_server_of_another_protocol_only_has_no_routes_of_this_one(tmp_path: P
         assert server.call({"tool_id": "Calculator.Add"}).status == 404
 
 
-# --- mounts ------------------------------------------------------------------------------------------------------------------
+# --- mounts ---------------------------------------------------------------------------------------
 
 
 def test_a_mounted_app_is_behind_the_same_door_and_knows_who_asks(tmp_path: Path) -> None:
@@ -105,7 +110,7 @@ def test_a_prefix_is_a_path_without_a_slash_at_its_end(tmp_path: Path) -> None:
             ToolServer(tools(), calls_in(tmp_path)).mount(prefix, nothing)
 
 
-# --- traces ------------------------------------------------------------------------------------------------------------------
+# --- traces ---------------------------------------------------------------------------------------
 
 
 def test_a_call_joins_the_trace_that_its_request_names(tmp_path: Path) -> None:
@@ -115,15 +120,25 @@ def test_a_call_joins_the_trace_that_its_request_names(tmp_path: Path) -> None:
     calls = Calls(SqliteLedger(tmp_path / "calls.db"), tracer_provider=provider)
     trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     with running(ToolServer(tools(), calls)) as server:
-        body = {"tool_id": "Calculator.Add", "call_id": "traced", "trace_id": "t1", "input": {"a": 1, "b": 2}}
-        assert server.call(json.loads(json.dumps(body)), {"traceparent": f"00-{trace}-{span}-01"}).status == 200
+        body = {
+            "tool_id": "Calculator.Add",
+            "call_id": "traced",
+            "trace_id": "t1",
+            "input": {"a": 1, "b": 2},
+        }
+        assert (
+            server.call(
+                json.loads(json.dumps(body)), {"traceparent": f"00-{trace}-{span}-01"}
+            ).status
+            == 200
+        )
     (found,) = exporter.get_finished_spans()
     assert found.context is not None and found.parent is not None and found.attributes is not None
     assert (f"{found.context.trace_id:032x}", f"{found.parent.span_id:016x}") == (trace, span)
     assert found.attributes["gen_ai.tool.call.id"] == "traced"
 
 
-# --- its life ----------------------------------------------------------------------------------------------------------------
+# --- its life -------------------------------------------------------------------------------------
 
 
 async def asked(app: ToolServer, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
@@ -136,7 +151,12 @@ async def asked(app: ToolServer, method: str, path: str, body: bytes = b"") -> t
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope: Scope = {"type": "http", "method": method, "path": path, "headers": [(b"content-type", b"application/json")]}
+    scope: Scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "headers": [(b"content-type", b"application/json")],
+    }
     await app(scope, receive, send)
     status, content = sent[0]["status"], sent[1]["body"]
     assert isinstance(status, int) and isinstance(content, bytes)
@@ -152,7 +172,10 @@ def test_a_server_that_is_not_open_yet_or_no_more_runs_nothing(tmp_path: Path) -
         for step in (None, app.open, app.close):
             if step is not None:
                 await step()
-            seen += [(await asked(app, "GET", "/health"))[0], (await asked(app, "POST", "/call", body))[0]]
+            seen += [
+                (await asked(app, "GET", "/health"))[0],
+                (await asked(app, "POST", "/call", body))[0],
+            ]
         return seen
 
     assert asyncio.run(lived()) == [503, 400, 200, 200, 503, 400]
@@ -173,7 +196,9 @@ def test_a_bug_is_500_and_is_not_to_be_sent_again(tmp_path: Path) -> None:
     assert b"s3cret" not in got.body
 
 
-def test_a_tool_that_the_ledger_cannot_serve_is_found_when_the_server_is_made(tmp_path: Path) -> None:
+def test_a_tool_that_the_ledger_cannot_serve_is_found_when_the_server_is_made(
+    tmp_path: Path,
+) -> None:
     """A tool that wants a transaction needs a database that has them."""
 
     @tool(id="A.B@1.0.0", on_crash="transactional")

@@ -2,7 +2,8 @@
 
     judged([{"package": "ai7", "url": server.url}])
 
-`tests/node/stream_judge.mjs` says what goes in and what comes out. Knows nothing of what this library does.
+`tests/node/stream_judge.mjs` says what goes in and what comes out. Knows nothing of what this
+library does.
 """
 
 from __future__ import annotations
@@ -37,7 +38,15 @@ def installed() -> str:
     with (NODE / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may come at once
         if not all((NODE / "node_modules" / name / "package.json").is_file() for name in PACKAGES):
-            command = ["npm", "install", "--prefix", str(NODE), "--no-package-lock", "--no-audit", "--no-fund"]
+            command = [
+                "npm",
+                "install",
+                "--prefix",
+                str(NODE),
+                "--no-package-lock",
+                "--no-audit",
+                "--no-fund",
+            ]
             done = subprocess.run(command, capture_output=True, text=True, timeout=300)
             assert done.returncode == 0, f"`{' '.join(command)}` failed:\n{done.stderr}"
     return node
@@ -45,9 +54,12 @@ def installed() -> str:
 
 @cache
 def _running(script: Path) -> subprocess.Popen[str]:
-    """A script that Node runs and that takes as long to start as to judge: one for all tests of this process."""
+    """A script that Node runs and that takes as long to start as to judge: one for all tests of
+    this process."""
     command = [installed(), str(script)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     atexit.register(process.communicate)
     return process
 

@@ -1,4 +1,5 @@
-"""A real HTTP server on loopback that answers every request with one stream, in the pieces it was given.
+"""A real HTTP server on loopback that answers every request with one stream, in the pieces it was
+given.
 
     with serve(restream(events, "anthropic", "openai-chat"), "text/event-stream") as server:
         client = OpenAI(base_url=server.url + "/v1", api_key="none")
@@ -63,10 +64,21 @@ def serve(
 
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            requests.append(Request(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+            requests.append(
+                Request(
+                    self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body
+                )
+            )
             self.send_response(status)
-            given = {"content-type": content_type, **{k.lower(): v for k, v in (headers or {}).items()}}
-            for name, value in {**given, "transfer-encoding": "chunked", "connection": "close"}.items():
+            given = {
+                "content-type": content_type,
+                **{k.lower(): v for k, v in (headers or {}).items()},
+            }
+            for name, value in {
+                **given,
+                "transfer-encoding": "chunked",
+                "connection": "close",
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             with suppress(ConnectionError):  # a client may leave early
@@ -87,7 +99,9 @@ def serve(
     where = ("127.0.0.1", server.server_address[1])
     over = Event()
 
-    def listen() -> None:  # without looking up every few milliseconds, as `serve_forever` does: there may be hundreds
+    def listen() -> (
+        None
+    ):  # without looking up every few milliseconds, as `serve_forever` does: there may be hundreds
         while not over.is_set():
             server.handle_request()
 

@@ -23,7 +23,8 @@ from toolwire.streaming.restream import restream
 
 
 class Found(Struct, frozen=True):
-    """What a client makes of a stream: the calls with their ids, names and inputs, the words, the tokens, why it stopped."""
+    """What a client makes of a stream: the calls with their ids, names and inputs, the words, the
+    tokens, why it stopped."""
 
     calls: list[tuple[str, str, JSON]]
     text: str
@@ -33,8 +34,14 @@ class Found(Struct, frozen=True):
 
 def _simple(conversation: Conversation) -> bool:
     """Whether it is one message with words and calls that any wire can say."""
-    calls = [call for call in conversation.calls() if call.executor == "client" and call.family == "function"]
-    settled = len(calls) == len(conversation.calls()) and all(isinstance(call.input, dict) for call in calls)
+    calls = [
+        call
+        for call in conversation.calls()
+        if call.executor == "client" and call.family == "function"
+    ]
+    settled = len(calls) == len(conversation.calls()) and all(
+        isinstance(call.input, dict) for call in calls
+    )
     if len(conversation.messages) != 1 or not settled:
         return False
     (message,) = conversation.messages
@@ -46,8 +53,16 @@ def others(target: str) -> list[Streamed]:
     """A stream of each other wire."""
     out: list[Streamed] = []
     for name in streaming():
-        bodies = [(stream, decode(stream.body, name, "response")) for stream in load_streams(name) if name != target]
-        simple = [(len(body.calls()), bool(wanted(stream).text), stream) for stream, body in bodies if _simple(body)]
+        bodies = [
+            (stream, decode(stream.body, name, "response"))
+            for stream in load_streams(name)
+            if name != target
+        ]
+        simple = [
+            (len(body.calls()), bool(wanted(stream).text), stream)
+            for stream, body in bodies
+            if _simple(body)
+        ]
         out += [stream for *_, stream in sorted(simple, key=lambda one: one[:2])[-1:]]
     return out
 

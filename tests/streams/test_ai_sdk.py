@@ -1,4 +1,5 @@
-"""The UI message stream of the AI SDK, in both directions, and the real clients of versions 5, 6 and 7 that read it over HTTP."""
+"""The UI message stream of the AI SDK, in both directions, and the real clients of versions 5, 6
+and 7 that read it over HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +16,18 @@ from toolwire import Call, Opaque, Result, Text, decode, translate
 from toolwire.conversation.ids import NO_MAP
 from toolwire.conversation.json import JSON, Json, Object, get
 from toolwire.errors import RemoteError, pointer
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Start,
+    Whole,
+)
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 from toolwire.wires.ai_sdk.stream_writer import CHUNKS, CUT_OFF, fitted
@@ -51,7 +63,13 @@ def text(one: str, *words: str) -> list[Chunk]:
 
 
 def asked(one: str, given: JSON, name: str = "roll", **more: JSON) -> Chunk:
-    return {"type": "tool-input-available", "toolCallId": one, "toolName": name, "input": given, **more}
+    return {
+        "type": "tool-input-available",
+        "toolCallId": one,
+        "toolName": name,
+        "input": given,
+        **more,
+    }
 
 
 def gave(one: str, output: JSON, **more: JSON) -> Chunk:
@@ -64,13 +82,16 @@ def parts_of(body: JSON) -> list[Object]:
     return [part for part in found if isinstance(part, dict)]
 
 
-# --- Anthropic answers, from which streams are made ------------------------------------------------------------------
+# --- Anthropic answers, from which streams are made -----------------------------------------------
 
 
-def block(index: int, opened: Object, kind: str, field: str, *pieces: str, closed: bool = True) -> list[Chunk]:
+def block(
+    index: int, opened: Object, kind: str, field: str, *pieces: str, closed: bool = True
+) -> list[Chunk]:
     start: Chunk = {"type": "content_block_start", "index": index, "content_block": opened}
     deltas: list[Chunk] = [
-        {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}} for piece in pieces
+        {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}}
+        for piece in pieces
     ]
     stop: list[Chunk] = [{"type": "content_block_stop", "index": index}] if closed else []
     return [start, *deltas, *stop]
@@ -83,16 +104,34 @@ def tool_use(index: int, one: str, *pieces: str, closed: bool = True) -> list[Ch
 
 def answer(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
     usage: Object = {"input_tokens": 1, "output_tokens": 1}
-    message: Object = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
+    message: Object = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "usage": usage,
+    }
     return [
         {"type": "message_start", "message": message},
         *(event for one in blocks for event in one),
-        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 9}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": stop, "stop_sequence": None},
+            "usage": {"output_tokens": 9},
+        },
         {"type": "message_stop"},
     ]
 
 
-THOUGHT = block(0, {"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", "Two ", "cities.")
+THOUGHT = block(
+    0,
+    {"type": "thinking", "thinking": "", "signature": ""},
+    "thinking_delta",
+    "thinking",
+    "Two ",
+    "cities.",
+)
 SAID = block(1, {"type": "text", "text": ""}, "text_delta", "text", "Let me ", "look.")
 PARALLEL = answer(
     THOUGHT,
@@ -103,17 +142,22 @@ PARALLEL = answer(
 )
 
 
-# --- the real clients ------------------------------------------------------------------------------------------------
+# --- the real clients -----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
 def judge() -> Judge:
-    """The official clients, asked in one process for many streams, each behind a server of its own."""
+    """The official clients, asked in one process for many streams, each behind a server
+    of its own.
+    """
     installed()
 
     def ask(streams: Iterable[tuple[str, list[bytes]]]) -> list[Verdict]:
         with ExitStack() as stack:
-            servers = [(name, stack.enter_context(serve(pieces, headers=how().headers))) for name, pieces in streams]
+            servers = [
+                (name, stack.enter_context(serve(pieces, headers=how().headers)))
+                for name, pieces in streams
+            ]
             return judged({"package": name, "url": server.url} for name, server in servers)
 
     return ask
@@ -125,22 +169,49 @@ def last(verdict: Verdict) -> Object:
     return messages[-1]
 
 
-def test_every_client_finds_two_calls_of_one_tool_with_their_ids_and_arguments(judge: Judge) -> None:
-    asks = [(version, name) for version, names in CLIENTS.items() for name in names] + [(6, "ai7"), (6, "ai7-strict"), (5, "ai7")]
-    streams = [(name, list(restream(PARALLEL, "anthropic", "ai-sdk", version=version))) for version, name in asks]
+def test_every_client_finds_two_calls_of_one_tool_with_their_ids_and_arguments(
+    judge: Judge,
+) -> None:
+    asks = [(version, name) for version, names in CLIENTS.items() for name in names] + [
+        (6, "ai7"),
+        (6, "ai7-strict"),
+        (5, "ai7"),
+    ]
+    streams = [
+        (name, list(restream(PARALLEL, "anthropic", "ai-sdk", version=version)))
+        for version, name in asks
+    ]
     for (version, name), verdict in zip(asks, judge(streams), strict=True):
         assert (verdict["error"], verdict["invalid"]) == (None, None), (version, name)
         assert get(verdict["chat"], ("status",)) == "ready"
         message = last(verdict)
         assert message["id"] == "msg_1"
-        parts = [{key: value for key, value in part.items() if key not in ("id",)} for part in parts_of(message)]
+        parts = [
+            {key: value for key, value in part.items() if key not in ("id",)}
+            for part in parts_of(message)
+        ]
         assert parts == [
             {"type": "step-start"},
             {"type": "reasoning", "text": "Two cities.", "state": "done"},
             {"type": "text", "text": "Let me look.", "state": "done"},
-            {"type": "tool-get_weather", "toolCallId": "toolu_a", "state": "input-available", "input": {"city": "Oslo"}},
-            {"type": "tool-get_weather", "toolCallId": "toolu_b", "state": "input-available", "input": {"city": "Lima"}},
-            {"type": "tool-get_weather", "toolCallId": "toolu_c", "state": "input-available", "input": {}},
+            {
+                "type": "tool-get_weather",
+                "toolCallId": "toolu_a",
+                "state": "input-available",
+                "input": {"city": "Oslo"},
+            },
+            {
+                "type": "tool-get_weather",
+                "toolCallId": "toolu_b",
+                "state": "input-available",
+                "input": {"city": "Lima"},
+            },
+            {
+                "type": "tool-get_weather",
+                "toolCallId": "toolu_c",
+                "state": "input-available",
+                "input": {},
+            },
         ], (version, name)
         calls = get(verdict["chat"], ("asked",))
         assert isinstance(calls, list)
@@ -153,24 +224,53 @@ def test_every_client_finds_two_calls_of_one_tool_with_their_ids_and_arguments(j
 
 def test_every_client_is_told_of_input_that_cannot_be_read_and_keeps_its_text(judge: Judge) -> None:
     events: list[Chunk] = [
-        {"id": "chat-1", "choices": [{"index": 0, "delta": {"role": "assistant", "tool_calls": [
-            {"index": 0, "id": "c1", "type": "function", "function": {"name": "roll", "arguments": '{"sides": '}}]}}]},
+        {
+            "id": "chat-1",
+            "choices": [
+                {
+                    "index": 0,
+                    "delta": {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {
+                                "index": 0,
+                                "id": "c1",
+                                "type": "function",
+                                "function": {"name": "roll", "arguments": '{"sides": '},
+                            }
+                        ],
+                    },
+                }
+            ],
+        },
         {"id": "chat-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]},
-    ]  # fmt: skip
+    ]
     asks = [(version, name) for version, names in CLIENTS.items() for name in names]
-    streams = [(name, list(restream(events, "openai-chat", "ai-sdk", version=version))) for version, name in asks]
+    streams = [
+        (name, list(restream(events, "openai-chat", "ai-sdk", version=version)))
+        for version, name in asks
+    ]
     for (_, name), verdict in zip(asks, judge(streams), strict=True):
         assert (verdict["error"], verdict["invalid"]) == (None, None), name
-        (_, part) = parts_of(last(verdict))
-        assert (part["toolCallId"], part["state"], part["errorText"]) == ("c1", "output-error", UNREADABLE), name
-        if name != "ai5-strict":  # it has no such chunk in its first releases, and keeps what it could guess
+        _, part = parts_of(last(verdict))
+        assert (part["toolCallId"], part["state"], part["errorText"]) == (
+            "c1",
+            "output-error",
+            UNREADABLE,
+        ), name
+        if (
+            name != "ai5-strict"
+        ):  # it has no such chunk in its first releases, and keeps what it could guess
             assert '{"sides": ' in (part.get("rawInput"), part.get("input")), name
         assert get(verdict["chat"], ("asked",)) == []
 
 
 def test_a_client_shows_the_error_and_keeps_what_came_before(judge: Judge) -> None:
     whole = answer(SAID, tool_use(2, "toolu_a", '{"city"'))
-    broken: list[Chunk] = [*whole[:-2], {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}]
+    broken: list[Chunk] = [
+        *whole[:-2],
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+    ]
     streams = [
         (names[-1], list(restream(events, "anthropic", "ai-sdk", version=version)))
         for events in (broken, whole[:-3])
@@ -179,28 +279,40 @@ def test_a_client_shows_the_error_and_keeps_what_came_before(judge: Judge) -> No
     for n, verdict in enumerate(judge(streams)):
         assert get(verdict["chat"], ("status",)) == "error"
         assert get(verdict["chat"], ("error",)) == ("Overloaded" if n < 3 else CUT)
-        (_, said, call) = parts_of(last(verdict))
+        _, said, call = parts_of(last(verdict))
         assert (said["text"], said["state"]) == ("Let me look.", "done")
         assert (call["toolCallId"], call["state"]) == ("toolu_a", "output-error")
 
 
 RICH = answer(
     SAID,
-    block(2, {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}, "input_json_delta", "partial_json",
-          '{"query":"x"}'),
+    block(
+        2,
+        {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}},
+        "input_json_delta",
+        "partial_json",
+        '{"query":"x"}',
+    ),
     block(3, {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}, "", ""),
     block(4, {"type": "text", "text": ""}, "text_delta", "text", "Nothing."),
     stop="end_turn",
-)  # fmt: skip
+)
 
 
 def test_what_the_provider_ran_is_shown_and_never_asked_of_the_client(judge: Judge) -> None:
     asks = [(version, name) for version, names in CLIENTS.items() for name in names]
-    streams = [(name, list(restream(RICH, "anthropic", "ai-sdk", version=version))) for version, name in asks]
+    streams = [
+        (name, list(restream(RICH, "anthropic", "ai-sdk", version=version)))
+        for version, name in asks
+    ]
     for verdict in judge(streams):
         assert (verdict["error"], verdict["invalid"]) == (None, None)
         part = parts_of(last(verdict))[2]
-        assert (part["type"], part["state"], part["providerExecuted"]) == ("tool-web_search", "output-available", True)
+        assert (part["type"], part["state"], part["providerExecuted"]) == (
+            "tool-web_search",
+            "output-available",
+            True,
+        )
         assert (part["input"], part["output"]) == ({"query": "x"}, [])
         assert get(verdict["chat"], ("asked",)) == []
 
@@ -218,27 +330,107 @@ def everything(version: int) -> list[Chunk]:
         {"type": "reasoning-start", "id": "r", "providerMetadata": meta},
         {"type": "reasoning-delta", "id": "r", "delta": "a", "providerMetadata": meta},
         {"type": "reasoning-end", "id": "r", "providerMetadata": meta},
-        {"type": "tool-input-start", "toolCallId": "1", "toolName": "f", "providerExecuted": False, "dynamic": False,
-         "title": "F", "providerMetadata": meta, "toolMetadata": {}, "inputEncoding": "json"},
+        {
+            "type": "tool-input-start",
+            "toolCallId": "1",
+            "toolName": "f",
+            "providerExecuted": False,
+            "dynamic": False,
+            "title": "F",
+            "providerMetadata": meta,
+            "toolMetadata": {},
+            "inputEncoding": "json",
+        },
         {"type": "tool-input-delta", "toolCallId": "1", "inputTextDelta": "{}"},
-        {"type": "tool-input-available", "toolCallId": "1", "toolName": "f", "input": {}, "providerExecuted": False,
-         "providerMetadata": meta, "dynamic": False, "title": "F", "toolMetadata": {}},
-        {"type": "tool-output-available", "toolCallId": "1", "output": 1, "providerExecuted": False, "dynamic": False,
-         "preliminary": True, "providerMetadata": meta, "toolMetadata": {}},
-        {"type": "tool-output-error", "toolCallId": "1", "errorText": "e", "providerExecuted": False, "dynamic": False,
-         "providerMetadata": meta, "toolMetadata": {}},
-        {"type": "tool-input-error", "toolCallId": "2", "toolName": "f", "input": "{", "errorText": "e",
-         "providerExecuted": False, "providerMetadata": meta, "dynamic": False, "title": "F", "toolMetadata": {}},
+        {
+            "type": "tool-input-available",
+            "toolCallId": "1",
+            "toolName": "f",
+            "input": {},
+            "providerExecuted": False,
+            "providerMetadata": meta,
+            "dynamic": False,
+            "title": "F",
+            "toolMetadata": {},
+        },
+        {
+            "type": "tool-output-available",
+            "toolCallId": "1",
+            "output": 1,
+            "providerExecuted": False,
+            "dynamic": False,
+            "preliminary": True,
+            "providerMetadata": meta,
+            "toolMetadata": {},
+        },
+        {
+            "type": "tool-output-error",
+            "toolCallId": "1",
+            "errorText": "e",
+            "providerExecuted": False,
+            "dynamic": False,
+            "providerMetadata": meta,
+            "toolMetadata": {},
+        },
+        {
+            "type": "tool-input-error",
+            "toolCallId": "2",
+            "toolName": "f",
+            "input": "{",
+            "errorText": "e",
+            "providerExecuted": False,
+            "providerMetadata": meta,
+            "dynamic": False,
+            "title": "F",
+            "toolMetadata": {},
+        },
         {"type": "tool-input-available", "toolCallId": "3", "toolName": "f", "input": {}},
-        {"type": "tool-approval-request", "approvalId": "a", "toolCallId": "3", "signature": "s", "approvalDescriptor": {},
-         "inputSchemaInput": {}, "isAutomatic": True, "reason": "r"},
-        {"type": "tool-approval-response", "approvalId": "a", "approved": False, "reason": "r", "providerExecuted": False,
-         "providerMetadata": meta},
+        {
+            "type": "tool-approval-request",
+            "approvalId": "a",
+            "toolCallId": "3",
+            "signature": "s",
+            "approvalDescriptor": {},
+            "inputSchemaInput": {},
+            "isAutomatic": True,
+            "reason": "r",
+        },
+        {
+            "type": "tool-approval-response",
+            "approvalId": "a",
+            "approved": False,
+            "reason": "r",
+            "providerExecuted": False,
+            "providerMetadata": meta,
+        },
         {"type": "tool-output-denied", "toolCallId": "3"},
-        {"type": "source-url", "sourceId": "s", "url": "https://example.com", "title": "t", "providerMetadata": meta},
-        {"type": "source-document", "sourceId": "s", "mediaType": "a/b", "title": "t", "filename": "f", "providerMetadata": meta},
-        {"type": "file", "url": "https://example.com/a", "mediaType": "image/png", "providerMetadata": meta},
-        {"type": "reasoning-file", "url": "https://example.com/a", "mediaType": "image/png", "providerMetadata": meta},
+        {
+            "type": "source-url",
+            "sourceId": "s",
+            "url": "https://example.com",
+            "title": "t",
+            "providerMetadata": meta,
+        },
+        {
+            "type": "source-document",
+            "sourceId": "s",
+            "mediaType": "a/b",
+            "title": "t",
+            "filename": "f",
+            "providerMetadata": meta,
+        },
+        {
+            "type": "file",
+            "url": "https://example.com/a",
+            "mediaType": "image/png",
+            "providerMetadata": meta,
+        },
+        {
+            "type": "reasoning-file",
+            "url": "https://example.com/a",
+            "mediaType": "image/png",
+            "providerMetadata": meta,
+        },
         {"type": "custom", "kind": "a.b", "providerMetadata": meta},
         {"type": "steering-message", "id": "u", "parts": []},
         {"type": "message-metadata", "messageMetadata": {"b": 2}},
@@ -247,12 +439,15 @@ def everything(version: int) -> list[Chunk]:
         {"type": "reset-step"},
         {"type": "finish", "finishReason": "stop", "messageMetadata": {"c": 3}},
         {"type": "abort", "reason": "r"},
-    ]  # fmt: skip
+    ]
     return [known for chunk in chunks if (known := fitted(chunk, version)) is not None]
 
 
 def test_the_table_of_chunks_is_what_the_first_releases_of_each_version_take(judge: Judge) -> None:
-    streams = [(names[0], [data_only(chunk) for chunk in everything(version)]) for version, names in CLIENTS.items()]
+    streams = [
+        (names[0], [data_only(chunk) for chunk in everything(version)])
+        for version, names in CLIENTS.items()
+    ]
     for (name, _), verdict in zip(streams, judge(streams), strict=True):
         assert verdict["error"] is None, name
         assert len(parts_of(last(verdict))) > 8
@@ -263,15 +458,24 @@ def test_the_table_of_chunks_is_what_the_first_releases_of_each_version_take(jud
 
 
 def test_a_stream_folds_to_the_message_that_the_real_client_has(judge: Judge) -> None:
-    cases = [case for case in load_streams("ai-sdk") if case.name != "stream-newer-and-unknown-chunks"]
-    streams = [("ai", [data_only(event) for event in case.events if isinstance(event, dict)]) for case in cases]
+    cases = [
+        case for case in load_streams("ai-sdk") if case.name != "stream-newer-and-unknown-chunks"
+    ]
+    streams = [
+        ("ai", [data_only(event) for event in case.events if isinstance(event, dict)])
+        for case in cases
+    ]
     for case, verdict in zip(cases, judge(streams), strict=True):
         assert (verdict["error"], verdict["invalid"]) == (None, None), str(case)
         body = fold(case.stream, "ai-sdk")
         assert isinstance(body, dict)
         mine = {key: value for key, value in body.items() if key != "finishReason"}
         theirs = last(verdict)
-        named = theirs if any(get(event, ("messageId",)) == mine["id"] for event in case.events) else {**theirs, "id": mine["id"]}
+        named = (
+            theirs
+            if any(get(event, ("messageId",)) == mine["id"] for event in case.events)
+            else {**theirs, "id": mine["id"]}
+        )
         assert same(mine, named), (str(case), [pointer(at) for at in differences(mine, named)])
 
 
@@ -283,7 +487,11 @@ def test_streams_of_every_wire_are_read_by_the_strictest_client_as_they_fold(jud
             if not any(chunk["type"] in ("error", "abort") for chunk in stream):
                 made.append((str(case), stream))
     assert len(made) > 10
-    streams = [(package, [data_only(chunk) for chunk in chunks]) for package in ("ai6-strict", "ai") for _, chunks in made]
+    streams = [
+        (package, [data_only(chunk) for chunk in chunks])
+        for package in ("ai6-strict", "ai")
+        for _, chunks in made
+    ]
     for (name, chunks), verdict in zip([*made, *made], judge(streams), strict=True):
         body = fold(chunks, "ai-sdk")
         assert verdict["error"] is None, name
@@ -295,49 +503,70 @@ def test_streams_of_every_wire_are_read_by_the_strictest_client_as_they_fold(jud
         assert parts == theirs, name
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def test_an_answer_over_http_has_the_header_fields_of_the_official_server() -> None:
     stream = restream(PARALLEL, "anthropic", "ai-sdk")
     assert stream.headers == {
-        "content-type": "text/event-stream", "cache-control": "no-cache", "x-vercel-ai-ui-message-stream": "v1",
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache",
+        "x-vercel-ai-ui-message-stream": "v1",
         "x-accel-buffering": "no",
-    }  # fmt: skip
+    }
     assert list(stream)[-1] == DONE
 
 
 def test_calls_grow_live_and_end_with_the_whole_input() -> None:
-    chunks = list(restream(answer(tool_use(0, "toolu_a", '{"city": ', '"Oslo"}')), "anthropic", "ai-sdk", framed=False))
+    chunks = list(
+        restream(
+            answer(tool_use(0, "toolu_a", '{"city": ', '"Oslo"}')),
+            "anthropic",
+            "ai-sdk",
+            framed=False,
+        )
+    )
     assert chunks == [
         {"type": "start", "messageId": "msg_1"},
         {"type": "start-step"},
         {"type": "tool-input-start", "toolCallId": "toolu_a", "toolName": "get_weather"},
         {"type": "tool-input-delta", "toolCallId": "toolu_a", "inputTextDelta": '{"city": '},
         {"type": "tool-input-delta", "toolCallId": "toolu_a", "inputTextDelta": '"Oslo"}'},
-        {"type": "tool-input-available", "toolCallId": "toolu_a", "toolName": "get_weather", "input": {"city": "Oslo"}},
+        {
+            "type": "tool-input-available",
+            "toolCallId": "toolu_a",
+            "toolName": "get_weather",
+            "input": {"city": "Oslo"},
+        },
         {"type": "finish-step"},
         {"type": "finish", "finishReason": "tool-calls"},
     ]
 
 
 def test_the_oldest_version_is_not_told_why_the_model_stopped_and_that_is_reported() -> None:
-    stream = restream(answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False, version=5)
+    stream = restream(
+        answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False, version=5
+    )
     assert list(stream)[-1] == {"type": "finish"}
     assert any("not told why the model stopped" in loss.reason for loss in stream.losses)
-    assert list(restream(answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False))[-1] == {
-        "type": "finish", "finishReason": "length",
-    }  # fmt: skip
+    assert list(restream(answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk", framed=False))[
+        -1
+    ] == {"type": "finish", "finishReason": "length"}
 
 
 def test_why_the_model_stopped_survives_the_message_and_comes_home() -> None:
     there = fold(restream(answer(SAID, stop="max_tokens"), "anthropic", "ai-sdk"), "ai-sdk")
     assert get(there, ("finishReason",)) == "length"
-    assert get(translate(there, "ai-sdk", "anthropic", "response").body, ("stop_reason",)) == "max_tokens"
+    assert (
+        get(translate(there, "ai-sdk", "anthropic", "response").body, ("stop_reason",))
+        == "max_tokens"
+    )
 
 
 def test_an_answer_without_an_id_leaves_the_id_to_the_client() -> None:
-    events: list[Chunk] = [{"message": {"role": "assistant", "content": "Hi"}, "done": True, "done_reason": "stop"}]
+    events: list[Chunk] = [
+        {"message": {"role": "assistant", "content": "Hi"}, "done": True, "done_reason": "stop"}
+    ]
     chunks = list(restream(events, "ollama", "ai-sdk", framed=False))
     assert chunks[0] == {"type": "start"}
     assert get(fold(chunks, "ai-sdk"), ("id",)) == "msg-0"
@@ -351,16 +580,29 @@ def test_an_empty_answer_has_no_step_and_an_empty_text_is_no_part() -> None:
     ]
 
 
-@pytest.mark.parametrize(("version", "types"), [
-    (5, ["tool-output-error"]), (6, ["tool-input-error", "tool-output-error"]), (7, ["tool-input-error"]),
-])  # fmt: skip
-def test_input_that_cannot_be_read_is_an_error_with_its_text(version: int, types: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("version", "types"),
+    [
+        (5, ["tool-output-error"]),
+        (6, ["tool-input-error", "tool-output-error"]),
+        (7, ["tool-input-error"]),
+    ],
+)
+def test_input_that_cannot_be_read_is_an_error_with_its_text(
+    version: int, types: list[str]
+) -> None:
     events = answer(tool_use(0, "toolu_a", '{"city'))[:-2]
     chunks = list(restream(events, "anthropic", "ai-sdk", framed=False, version=version))
-    failed = [chunk for chunk in chunks if str(chunk["type"]).startswith("tool-") and str(chunk["type"]).endswith("-error")]
+    failed = [
+        chunk
+        for chunk in chunks
+        if str(chunk["type"]).startswith("tool-") and str(chunk["type"]).endswith("-error")
+    ]
     assert [chunk["type"] for chunk in failed] == types
     assert all(chunk["errorText"] == UNREADABLE for chunk in failed)
-    assert all(chunk["input"] == '{"city' for chunk in failed if chunk["type"] == "tool-input-error")
+    assert all(
+        chunk["input"] == '{"city' for chunk in failed if chunk["type"] == "tool-input-error"
+    )
     assert chunks[-1] == {"type": "error", "errorText": CUT}
 
 
@@ -382,7 +624,9 @@ def test_an_open_call_with_broken_input_comes_home_as_it_was() -> None:
 
 
 def writer(version: int | None = None) -> Writer:
-    made: Writer = how().writer(Page("ai-sdk", "response", ids=None, names={}, home=NO_MAP), version)
+    made: Writer = how().writer(
+        Page("ai-sdk", "response", ids=None, names={}, home=NO_MAP), version
+    )
     return made
 
 
@@ -392,9 +636,14 @@ def call_of(one: str, arguments: str = "{}") -> Call:
 
 def said_by(made: Writer, *events: Event) -> Iterator[Chunk]:
     moves: dict[type, Callable[..., list[Chunk]]] = {
-        Begin: made.begin, Start: made.start, Delta: made.delta, End: made.end, Whole: made.whole, Finish: made.finish,
+        Begin: made.begin,
+        Start: made.start,
+        Delta: made.delta,
+        End: made.end,
+        Whole: made.whole,
+        Finish: made.finish,
         Fault: made.fault,
-    }  # fmt: skip
+    }
     for event in events:
         yield from moves[type(event)](event)
 
@@ -402,13 +651,37 @@ def said_by(made: Writer, *events: Event) -> Iterator[Chunk]:
 def test_what_is_said_after_the_results_of_functions_is_the_next_step() -> None:
     made = writer()
     one, other = call_of("a"), call_of("b")
-    chunks = list(said_by(
-        made, Begin({}), Start(0, one), End(0), Start(1, other), End(1), Whole(other.result({"n": 2})),
-        Whole(one.result("gone", error=True)), Start(2, Text("")), Delta(2, "Two."), End(2), Finish("stop"),
-    )) + made.close()  # fmt: skip
-    assert [chunk["type"] for chunk in chunks if "step" in str(chunk["type"])] == ["start-step", "finish-step"] * 2
+    chunks = (
+        list(
+            said_by(
+                made,
+                Begin({}),
+                Start(0, one),
+                End(0),
+                Start(1, other),
+                End(1),
+                Whole(other.result({"n": 2})),
+                Whole(one.result("gone", error=True)),
+                Start(2, Text("")),
+                Delta(2, "Two."),
+                End(2),
+                Finish("stop"),
+            )
+        )
+        + made.close()
+    )
+    assert [chunk["type"] for chunk in chunks if "step" in str(chunk["type"])] == [
+        "start-step",
+        "finish-step",
+    ] * 2
     parts = parts_of(fold(chunks, "ai-sdk"))
-    assert [part["type"] for part in parts] == ["step-start", "tool-roll", "tool-roll", "step-start", "text"]
+    assert [part["type"] for part in parts] == [
+        "step-start",
+        "tool-roll",
+        "tool-roll",
+        "step-start",
+        "text",
+    ]
     assert (parts[1]["errorText"], parts[2]["output"]) == ("gone", {"n": 2})
     assert chunks[-1] == {"type": "finish", "finishReason": "stop"}
 
@@ -416,62 +689,160 @@ def test_what_is_said_after_the_results_of_functions_is_the_next_step() -> None:
 def test_a_text_is_closed_before_its_step_and_goes_on_as_another() -> None:
     made = writer()
     one = call_of("a")
-    chunks = list(said_by(
-        made, Begin({}), Start(9, Text("")), Delta(9, "still "), Start(0, one), End(0), Whole(one.result("1")),
-        Start(1, Text("")), Delta(1, "new"), End(1), Delta(9, "going"), End(9), Finish("stop"),
-    )) + made.close()  # fmt: skip
-    assert [part["text"] for part in parts_of(fold(chunks, "ai-sdk")) if part["type"] == "text"] == ["still ", "new", "going"]
+    chunks = (
+        list(
+            said_by(
+                made,
+                Begin({}),
+                Start(9, Text("")),
+                Delta(9, "still "),
+                Start(0, one),
+                End(0),
+                Whole(one.result("1")),
+                Start(1, Text("")),
+                Delta(1, "new"),
+                End(1),
+                Delta(9, "going"),
+                End(9),
+                Finish("stop"),
+            )
+        )
+        + made.close()
+    )
+    assert [
+        part["text"] for part in parts_of(fold(chunks, "ai-sdk")) if part["type"] == "text"
+    ] == ["still ", "new", "going"]
     kinds = [chunk["type"] for chunk in chunks]
     assert kinds.index("text-end") < kinds.index("finish-step")
 
 
-def test_a_result_without_its_call_would_end_the_stream_of_a_client_and_is_reported_instead() -> None:
+def test_a_result_without_its_call_would_end_the_stream_of_a_client_and_is_reported_instead() -> (
+    None
+):
     made = writer()
-    assert list(said_by(made, Begin({}), Whole(call_of("nowhere").result("1")))) == [{"type": "start"}]
+    assert list(said_by(made, Begin({}), Whole(call_of("nowhere").result("1")))) == [
+        {"type": "start"}
+    ]
     assert [loss.reason for loss in made.page.losses if "which is not here" in loss.reason]
 
 
 def test_an_output_gives_a_call_with_broken_input_an_input() -> None:
     made = writer()
     one = call_of("a")
-    chunks = list(said_by(made, Begin({}), Start(0, one), Delta(0, "{"), End(0), Whole(one.result("1")), Finish("stop")))
+    chunks = list(
+        said_by(
+            made,
+            Begin({}),
+            Start(0, one),
+            Delta(0, "{"),
+            End(0),
+            Whole(one.result("1")),
+            Finish("stop"),
+        )
+    )
     (part,) = parts_of(fold([*chunks, *made.close()], "ai-sdk"))[1:]
-    assert (part["state"], part["input"], part["output"]) == ("output-available", {"_raw": "{"}, "1")
+    assert (part["state"], part["input"], part["output"]) == (
+        "output-available",
+        {"_raw": "{"},
+        "1",
+    )
 
 
 def test_an_abort_is_told_as_one() -> None:
-    events: list[Chunk] = [START, STEP, *text("0", "Hm")[:2], {"type": "abort", "reason": "stop button"}]
-    (*_, fault) = spoken(events)
+    events: list[Chunk] = [
+        START,
+        STEP,
+        *text("0", "Hm")[:2],
+        {"type": "abort", "reason": "stop button"},
+    ]
+    *_, fault = spoken(events)
     assert fault == Fault("stop button", "abort")
     assert list(said_by(writer(6), Begin({}), fault))[-1] == {"type": "abort"}
-    assert list(said_by(writer(7), Begin({}), fault))[-1] == {"type": "abort", "reason": "stop button"}
+    assert list(said_by(writer(7), Begin({}), fault))[-1] == {
+        "type": "abort",
+        "reason": "stop button",
+    }
 
 
 def test_newer_keys_and_types_are_left_out_for_an_older_version() -> None:
-    start: Chunk = {"type": "tool-input-start", "toolCallId": "1", "toolName": "f", "title": "F", "toolMetadata": {}, "new": 1}
+    start: Chunk = {
+        "type": "tool-input-start",
+        "toolCallId": "1",
+        "toolName": "f",
+        "title": "F",
+        "toolMetadata": {},
+        "new": 1,
+    }
     assert fitted(start, 5) == {"type": "tool-input-start", "toolCallId": "1", "toolName": "f"}
-    assert fitted(start, 6) == {"type": "tool-input-start", "toolCallId": "1", "toolName": "f", "title": "F"}
-    assert fitted(start, 7) == {"type": "tool-input-start", "toolCallId": "1", "toolName": "f", "title": "F", "toolMetadata": {}}
+    assert fitted(start, 6) == {
+        "type": "tool-input-start",
+        "toolCallId": "1",
+        "toolName": "f",
+        "title": "F",
+    }
+    assert fitted(start, 7) == {
+        "type": "tool-input-start",
+        "toolCallId": "1",
+        "toolName": "f",
+        "title": "F",
+        "toolMetadata": {},
+    }
     assert fitted({"type": "tool-output-denied", "toolCallId": "1"}, 5) is None
     assert fitted({"type": "reset-step"}, 7) is None and fitted({"type": "hologram"}, 7) is None
 
 
 def test_a_part_that_only_this_wire_has_is_sent_to_the_versions_that_know_it() -> None:
-    events: list[Chunk] = [START, STEP, {"type": "data-x", "data": 1}, {"type": "custom", "kind": "a.b"}, *END]
+    events: list[Chunk] = [
+        START,
+        STEP,
+        {"type": "data-x", "data": 1},
+        {"type": "custom", "kind": "a.b"},
+        *END,
+    ]
     older = restream(events, "ai-sdk", "ai-sdk", framed=False, version=6)
-    assert [chunk["type"] for chunk in older] == ["start", "start-step", "data-x", "finish-step", "finish"]
-    assert [(loss.path, loss.reason) for loss in older.losses] == [((3,), "version 6 of this wire has no such event: custom")]
+    assert [chunk["type"] for chunk in older] == [
+        "start",
+        "start-step",
+        "data-x",
+        "finish-step",
+        "finish",
+    ]
+    assert [(loss.path, loss.reason) for loss in older.losses] == [
+        ((3,), "version 6 of this wire has no such event: custom")
+    ]
 
 
 def test_a_stream_of_this_wire_goes_to_an_older_version_as_far_as_that_knows_it() -> None:
     ask: Chunk = {"type": "tool-approval-request", "approvalId": "q", "toolCallId": "a"}
     titled = {**asked("a", {}), "title": "Roll"}
     denied: Chunk = {"type": "tool-output-denied", "toolCallId": "a"}
-    events: list[Chunk] = [START, STEP, titled, ask, denied, asked("b", {}), gave("b", 1, preliminary=True), gave("b", 2), *END]
+    events: list[Chunk] = [
+        START,
+        STEP,
+        titled,
+        ask,
+        denied,
+        asked("b", {}),
+        gave("b", 1, preliminary=True),
+        gave("b", 2),
+        *END,
+    ]
     older = restream(events, "ai-sdk", "ai-sdk", framed=False, version=5)
-    failed: Chunk = {"type": "tool-output-error", "toolCallId": "a", "errorText": "Tool call execution denied."}
+    failed: Chunk = {
+        "type": "tool-output-error",
+        "toolCallId": "a",
+        "errorText": "Tool call execution denied.",
+    }
     finish: list[Chunk] = [{"type": "finish-step"}, {"type": "finish"}]
-    assert list(older) == [START, STEP, asked("a", {}), failed, asked("b", {}), gave("b", 2), *finish]
+    assert list(older) == [
+        START,
+        STEP,
+        asked("a", {}),
+        failed,
+        asked("b", {}),
+        gave("b", 2),
+        *finish,
+    ]
     assert [loss.path for loss in older.losses] == [(2, "title"), (3,), (6,), (9, "finishReason")]
     newer = restream(events, "ai-sdk", "ai-sdk", framed=False, version=7)
     assert list(newer) == events and newer.losses == []
@@ -479,7 +850,7 @@ def test_a_stream_of_this_wire_goes_to_an_older_version_as_far_as_that_knows_it(
     assert b"".join(framed) == b"".join(map(data_only, events)) + DONE
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def test_text_is_told_as_it_comes() -> None:
@@ -490,9 +861,15 @@ def test_text_is_told_as_it_comes() -> None:
     assert reader.read({"type": "text-end", "id": "0"}) == [End(0)]
 
 
-def test_a_call_that_is_answered_in_the_stream_ran_on_the_server_and_one_that_is_not_waits_for_the_reader() -> None:
+def test_a_call_that_is_answered_in_the_stream_ran_on_the_server_and_one_that_is_not_waits_for_the_reader() -> (
+    None
+):
     events = [START, STEP, asked("a", {"n": 1}), asked("b", {}), gave("a", 6), *END]
-    calls = [event.part for event in spoken(events) if isinstance(event, Whole) and isinstance(event.part, Call)]
+    calls = [
+        event.part
+        for event in spoken(events)
+        if isinstance(event, Whole) and isinstance(event.part, Call)
+    ]
     assert [(call.id, call.executor) for call in calls] == [("a", "provider"), ("b", "client")]
 
 
@@ -518,7 +895,12 @@ def test_an_id_of_a_text_that_is_used_again_is_another_text() -> None:
         *END,
     ]
     found = [part for part in parts_of(fold(again, "ai-sdk")) if part["type"] == "text"]
-    assert [(part["text"], part["state"]) for part in found] == [("a", "done"), ("b", "done"), ("c", "done"), ("d", "done")]
+    assert [(part["text"], part["state"]) for part in found] == [
+        ("a", "done"),
+        ("b", "done"),
+        ("c", "done"),
+        ("d", "done"),
+    ]
 
 
 def test_a_result_finds_its_call_in_an_earlier_step() -> None:
@@ -534,17 +916,28 @@ def test_a_result_finds_its_call_in_an_earlier_step() -> None:
         gave("a", 1),
     ]
     parts = parts_of(fold([*events, *END], "ai-sdk"))
-    assert [(part["toolCallId"], part["output"]) for part in parts if "output" in part] == [("a", 1), ("b", 2)]
+    assert [(part["toolCallId"], part["output"]) for part in parts if "output" in part] == [
+        ("a", 1),
+        ("b", 2),
+    ]
 
 
 def test_a_second_call_under_an_id_of_the_same_step_is_a_part_of_its_own() -> None:
-    body = fold([START, STEP, asked("a", {"n": 1}), asked("a", {"n": 2}), gave("a", 1), gave("a", 2), *END], "ai-sdk")
-    assert [(part["input"], part["output"]) for part in parts_of(body)[1:]] == [({"n": 1}, 1), ({"n": 2}, 2)]
+    body = fold(
+        [START, STEP, asked("a", {"n": 1}), asked("a", {"n": 2}), gave("a", 1), gave("a", 2), *END],
+        "ai-sdk",
+    )
+    assert [(part["input"], part["output"]) for part in parts_of(body)[1:]] == [
+        ({"n": 1}, 1),
+        ({"n": 2}, 2),
+    ]
 
 
 def test_a_call_whose_chunks_disagree_on_dynamic_is_one_part() -> None:
     start: Chunk = {"type": "tool-input-start", "toolCallId": "a", "toolName": "roll"}
-    (part,) = parts_of(fold([START, STEP, start, asked("a", {}, dynamic=True), gave("a", 1), *END], "ai-sdk"))[1:]
+    (part,) = parts_of(
+        fold([START, STEP, start, asked("a", {}, dynamic=True), gave("a", 1), *END], "ai-sdk")
+    )[1:]
     assert (part["type"], part["toolName"], part["output"]) == ("dynamic-tool", "roll", 1)
 
 
@@ -559,12 +952,26 @@ def test_a_result_without_its_call_is_kept_beside_the_parts_and_reported() -> No
 
 def test_input_that_never_ended_is_kept_as_text_and_not_guessed() -> None:
     start: Chunk = {"type": "tool-input-start", "toolCallId": "a", "toolName": "roll"}
-    events: list[Chunk] = [START, STEP, start, {"type": "tool-input-delta", "toolCallId": "a", "inputTextDelta": '{"n": 1'}]
+    events: list[Chunk] = [
+        START,
+        STEP,
+        start,
+        {"type": "tool-input-delta", "toolCallId": "a", "inputTextDelta": '{"n": 1'},
+    ]
     body = fold(events, "ai-sdk")
-    assert parts_of(body)[1] == {"type": "tool-roll", "toolCallId": "a", "state": "input-streaming", "rawInput": '{"n": 1'}
+    assert parts_of(body)[1] == {
+        "type": "tool-roll",
+        "toolCallId": "a",
+        "state": "input-streaming",
+        "rawInput": '{"n": 1',
+    }
     assert get(body, ("error",)) == CUT
     *_, opened, grown, ended, fault = spoken(events)
-    assert isinstance(opened, Start) and isinstance(opened.part, Call) and opened.part.executor == "client"
+    assert (
+        isinstance(opened, Start)
+        and isinstance(opened.part, Call)
+        and opened.part.executor == "client"
+    )
     assert (grown, ended, fault) == (Delta(0, '{"n": 1'), End(0, cut=True), Fault(CUT, cut=True))
 
 
@@ -584,18 +991,32 @@ def test_an_error_chunk_is_a_fault_and_stays_in_the_body() -> None:
 
 def test_a_preliminary_output_is_not_the_last_word() -> None:
     events = [START, asked("a", {}), gave("a", 1, preliminary=True), gave("a", 2), *END]
-    (result,) = [event.part for event in spoken(events) if isinstance(event, Whole) and isinstance(event.part, Result)]
+    (result,) = [
+        event.part
+        for event in spoken(events)
+        if isinstance(event, Whole) and isinstance(event.part, Result)
+    ]
     assert (result.call_id, result.output) == ("a", 2)
 
 
 def test_a_step_that_is_taken_back_never_was() -> None:
-    events: list[Chunk] = [START, STEP, *text("0", "a"), {"type": "finish-step"}, STEP, asked("x", {}), *text("1", "b")]
+    events: list[Chunk] = [
+        START,
+        STEP,
+        *text("0", "a"),
+        {"type": "finish-step"},
+        STEP,
+        asked("x", {}),
+        *text("1", "b"),
+    ]
     reset: list[Chunk] = [*events, {"type": "reset-step"}, *text("2", "c"), *END]
     assert [part.get("text") for part in parts_of(fold(reset, "ai-sdk"))] == [None, "a", None, "c"]
     texts = "".join(event.text for event in spoken(reset) if isinstance(event, Delta))
     assert texts == "ac" and not any(isinstance(event, Left) for event in spoken(reset))
     late: list[Chunk] = [START, STEP, *text("0", "a"), {"type": "reset-step"}, *END]
-    assert [event.reason for event in spoken(late) if isinstance(event, Left)] == ["a step was taken back that was told already"]
+    assert [event.reason for event in spoken(late) if isinstance(event, Left)] == [
+        "a step was taken back that was told already"
+    ]
 
 
 def test_data_before_the_start_wait_for_the_id_of_the_message() -> None:

@@ -1,4 +1,5 @@
-"""What is peculiar to Anthropic's events, and what the official client makes of those that we write."""
+"""What is peculiar to Anthropic's events, and what the official client makes of those that we
+write."""
 
 from __future__ import annotations
 
@@ -16,19 +17,36 @@ from toolwire.streaming.events import Chunk
 from toolwire.streaming.restream import fold, restream
 
 WIRE = "anthropic"
-STOPS = {"tool_use": "tool", "end_turn": "stop", "max_tokens": "length", "refusal": "filter", "stop_sequence": "stop"}
+STOPS = {
+    "tool_use": "tool",
+    "end_turn": "stop",
+    "max_tokens": "length",
+    "refusal": "filter",
+    "stop_sequence": "stop",
+}
 
 
 def begin(*content: JSON, **more: JSON) -> Chunk:
     held: Object = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": list(content), "stop_reason": None,
-        "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 1}, **more,
-    }  # fmt: skip
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": list(content),
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 5, "output_tokens": 1},
+        **more,
+    }
     return {"type": "message_start", "message": held}
 
 
 def opened(index: int, kind: str, **fields: JSON) -> Chunk:
-    return {"type": "content_block_start", "index": index, "content_block": {"type": kind, **fields}}
+    return {
+        "type": "content_block_start",
+        "index": index,
+        "content_block": {"type": kind, **fields},
+    }
 
 
 def delta(index: int, kind: str, **fields: JSON) -> Chunk:
@@ -41,7 +59,10 @@ def closed(index: int) -> Chunk:
 
 def stopped(reason: str, **more: JSON) -> list[Chunk]:
     said: Object = {"stop_reason": reason, "stop_sequence": None, **more}
-    return [{"type": "message_delta", "delta": said, "usage": {"output_tokens": 9}}, {"type": "message_stop"}]
+    return [
+        {"type": "message_delta", "delta": said, "usage": {"output_tokens": 9}},
+        {"type": "message_stop"},
+    ]
 
 
 def content(events: list[Chunk]) -> list[JSON]:
@@ -54,24 +75,42 @@ def chat(events: list[Chunk]) -> tuple[Object, list[str]]:
     """The message on the chat wire, and what stays behind."""
     out = restream(events, WIRE, "openai-chat")
     body = fold(out, "openai-chat")
-    assert isinstance(body, dict) and isinstance(body["choices"], list) and isinstance(body["choices"][0], dict)
+    assert (
+        isinstance(body, dict)
+        and isinstance(body["choices"], list)
+        and isinstance(body["choices"][0], dict)
+    )
     message = body["choices"][0]["message"]
     assert isinstance(message, dict)
     return message, [loss.reason for loss in out.losses]
 
 
-# --- what events may be ------------------------------------------------------------------------------------------------
+# --- what events may be ---------------------------------------------------------------------------
 
 
 def test_a_call_without_any_delta_has_no_arguments() -> None:
-    events = [begin(), opened(0, "tool_use", id="toolu_1", name="now", input={}), closed(0), *stopped("tool_use")]
+    events = [
+        begin(),
+        opened(0, "tool_use", id="toolu_1", name="now", input={}),
+        closed(0),
+        *stopped("tool_use"),
+    ]
     assert content(events) == [{"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}}]
-    function: JSON = {"id": "toolu_1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
+    function: JSON = {
+        "id": "toolu_1",
+        "type": "function",
+        "function": {"name": "now", "arguments": "{}"},
+    }
     assert chat(events)[0]["tool_calls"] == [function]
 
 
 def test_input_in_the_opening_event_counts_if_no_delta_comes() -> None:
-    events = [begin(), opened(0, "tool_use", id="toolu_1", name="q", input={"sql": "x"}), closed(0), *stopped("tool_use")]
+    events = [
+        begin(),
+        opened(0, "tool_use", id="toolu_1", name="q", input={"sql": "x"}),
+        closed(0),
+        *stopped("tool_use"),
+    ]
     (call,) = decode(fold(events, WIRE), WIRE, "response").calls()
     assert call.input == {"sql": "x"}
     assert json.loads(_arguments(chat(events)[0])) == {"sql": "x"}
@@ -79,20 +118,32 @@ def test_input_in_the_opening_event_counts_if_no_delta_comes() -> None:
 
 def _arguments(message: Object) -> str:
     calls = message["tool_calls"]
-    assert isinstance(calls, list) and isinstance(calls[0], dict) and isinstance(calls[0]["function"], dict)
+    assert (
+        isinstance(calls, list)
+        and isinstance(calls[0], dict)
+        and isinstance(calls[0]["function"], dict)
+    )
     return str(calls[0]["function"]["arguments"])
 
 
 def test_blocks_grow_side_by_side_by_their_index() -> None:
     events = [
-        begin(), opened(0, "tool_use", id="a", name="f", input={}), opened(1, "tool_use", id="b", name="f", input={}),
-        delta(1, "input_json_delta", partial_json='{"n":'), delta(0, "input_json_delta", partial_json='{"n":1}'),
-        delta(1, "input_json_delta", partial_json="2}"), closed(1), closed(0), *stopped("tool_use"),
-    ]  # fmt: skip
-    assert [(call.id, call.input) for call in decode(fold(events, WIRE), WIRE, "response").calls()] == [
-        ("a", {"n": 1}), ("b", {"n": 2}),
-    ]  # fmt: skip
-    calls = decode(fold(restream(events, WIRE, "openai-chat"), "openai-chat"), "openai-chat", "response").calls()
+        begin(),
+        opened(0, "tool_use", id="a", name="f", input={}),
+        opened(1, "tool_use", id="b", name="f", input={}),
+        delta(1, "input_json_delta", partial_json='{"n":'),
+        delta(0, "input_json_delta", partial_json='{"n":1}'),
+        delta(1, "input_json_delta", partial_json="2}"),
+        closed(1),
+        closed(0),
+        *stopped("tool_use"),
+    ]
+    assert [
+        (call.id, call.input) for call in decode(fold(events, WIRE), WIRE, "response").calls()
+    ] == [("a", {"n": 1}), ("b", {"n": 2})]
+    calls = decode(
+        fold(restream(events, WIRE, "openai-chat"), "openai-chat"), "openai-chat", "response"
+    ).calls()
     assert [(call.id, call.input) for call in calls] == [("a", {"n": 1}), ("b", {"n": 2})]
 
 
@@ -106,9 +157,14 @@ def test_content_that_stands_in_the_first_event_is_told_and_a_second_beginning_i
 
 def test_a_signature_comes_last_and_stays_with_its_thinking() -> None:
     events = [
-        begin(), opened(0, "thinking", thinking="", signature=""), delta(0, "thinking_delta", thinking="Hm"),
-        delta(0, "signature_delta", signature="Eq"), delta(0, "signature_delta", signature="QB"), closed(0), *stopped("end_turn"),
-    ]  # fmt: skip
+        begin(),
+        opened(0, "thinking", thinking="", signature=""),
+        delta(0, "thinking_delta", thinking="Hm"),
+        delta(0, "signature_delta", signature="Eq"),
+        delta(0, "signature_delta", signature="QB"),
+        closed(0),
+        *stopped("end_turn"),
+    ]
     (part,) = decode(fold(events, WIRE), WIRE, "response").messages[0].parts
     assert isinstance(part, Reasoning) and (part.text, part.seal) == ("Hm", "EqQB")
     message, losses = chat(events)
@@ -117,8 +173,15 @@ def test_a_signature_comes_last_and_stays_with_its_thinking() -> None:
 
 
 def test_thinking_that_nobody_may_read_stays_behind_and_is_reported() -> None:
-    events = [begin(), opened(0, "redacted_thinking", data="Em"), closed(0), opened(1, "text", text=""),
-              delta(1, "text_delta", text="So."), closed(1), *stopped("end_turn")]  # fmt: skip
+    events = [
+        begin(),
+        opened(0, "redacted_thinking", data="Em"),
+        closed(0),
+        opened(1, "text", text=""),
+        delta(1, "text_delta", text="So."),
+        closed(1),
+        *stopped("end_turn"),
+    ]
     assert content(events)[0] == {"type": "redacted_thinking", "data": "Em"}
     message, losses = chat(events)
     assert message["content"] == "So." and len(losses) == 1
@@ -127,9 +190,14 @@ def test_thinking_that_nobody_may_read_stays_behind_and_is_reported() -> None:
 def test_citations_are_gathered_for_the_body_and_reported_to_others() -> None:
     cite: JSON = {"type": "char_location", "cited_text": "x", "document_index": 0}
     events = [
-        begin(), opened(0, "text", text="", citations=[]), delta(0, "citations_delta", citation=cite),
-        delta(0, "text_delta", text="So."), delta(0, "citations_delta", citation=cite), closed(0), *stopped("end_turn"),
-    ]  # fmt: skip
+        begin(),
+        opened(0, "text", text="", citations=[]),
+        delta(0, "citations_delta", citation=cite),
+        delta(0, "text_delta", text="So."),
+        delta(0, "citations_delta", citation=cite),
+        closed(0),
+        *stopped("end_turn"),
+    ]
     assert content(events) == [{"type": "text", "text": "So.", "citations": [cite, cite]}]
     message, losses = chat(events)
     assert message["content"] == "So." and set(losses) == {"no such field on this wire"}
@@ -137,21 +205,34 @@ def test_citations_are_gathered_for_the_body_and_reported_to_others() -> None:
 
 def test_tools_that_the_provider_ran_are_told_in_words_and_are_no_calls() -> None:
     events = [
-        begin(), opened(0, "server_tool_use", id="srvtoolu_1", name="web_search", input={}),
-        delta(0, "input_json_delta", partial_json='{"query":"tea"}'), closed(0),
-        opened(1, "web_search_tool_result", tool_use_id="srvtoolu_1", content=[]), closed(1), *stopped("end_turn"),
-    ]  # fmt: skip
+        begin(),
+        opened(0, "server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+        delta(0, "input_json_delta", partial_json='{"query":"tea"}'),
+        closed(0),
+        opened(1, "web_search_tool_result", tool_use_id="srvtoolu_1", content=[]),
+        closed(1),
+        *stopped("end_turn"),
+    ]
     pairs = decode(fold(events, WIRE), WIRE, "response").pairs()
-    assert [(pair.call.id, pair.how) for pair in pairs if pair.call is not None] == [("srvtoolu_1", "id")]
+    assert [(pair.call.id, pair.how) for pair in pairs if pair.call is not None] == [
+        ("srvtoolu_1", "id")
+    ]
     message, _ = chat(events)
     assert "tool_calls" not in message and "web_search" in str(message["content"])
 
 
 def test_a_block_that_nobody_knows_is_kept_and_the_stream_goes_on() -> None:
     events: list[Chunk] = [
-        begin(), opened(0, "hologram", beam=1), delta(0, "hologram_delta", beam=2), closed(0), opened(1, "text", text=""),
-        delta(1, "text_delta", text="So."), closed(1), {"type": "novelty"}, *stopped("end_turn"),
-    ]  # fmt: skip
+        begin(),
+        opened(0, "hologram", beam=1),
+        delta(0, "hologram_delta", beam=2),
+        closed(0),
+        opened(1, "text", text=""),
+        delta(1, "text_delta", text="So."),
+        closed(1),
+        {"type": "novelty"},
+        *stopped("end_turn"),
+    ]
     parts = decode(fold(events, WIRE), WIRE, "response").messages[0].parts
     assert [type(part) for part in parts] == [Opaque, Text]
     message, losses = chat(events)
@@ -161,24 +242,42 @@ def test_a_block_that_nobody_knows_is_kept_and_the_stream_goes_on() -> None:
 @pytest.mark.parametrize(
     ("reason", "word"),
     [
-        ("end_turn", "stop"), ("stop_sequence", "stop"), ("max_tokens", "length"), ("refusal", None), ("pause_turn", None),
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("refusal", None),
+        ("pause_turn", None),
         ("model_context_window_exceeded", None),
     ],
-)  # fmt: skip
-def test_a_reason_that_the_other_wire_has_no_word_for_is_reported(reason: str, word: str | None) -> None:
-    events = [begin(), opened(0, "text", text=""), delta(0, "text_delta", text="So"), closed(0), *stopped(reason)]
+)
+def test_a_reason_that_the_other_wire_has_no_word_for_is_reported(
+    reason: str, word: str | None
+) -> None:
+    events = [
+        begin(),
+        opened(0, "text", text=""),
+        delta(0, "text_delta", text="So"),
+        closed(0),
+        *stopped(reason),
+    ]
     out = restream(events, WIRE, "openai-chat")
     body = fold(out, "openai-chat")
-    assert isinstance(body, dict) and isinstance(body["choices"], list) and isinstance(body["choices"][0], dict)
+    assert (
+        isinstance(body, dict)
+        and isinstance(body["choices"], list)
+        and isinstance(body["choices"][0], dict)
+    )
     reported = any("no word for the stop reason" in loss.reason for loss in out.losses)
     assert body["choices"][0]["finish_reason"] == word if word else reported
 
 
-# --- what breaks -------------------------------------------------------------------------------------------------------
+# --- what breaks ----------------------------------------------------------------------------------
 
 
 def test_an_error_may_be_the_first_event_and_the_only_one() -> None:
-    events: list[Chunk] = [{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}]
+    events: list[Chunk] = [
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    ]
     assert fold(events, WIRE) == events[0]
     assert list(restream(events, WIRE, "openai-chat", framed=False))[-1] == {
         "error": {"message": "Overloaded", "type": "overloaded_error", "code": None}
@@ -187,9 +286,16 @@ def test_an_error_may_be_the_first_event_and_the_only_one() -> None:
 
 @pytest.mark.parametrize("closing", [[], [closed(0)]], ids=["never stopped", "stopped"])
 def test_input_that_the_limit_cuts_off_is_kept_as_text(closing: list[Chunk]) -> None:
-    events = [begin(), opened(0, "tool_use", id="toolu_1", name="f", input={}),
-              delta(0, "input_json_delta", partial_json='{"q": "to'), *closing, *stopped("max_tokens")]  # fmt: skip
-    assert content(events) == [{"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"_raw": '{"q": "to'}}]
+    events = [
+        begin(),
+        opened(0, "tool_use", id="toolu_1", name="f", input={}),
+        delta(0, "input_json_delta", partial_json='{"q": "to'),
+        *closing,
+        *stopped("max_tokens"),
+    ]
+    assert content(events) == [
+        {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"_raw": '{"q": "to'}}
+    ]
     assert _arguments(chat(events)[0]) == '{"q": "to'
 
 
@@ -198,12 +304,15 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
     body = fold(events, WIRE)
     assert isinstance(body, dict)
     assert body["content"] == [{"type": "text", "text": "Half"}]
-    assert body["error"] == {"type": "stream_cut", "message": "the stream ended before the answer was over"}
+    assert body["error"] == {
+        "type": "stream_cut",
+        "message": "the stream ended before the answer was over",
+    }
     last = list(restream(events, WIRE, "openai-chat", framed=False))[-1]
     assert "error" in last
 
 
-# --- the official client -----------------------------------------------------------------------------------------------
+# --- the official client --------------------------------------------------------------------------
 
 
 def client(url: str) -> Anthropic:
@@ -214,13 +323,19 @@ def client(url: str) -> Anthropic:
 def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> None:
     with (
         told(stream, WIRE) as (server, home),
-        client(server.url).messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]) as events,
+        client(server.url).messages.stream(
+            model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]
+        ) as events,
     ):
         answer = events.get_final_message()
     blocks = [block for block in answer.content if block.type == "tool_use"]
-    calls: list[tuple[str, str, JSON]] = [(home(block.id), block.name, json.loads(json.dumps(block.input))) for block in blocks]
+    calls: list[tuple[str, str, JSON]] = [
+        (home(block.id), block.name, json.loads(json.dumps(block.input))) for block in blocks
+    ]
     text = "".join(block.text for block in answer.content if block.type == "text")
-    read = (answer.usage.cache_read_input_tokens or 0) + (answer.usage.cache_creation_input_tokens or 0)
+    read = (answer.usage.cache_read_input_tokens or 0) + (
+        answer.usage.cache_creation_input_tokens or 0
+    )
     tokens = (answer.usage.input_tokens + read, answer.usage.output_tokens)
     assert Found(calls, text, tokens, STOPS[answer.stop_reason or ""]) == wanted(stream)
 
@@ -230,18 +345,29 @@ def test_the_client_raises_what_broke_the_source() -> None:
     with (
         serve(list(restream(events, "openai-chat", WIRE))) as server,
         pytest.raises(APIStatusError, match="try later"),
-        client(server.url).messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]) as said,
+        client(server.url).messages.stream(
+            model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]
+        ) as said,
     ):
         said.get_final_message()
 
 
 def test_a_conversation_goes_over_the_other_wire_and_back_as_it_was() -> None:
-    events = [begin(), opened(0, "text", text=""), delta(0, "text_delta", text="So."), closed(0),
-              opened(1, "tool_use", id="toolu_1", name="f", input={}), delta(1, "input_json_delta", partial_json='{"a":1}'),
-              closed(1), *stopped("tool_use")]  # fmt: skip
+    events = [
+        begin(),
+        opened(0, "text", text=""),
+        delta(0, "text_delta", text="So."),
+        closed(0),
+        opened(1, "tool_use", id="toolu_1", name="f", input={}),
+        delta(1, "input_json_delta", partial_json='{"a":1}'),
+        closed(1),
+        *stopped("tool_use"),
+    ]
     there = restream(events, WIRE, "mistral")
     middle = list(there)
     back = fold(restream(middle, "mistral", WIRE, ids=there.ids), WIRE)
-    assert [(call.id, call.name, call.input) for call in decode(back, WIRE, "response").calls() if isinstance(call, Call)] == [
-        ("toolu_1", "f", {"a": 1})
-    ]
+    assert [
+        (call.id, call.name, call.input)
+        for call in decode(back, WIRE, "response").calls()
+        if isinstance(call, Call)
+    ] == [("toolu_1", "f", {"a": 1})]

@@ -1,4 +1,5 @@
-"""Leave to run a call: asked by an agent, given or refused in a chat client, and carried out; and notes in place of results."""
+"""Leave to run a call: asked by an agent, given or refused in a chat client, and carried out; and
+notes in place of results."""
 
 from __future__ import annotations
 
@@ -35,7 +36,12 @@ REFUSED = "This tool call is rejected."
 
 
 def event(role: str, *parts: JSON, author: str = "files", **more: JSON) -> Chunk:
-    return {"author": author, "invocationId": "e-1", "content": {"role": role, "parts": list(parts)}, **more}
+    return {
+        "author": author,
+        "invocationId": "e-1",
+        "content": {"role": role, "parts": list(parts)},
+        **more,
+    }
 
 
 def call(one: str, name: str, args: JSON) -> JSON:
@@ -49,14 +55,31 @@ def answer(one: str, name: str, response: JSON) -> JSON:
 ABOUT: JSON = {"id": MINE, "name": "delete", "args": {"path": "/x"}}
 HINT: JSON = {"hint": "Sure?", "confirmed": False}
 ASKED: list[Chunk] = [
-    event("model", call(MINE, "delete", {"path": "/x"}), longRunningToolIds=[], finishReason="STOP"),
-    event("model", call(ASKS, "adk_request_confirmation", {"originalFunctionCall": ABOUT, "toolConfirmation": HINT}),
-          longRunningToolIds=[ASKS]),
-    event("user", answer(MINE, "delete", {"error": PENDING}), actions={"requestedToolConfirmations": {MINE: HINT}}),
-]  # fmt: skip
+    event(
+        "model", call(MINE, "delete", {"path": "/x"}), longRunningToolIds=[], finishReason="STOP"
+    ),
+    event(
+        "model",
+        call(
+            ASKS,
+            "adk_request_confirmation",
+            {"originalFunctionCall": ABOUT, "toolConfirmation": HINT},
+        ),
+        longRunningToolIds=[ASKS],
+    ),
+    event(
+        "user",
+        answer(MINE, "delete", {"error": PENDING}),
+        actions={"requestedToolConfirmations": {MINE: HINT}},
+    ),
+]
 START: Chunk = event("user", {"text": "Delete it."}, author="user")
-GRANTED: Chunk = event("user", answer(ASKS, "adk_request_confirmation", {"confirmed": True}), author="user")
-DENIED: Chunk = event("user", answer(ASKS, "adk_request_confirmation", {"confirmed": False}), author="user")
+GRANTED: Chunk = event(
+    "user", answer(ASKS, "adk_request_confirmation", {"confirmed": True}), author="user"
+)
+DENIED: Chunk = event(
+    "user", answer(ASKS, "adk_request_confirmation", {"confirmed": False}), author="user"
+)
 
 
 def tool_of(body: JSON, n: int = -1) -> JSON:
@@ -67,31 +90,42 @@ def tool_of(body: JSON, n: int = -1) -> JSON:
     return [part for part in parts if str(get(part, ("type",))).startswith("tool-")][n]
 
 
-# --- leave, asked for -----------------------------------------------------------------------------------------------
+# --- leave, asked for -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [None, 6, 7])
-def test_leave_is_asked_for_the_call_itself_and_what_stands_for_its_result_is_not_told(version: int | None) -> None:
+def test_leave_is_asked_for_the_call_itself_and_what_stands_for_its_result_is_not_told(
+    version: int | None,
+) -> None:
     told = restream(ASKED, "adk", "ai-sdk", framed=False, version=version)
     chunks = list(told)
     assert [one["type"] for one in chunks if "tool" in str(one["type"])] == [
-        "tool-input-start", "tool-input-delta", "tool-input-available", "tool-approval-request",
-    ]  # fmt: skip
+        "tool-input-start",
+        "tool-input-delta",
+        "tool-input-available",
+        "tool-approval-request",
+    ]
     assert chunks[-3] == {"type": "tool-approval-request", "approvalId": ASKS, "toolCallId": MINE}
     assert chunks[-1] == {"type": "finish", "finishReason": "tool-calls"}
     body = translate(fold(ASKED, "adk"), "adk", "ai-sdk", "response")
     assert fold(chunks, "ai-sdk") == body.body
     assert tool_of(body.body) == {
-        "type": "tool-delete", "toolCallId": MINE, "state": "approval-requested", "input": {"path": "/x"},
+        "type": "tool-delete",
+        "toolCallId": MINE,
+        "state": "approval-requested",
+        "input": {"path": "/x"},
         "approval": {"id": ASKS},
-    }  # fmt: skip
+    }
     assert {"/1/content/parts/0", "/2/content/parts/0"} <= {loss.pointer for loss in told.losses}
     assert {"/1/content/parts/0", "/2/content/parts/0"} <= {loss.pointer for loss in body.losses}
 
 
 def test_a_version_without_approvals_is_told_of_a_call_that_asks_and_of_the_result_so_far() -> None:
     chunks = list(restream(ASKED, "adk", "ai-sdk", framed=False, version=5))
-    assert [one["toolCallId"] for one in chunks if one["type"] == "tool-input-available"] == [MINE, ASKS]
+    assert [one["toolCallId"] for one in chunks if one["type"] == "tool-input-available"] == [
+        MINE,
+        ASKS,
+    ]
     assert [one["errorText"] for one in chunks if one["type"] == "tool-output-error"] == [PENDING]
 
 
@@ -99,14 +133,24 @@ def test_two_calls_of_one_tool_are_asked_for_apart() -> None:
     second, asks = MINE.replace("2b", "3c"), ASKS.replace("7c", "8d")
     about: JSON = {"id": second, "name": "delete", "args": {"path": "/y"}}
     events = [
-        event("model", call(MINE, "delete", {"path": "/x"}), call(second, "delete", {"path": "/y"}), longRunningToolIds=[]),
-        event("model", call(asks, "adk_request_confirmation", {"originalFunctionCall": about}),
-              call(ASKS, "adk_request_confirmation", {"originalFunctionCall": ABOUT}), longRunningToolIds=[asks, ASKS]),
-    ]  # fmt: skip
+        event(
+            "model",
+            call(MINE, "delete", {"path": "/x"}),
+            call(second, "delete", {"path": "/y"}),
+            longRunningToolIds=[],
+        ),
+        event(
+            "model",
+            call(asks, "adk_request_confirmation", {"originalFunctionCall": about}),
+            call(ASKS, "adk_request_confirmation", {"originalFunctionCall": ABOUT}),
+            longRunningToolIds=[asks, ASKS],
+        ),
+    ]
     body = fold(restream(events, "adk", "ai-sdk"), "ai-sdk")
-    assert [(get(tool_of(body, n), ("toolCallId",)), get(tool_of(body, n), ("approval", "id"))) for n in (0, 1)] == [
-        (MINE, ASKS), (second, asks),
-    ]  # fmt: skip
+    assert [
+        (get(tool_of(body, n), ("toolCallId",)), get(tool_of(body, n), ("approval", "id")))
+        for n in (0, 1)
+    ] == [(MINE, ASKS), (second, asks)]
 
 
 def test_leave_asked_for_a_call_that_is_not_there_stays_a_call() -> None:
@@ -119,14 +163,23 @@ def test_leave_is_asked_for_a_call_under_the_id_that_was_sent_for_it() -> None:
         event("model", call(MINE, "delete", {}), longRunningToolIds=[]),
         event("user", answer(MINE, "delete", {"output": 1})),
     ]
-    chunks = list(restream([*before, *ASKED], "adk", "ai-sdk", framed=False))  # an id may come once there
+    chunks = list(
+        restream([*before, *ASKED], "adk", "ai-sdk", framed=False)
+    )  # an id may come once there
     inputs = [one["toolCallId"] for one in chunks if one["type"] == "tool-input-available"]
     assert inputs[0] == MINE and inputs[1] != MINE
-    assert [one["toolCallId"] for one in chunks if one["type"] == "tool-approval-request"] == inputs[1:]
+    assert [
+        one["toolCallId"] for one in chunks if one["type"] == "tool-approval-request"
+    ] == inputs[1:]
 
 
 def test_a_request_of_meai_is_the_call_that_it_holds_and_the_question_for_leave() -> None:
-    held: JSON = {"$type": "functionCall", "callId": "c1", "name": "delete", "arguments": {"path": "/x"}}
+    held: JSON = {
+        "$type": "functionCall",
+        "callId": "c1",
+        "name": "delete",
+        "arguments": {"path": "/x"},
+    }
     asks: JSON = {"$type": "toolApprovalRequest", "requestId": "r1", "toolCall": held}
     updates: list[Chunk] = [
         {"responseId": "a", "role": "assistant", "contents": [asks]},
@@ -137,12 +190,15 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_the_question_for_leave(
     body = translate(fold(updates, "meai"), "meai", "ai-sdk", "response").body
     assert fold(chunks, "ai-sdk") == body
     assert tool_of(body) == {
-        "type": "tool-delete", "toolCallId": "c1", "state": "approval-requested", "input": {"path": "/x"},
+        "type": "tool-delete",
+        "toolCallId": "c1",
+        "state": "approval-requested",
+        "input": {"path": "/x"},
         "approval": {"id": "r1"},
-    }  # fmt: skip
+    }
 
 
-# --- leave, in a history --------------------------------------------------------------------------------------------
+# --- leave, in a history --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,29 +207,62 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_the_question_for_leave(
         ([], {"state": "approval-requested", "approval": {"id": ASKS}}),
         ([GRANTED], {"state": "approval-responded", "approval": {"id": ASKS, "approved": True}}),
         ([DENIED], {"state": "approval-responded", "approval": {"id": ASKS, "approved": False}}),
-        ([GRANTED, event("user", answer(MINE, "delete", {"output": "gone"}))],
-         {"state": "output-available", "output": "gone", "approval": {"id": ASKS, "approved": True}}),
-        ([DENIED, event("user", answer(MINE, "delete", {"error": REFUSED}))],
-         {"state": "output-denied", "approval": {"id": ASKS, "approved": False, "reason": REFUSED}}),
+        (
+            [GRANTED, event("user", answer(MINE, "delete", {"output": "gone"}))],
+            {
+                "state": "output-available",
+                "output": "gone",
+                "approval": {"id": ASKS, "approved": True},
+            },
+        ),
+        (
+            [DENIED, event("user", answer(MINE, "delete", {"error": REFUSED}))],
+            {
+                "state": "output-denied",
+                "approval": {"id": ASKS, "approved": False, "reason": REFUSED},
+            },
+        ),
     ],
-)  # fmt: skip
-def test_a_log_shows_how_far_the_question_for_leave_has_come(more: list[Chunk], part: Object) -> None:
+)
+def test_a_log_shows_how_far_the_question_for_leave_has_come(
+    more: list[Chunk], part: Object
+) -> None:
     there = translate([START, *ASKED, *more], "adk", "ai-sdk")
-    assert tool_of(there.body) == {"type": "tool-delete", "toolCallId": MINE, "input": {"path": "/x"}, **part}
+    assert tool_of(there.body) == {
+        "type": "tool-delete",
+        "toolCallId": MINE,
+        "input": {"path": "/x"},
+        **part,
+    }
     home = decode(translate(there.body, "ai-sdk", "adk").body, "adk")
     asked = [one for one in home.calls() if one.about is not None]
-    assert [(one.id, one.about, one.name) for one in asked] == [(ASKS, MINE, "adk_request_confirmation")]
-    verdicts = [pair.result.output for pair in home.pairs() if pair.call is asked[0] and pair.result is not None]
+    assert [(one.id, one.about, one.name) for one in asked] == [
+        (ASKS, MINE, "adk_request_confirmation")
+    ]
+    verdicts = [
+        pair.result.output
+        for pair in home.pairs()
+        if pair.call is asked[0] and pair.result is not None
+    ]
     assert verdicts == ([{"confirmed": more[0] is GRANTED}] if more else [])
 
 
 def posted(approval: JSON, **more: JSON) -> JSON:
     part: JSON = {
-        "type": "tool-delete", "toolCallId": "c1", "state": "approval-responded", "input": {"path": "/x"},
-        "approval": approval, **more,
-    }  # fmt: skip
+        "type": "tool-delete",
+        "toolCallId": "c1",
+        "state": "approval-responded",
+        "input": {"path": "/x"},
+        "approval": approval,
+        **more,
+    }
     said: JSON = {"id": "u", "role": "user", "parts": [{"type": "text", "text": "Delete it."}]}
-    return {"messages": [said, {"id": "a", "role": "assistant", "parts": [{"type": "step-start"}, part]}]}
+    return {
+        "messages": [
+            said,
+            {"id": "a", "role": "assistant", "parts": [{"type": "step-start"}, part]},
+        ]
+    }
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -184,17 +273,34 @@ def test_the_answer_of_a_client_goes_home_under_the_id_of_the_question(approved:
         RunEvent.model_validate(one)
     assert home.body[-1] == {
         "author": "user",
-        "content": {"role": "user", "parts": [
-            {"functionResponse": {"name": "adk_request_confirmation", "id": "q1", "response": {"confirmed": approved}}}]},
-    }  # fmt: skip
+        "content": {
+            "role": "user",
+            "parts": [
+                {
+                    "functionResponse": {
+                        "name": "adk_request_confirmation",
+                        "id": "q1",
+                        "response": {"confirmed": approved},
+                    }
+                }
+            ],
+        },
+    }
     assert get(home.body[-2], ("longRunningToolIds",)) == ["q1"]
     assert [loss.pointer for loss in home.losses] == ["/messages/1/parts/1/approval/reason"]
 
 
 def test_an_answer_and_the_result_that_followed_are_two_events_of_two_authors() -> None:
-    home = translate(posted({"id": "q1", "approved": True}, state="output-available", output="gone"), "ai-sdk", "adk")
+    home = translate(
+        posted({"id": "q1", "approved": True}, state="output-available", output="gone"),
+        "ai-sdk",
+        "adk",
+    )
     assert isinstance(home.body, list) and home.losses == []
-    told = [(get(one, ("author",)), get(one, ("content", "parts", 0, "functionResponse", "id"))) for one in home.body[-2:]]
+    told = [
+        (get(one, ("author",)), get(one, ("content", "parts", 0, "functionResponse", "id")))
+        for one in home.body[-2:]
+    ]
     assert told == [("user", "q1"), ("agent", "c1")]
     assert home.ids.forms == {}
 
@@ -204,24 +310,40 @@ def test_other_wires_are_not_told_of_leave_and_that_is_reported() -> None:
     assert "/messages/1/parts/1/approval" in [loss.pointer for loss in home.losses]
 
 
-# --- what follows leave ---------------------------------------------------------------------------------------------
+# --- what follows leave ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("approved", "response", "told"),
     [
-        (True, {"output": "gone"}, {"type": "tool-output-available", "toolCallId": MINE, "output": "gone"}),
-        (True, {"error": "locked"}, {"type": "tool-output-error", "toolCallId": MINE, "errorText": "locked"}),
+        (
+            True,
+            {"output": "gone"},
+            {"type": "tool-output-available", "toolCallId": MINE, "output": "gone"},
+        ),
+        (
+            True,
+            {"error": "locked"},
+            {"type": "tool-output-error", "toolCallId": MINE, "errorText": "locked"},
+        ),
         (False, {"error": REFUSED}, {"type": "tool-output-denied", "toolCallId": MINE}),
     ],
 )
-def test_the_result_that_follows_is_told_of_the_call_that_the_client_has(approved: bool, response: JSON, told: Chunk) -> None:
+def test_the_result_that_follows_is_told_of_the_call_that_the_client_has(
+    approved: bool, response: JSON, told: Chunk
+) -> None:
     first = translate([START, *ASKED, GRANTED if approved else DENIED], "adk", "ai-sdk")
     home = translate(first.body, "ai-sdk", "adk")
-    events = [event("user", answer(MINE, "delete", response)), event("model", {"text": "Done."}, finishReason="STOP")]
+    events = [
+        event("user", answer(MINE, "delete", response)),
+        event("model", {"text": "Done."}, finishReason="STOP"),
+    ]
     stream = restream(events, "adk", "ai-sdk", framed=False, ids=home.ids.to_dict())
     chunks = list(stream)
-    assert chunks[:2] == [{"type": "start"}, told]  # with no id of its own it goes on in the message that the client has
+    assert chunks[:2] == [
+        {"type": "start"},
+        told,
+    ]  # with no id of its own it goes on in the message that the client has
     assert not any(str(one["type"]).startswith("tool-input") for one in chunks)
     assert chunks[-1] == {"type": "finish", "finishReason": "stop"}
     assert not any("never came" in loss.reason for loss in stream.losses)
@@ -233,7 +355,7 @@ def test_nobody_is_taken_to_have_refused_what_only_failed() -> None:
     assert {"type": "tool-output-error", "toolCallId": MINE, "errorText": REFUSED} in chunks
 
 
-# --- notes in place of results --------------------------------------------------------------------------------------
+# --- notes in place of results --------------------------------------------------------------------
 
 WAITS: list[Chunk] = [
     event("model", call(MINE, "ask", {}), longRunningToolIds=[MINE], finishReason="STOP"),
@@ -244,7 +366,12 @@ WAITS: list[Chunk] = [
 @pytest.mark.parametrize("version", [6, 7])
 def test_a_note_of_a_call_that_goes_on_is_a_preliminary_output(version: int) -> None:
     chunks = list(restream(WAITS, "adk", "ai-sdk", framed=False, version=version))
-    given: Chunk = {"type": "tool-output-available", "toolCallId": MINE, "output": {"status": "pending"}, "preliminary": True}
+    given: Chunk = {
+        "type": "tool-output-available",
+        "toolCallId": MINE,
+        "output": {"status": "pending"},
+        "preliminary": True,
+    }
     assert given in chunks and chunks[-1] == {"type": "finish", "finishReason": "tool-calls"}
     body = translate(fold(WAITS, "adk"), "adk", "ai-sdk", "response").body
     assert fold(chunks, "ai-sdk") == body and get(tool_of(body), ("preliminary",)) is True
@@ -259,7 +386,14 @@ def test_clients_that_would_take_a_note_for_the_result_are_not_told_of_it() -> N
 
 
 def test_a_call_that_goes_on_and_fails_has_failed() -> None:
-    chunks = list(restream([WAITS[0], event("user", answer(MINE, "ask", {"error": "no"}))], "adk", "ai-sdk", framed=False))
+    chunks = list(
+        restream(
+            [WAITS[0], event("user", answer(MINE, "ask", {"error": "no"}))],
+            "adk",
+            "ai-sdk",
+            framed=False,
+        )
+    )
     assert {"type": "tool-output-error", "toolCallId": MINE, "errorText": "no"} in chunks
 
 
@@ -278,29 +412,50 @@ def test_a_result_takes_the_place_of_the_note_before_it() -> None:
     (one,) = conversation.calls()
     assert old.preliminary
     written = encode(conversation.replace(old, one.result(2)), "ai-sdk").body
-    assert tool_of(written) == {"type": "tool-ask", "toolCallId": "c", "state": "output-available", "input": {}, "output": 2}
+    assert tool_of(written) == {
+        "type": "tool-ask",
+        "toolCallId": "c",
+        "state": "output-available",
+        "input": {},
+        "output": 2,
+    }
 
 
-# --- a real agent and real clients ----------------------------------------------------------------------------------
+# --- a real agent and real clients ----------------------------------------------------------------
 
 
 class Model(BaseLlm):
     """Calls one tool twice; sums up when there are answers."""
 
-    async def generate_content_async(self, llm_request: LlmRequest, stream: bool = False) -> AsyncGenerator[LlmResponse, None]:
-        done = any(part.function_response for content in llm_request.contents for part in content.parts or [])
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        done = any(
+            part.function_response
+            for content in llm_request.contents
+            for part in content.parts or []
+        )
         parts = [types.Part(text="Done." if done else "I delete.")]
         yield LlmResponse(content=types.Content(role="model", parts=list(parts)), partial=True)
         for path in () if done else ("/a", "/b"):
-            parts.append(types.Part(function_call=types.FunctionCall(name="delete", args={"path": path})))
-        yield LlmResponse(content=types.Content(role="model", parts=parts), partial=False, finish_reason=types.FinishReason.STOP)
+            parts.append(
+                types.Part(function_call=types.FunctionCall(name="delete", args={"path": path}))
+            )
+        yield LlmResponse(
+            content=types.Content(role="model", parts=parts),
+            partial=False,
+            finish_reason=types.FinishReason.STOP,
+        )
 
 
 class Agent:
-    """An agent behind the route that a chat client posts to: what comes is translated, and so is the run that it starts."""
+    """An agent behind the route that a chat client posts to: what comes is translated, and so is
+    the run that it starts."""
 
     def __init__(self, tool: BaseTool, version: int) -> None:
-        self.runner = InMemoryRunner(LlmAgent(name="files", model=Model(model="fake"), tools=[tool]), app_name="app")
+        self.runner = InMemoryRunner(
+            LlmAgent(name="files", model=Model(model="fake"), tools=[tool]), app_name="app"
+        )
         self.version = version
         self.seen: list[RunEvent] = []
 
@@ -309,7 +464,9 @@ class Agent:
         if await service.get_session(app_name="app", user_id="u", session_id="s") is None:
             await service.create_session(app_name="app", user_id="u", session_id="s")
         config = RunConfig(streaming_mode=StreamingMode.SSE)
-        async for one in self.runner.run_async(user_id="u", session_id="s", new_message=content, run_config=config):
+        async for one in self.runner.run_async(
+            user_id="u", session_id="s", new_message=content, run_config=config
+        ):
             self.seen.append(one)
             yield one
 
@@ -320,7 +477,12 @@ class Agent:
 
         async def gathered() -> bytes:
             return b"".join(
-                [piece async for piece in restream(self._run(content), "adk", "ai-sdk", ids=log.ids, version=self.version)]
+                [
+                    piece
+                    async for piece in restream(
+                        self._run(content), "adk", "ai-sdk", ids=log.ids, version=self.version
+                    )
+                ]
             )
 
         return asyncio.run(gathered())
@@ -370,28 +532,48 @@ def test_a_real_agent_asks_real_clients_for_leave_and_does_what_they_say() -> No
         return {"output": f"gone: {path}"}
 
     names = [(version, name) for version in (6, 7) for name in CLIENTS[version]]
-    agents = [Agent(FunctionTool(delete, require_confirmation=True), version) for version, _ in names]
+    agents = [
+        Agent(FunctionTool(delete, require_confirmation=True), version) for version, _ in names
+    ]
     verdicts: list[JSON] = [{"approved": True}, {"approved": False, "reason": "not that one"}]
     with ExitStack() as stack:
         urls = [stack.enter_context(route(agent)) for agent in agents]
-        told = judged({"package": name, "url": url, "verdicts": verdicts} for (_, name), url in zip(names, urls, strict=True))
+        told = judged(
+            {"package": name, "url": url, "verdicts": verdicts}
+            for (_, name), url in zip(names, urls, strict=True)
+        )
     for agent, verdict in zip(agents, told, strict=True):
         assert verdict["error"] is None and verdict["invalid"] is None, verdict
-        asked = [part.function_call for one in agent.seen if not one.partial and one.content for part in one.content.parts or []
-                 if part.function_call]  # fmt: skip
+        asked = [
+            part.function_call
+            for one in agent.seen
+            if not one.partial and one.content
+            for part in one.content.parts or []
+            if part.function_call
+        ]
         mine, asks = [one.id for one in asked[:2]], [one.id for one in asked[2:]]
         assert [one.name for one in asked] == ["delete"] * 2 + ["adk_request_confirmation"] * 2
         before = tools_in(verdict["before"])
-        assert [(get(one, ("toolCallId",)), get(one, ("state",)), get(one, ("approval",))) for one in before] == [
-            (one, "approval-requested", {"id": asking}) for one, asking in zip(mine, asks, strict=True)
+        assert [
+            (get(one, ("toolCallId",)), get(one, ("state",)), get(one, ("approval",)))
+            for one in before
+        ] == [
+            (one, "approval-requested", {"id": asking})
+            for one, asking in zip(mine, asks, strict=True)
         ]
         after = tools_in(verdict["messages"])
         assert [get(one, ("toolCallId",)) for one in after] == mine, "no call is told twice"
         assert [get(one, ("state",)) for one in after] == ["output-available", "output-denied"]
         assert [get(one, ("input",)) for one in after] == [{"path": "/a"}, {"path": "/b"}]
         assert get(after[0], ("output",)) == "gone: /a"
-        assert get(after[1], ("approval",)) == {"id": asks[1], "approved": False, "reason": "not that one"}
-        assert isinstance(verdict["messages"], list) and len(verdict["messages"]) == 2, "it goes on in the same message"
+        assert get(after[1], ("approval",)) == {
+            "id": asks[1],
+            "approved": False,
+            "reason": "not that one",
+        }
+        assert isinstance(verdict["messages"], list) and len(verdict["messages"]) == 2, (
+            "it goes on in the same message"
+        )
         assert "Done." in json.dumps(verdict["messages"][-1])
     assert ran == ["/a"] * len(agents)
 
@@ -406,8 +588,14 @@ def test_a_real_note_is_shown_by_real_clients_as_preliminary() -> None:
     names = [(version, name) for version in (6, 7) for name in CLIENTS[version]]
     with ExitStack() as stack:
         urls = [stack.enter_context(route(Agent(tool, version))) for version, _ in names]
-        told = judged({"package": name, "url": url, "verdicts": []} for (_, name), url in zip(names, urls, strict=True))
+        told = judged(
+            {"package": name, "url": url, "verdicts": []}
+            for (_, name), url in zip(names, urls, strict=True)
+        )
     for verdict in told:
         assert verdict["error"] is None and verdict["invalid"] is None, verdict
         shown = tools_in(verdict["before"])
-        assert [(get(one, ("output", "path")), get(one, ("preliminary",))) for one in shown] == [("/a", True), ("/b", True)]
+        assert [(get(one, ("output", "path")), get(one, ("preliminary",))) for one in shown] == [
+            ("/a", True),
+            ("/b", True),
+        ]

@@ -1,4 +1,5 @@
-"""What is peculiar to ConverseStream. The judge is boto3: a real client that reads our frames over a real socket."""
+"""What is peculiar to ConverseStream. The judge is boto3: a real client that reads our frames over
+a real socket."""
 
 from __future__ import annotations
 
@@ -13,7 +14,17 @@ from botocore.exceptions import EventStreamError  # type: ignore[import-untyped]
 from cases import DELETE, Streamed, changed, load_streams, nodes, recorded_streams, same
 from streams.loopback import serve
 
-from toolwire import Call, Conversation, Opaque, Reasoning, RemoteError, Result, Text, decode, translate
+from toolwire import (
+    Call,
+    Conversation,
+    Opaque,
+    Reasoning,
+    RemoteError,
+    Result,
+    Text,
+    decode,
+    translate,
+)
 from toolwire.conversation.json import JSON, Object, dump, get
 from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
 from toolwire.streaming.framing import aws
@@ -22,55 +33,117 @@ from toolwire.wires import wire
 from toolwire.wires.engine.specs import Entry, entries
 from toolwire.wires.engine.stream import CUT, Reader
 
-STRANGE = Streamed("unknown-events-and-fields", "bedrock", [
-    {"messageStart": {"role": "assistant", "mood": "calm"}},
-    {"heartbeat": {}},
-    {"contentBlockStart": {"contentBlockIndex": 0, "start": {}}},
-    {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Well"}}},
-    {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "."}, "beside": {"score": 1}}},
-    {"contentBlockStop": {"contentBlockIndex": 0}},
-    {"contentBlockStart": {"contentBlockIndex": 1, "start": {"hologram": {"id": "h1"}}}},
-    {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"hologram": {"frames": ["a"]}}}},
-    {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"hologram": {"frames": ["b"]}}}},
-    {"contentBlockStop": {"contentBlockIndex": 1}},
-    {"contentBlockDelta": {"contentBlockIndex": 2, "delta": {"scent": "le"}}},
-    {"contentBlockDelta": {"contentBlockIndex": 2, "delta": {"scent": "mon"}}},
-    {"contentBlockStart": {"contentBlockIndex": 3, "start": {"toolUse": {"toolUseId": "t1", "name": "look", "urgency": 2}}}},
-    {"contentBlockDelta": {"contentBlockIndex": 3, "delta": {"toolUse": {"input": "{}"}}}},
-    {"contentBlockStop": {"contentBlockIndex": 3}},
-    {"messageStop": {"stopReason": "tool_use"}},
-    {"metadata": {"usage": {"inputTokens": 1, "outputTokens": 2, "dreamTokens": 4}, "weather": "fine"}},
-], {
-    "output": {"message": {"role": "assistant", "mood": "calm", "content": [
-        {"text": "Well.", "beside": {"score": 1}},
-        {"hologram": {"id": "h1", "frames": ["a", "b"]}},
-        {"scent": "lemon"},
-        {"toolUse": {"toolUseId": "t1", "name": "look", "urgency": 2, "input": {}}},
-    ]}},
-    "stopReason": "tool_use", "usage": {"inputTokens": 1, "outputTokens": 2, "dreamTokens": 4}, "weather": "fine",
-})  # fmt: skip
-"""What the service may send one day. As a body it is none that the official types take, so it is no case of theirs."""
+STRANGE = Streamed(
+    "unknown-events-and-fields",
+    "bedrock",
+    [
+        {"messageStart": {"role": "assistant", "mood": "calm"}},
+        {"heartbeat": {}},
+        {"contentBlockStart": {"contentBlockIndex": 0, "start": {}}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Well"}}},
+        {
+            "contentBlockDelta": {
+                "contentBlockIndex": 0,
+                "delta": {"text": "."},
+                "beside": {"score": 1},
+            }
+        },
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"contentBlockStart": {"contentBlockIndex": 1, "start": {"hologram": {"id": "h1"}}}},
+        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"hologram": {"frames": ["a"]}}}},
+        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"hologram": {"frames": ["b"]}}}},
+        {"contentBlockStop": {"contentBlockIndex": 1}},
+        {"contentBlockDelta": {"contentBlockIndex": 2, "delta": {"scent": "le"}}},
+        {"contentBlockDelta": {"contentBlockIndex": 2, "delta": {"scent": "mon"}}},
+        {
+            "contentBlockStart": {
+                "contentBlockIndex": 3,
+                "start": {"toolUse": {"toolUseId": "t1", "name": "look", "urgency": 2}},
+            }
+        },
+        {"contentBlockDelta": {"contentBlockIndex": 3, "delta": {"toolUse": {"input": "{}"}}}},
+        {"contentBlockStop": {"contentBlockIndex": 3}},
+        {"messageStop": {"stopReason": "tool_use"}},
+        {
+            "metadata": {
+                "usage": {"inputTokens": 1, "outputTokens": 2, "dreamTokens": 4},
+                "weather": "fine",
+            }
+        },
+    ],
+    {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "mood": "calm",
+                "content": [
+                    {"text": "Well.", "beside": {"score": 1}},
+                    {"hologram": {"id": "h1", "frames": ["a", "b"]}},
+                    {"scent": "lemon"},
+                    {"toolUse": {"toolUseId": "t1", "name": "look", "urgency": 2, "input": {}}},
+                ],
+            }
+        },
+        "stopReason": "tool_use",
+        "usage": {"inputTokens": 1, "outputTokens": 2, "dreamTokens": 4},
+        "weather": "fine",
+    },
+)
+"""What the service may send one day. As a body it is none that the official types take, so it is no
+case of theirs."""
 STREAMS = (*load_streams("bedrock"), STRANGE)
 CALLED: list[JSON] = [
-    {"type": "message_start", "message": {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
-        "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 1}}},
+    {
+        "type": "message_start",
+        "message": {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": {"input_tokens": 5, "output_tokens": 1},
+        },
+    },
     {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
     {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Both "}},
     {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "cities."}},
     {"type": "content_block_stop", "index": 0},
-    {"type": "content_block_start", "index": 1, "content_block": {
-        "type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city":'}},
-    {"type": "content_block_start", "index": 2, "content_block": {
-        "type": "tool_use", "id": "toolu_2", "name": "get_weather", "input": {}}},
-    {"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": '{"city":"Oslo"}'}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Paris"}'}},
+    {
+        "type": "content_block_start",
+        "index": 1,
+        "content_block": {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}},
+    },
+    {
+        "type": "content_block_delta",
+        "index": 1,
+        "delta": {"type": "input_json_delta", "partial_json": '{"city":'},
+    },
+    {
+        "type": "content_block_start",
+        "index": 2,
+        "content_block": {"type": "tool_use", "id": "toolu_2", "name": "get_weather", "input": {}},
+    },
+    {
+        "type": "content_block_delta",
+        "index": 2,
+        "delta": {"type": "input_json_delta", "partial_json": '{"city":"Oslo"}'},
+    },
+    {
+        "type": "content_block_delta",
+        "index": 1,
+        "delta": {"type": "input_json_delta", "partial_json": '"Paris"}'},
+    },
     {"type": "content_block_stop", "index": 1},
     {"type": "content_block_stop", "index": 2},
-    {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": {"output_tokens": 40}},
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+        "usage": {"output_tokens": 40},
+    },
     {"type": "message_stop"},
-]  # fmt: skip
+]
 """Two calls of one tool at once, as another wire streams them."""
 
 
@@ -84,7 +157,9 @@ def frames(events: list[JSON]) -> bytes:
 
 def framed(event: JSON) -> bytes:
     ((name, payload),) = event.items()  # type: ignore[union-attr]
-    return aws.write(dump(payload), name, kind="exception" if name.endswith("Exception") else "event")
+    return aws.write(
+        dump(payload), name, kind="exception" if name.endswith("Exception") else "event"
+    )
 
 
 def reader(*, keep: bool = False) -> Reader:
@@ -119,22 +194,32 @@ def content(body: JSON) -> list[JSON]:
 
 def ask(sent: bytes | list[bytes]) -> list[Object]:
     """The events that boto3 gives of such a stream."""
-    with serve([sent] if isinstance(sent, bytes) else sent, "application/vnd.amazon.eventstream") as server:
+    with serve(
+        [sent] if isinstance(sent, bytes) else sent, "application/vnd.amazon.eventstream"
+    ) as server:
         client = boto3.client(
-            "bedrock-runtime", region_name="us-east-1", endpoint_url=server.url, aws_access_key_id="none",
-            aws_secret_access_key="none", config=Config(retries={"total_max_attempts": 1}),
-        )  # fmt: skip
+            "bedrock-runtime",
+            region_name="us-east-1",
+            endpoint_url=server.url,
+            aws_access_key_id="none",
+            aws_secret_access_key="none",
+            config=Config(retries={"total_max_attempts": 1}),
+        )
         with closing(client):
-            answer = client.converse_stream(modelId="m", messages=[{"role": "user", "content": [{"text": "hi"}]}])
+            answer = client.converse_stream(
+                modelId="m", messages=[{"role": "user", "content": [{"text": "hi"}]}]
+            )
             with closing(answer["stream"]) as stream:
                 return list(stream)
 
 
-# --- the laws ----------------------------------------------------------------------------------------------------
+# --- the laws -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_a_stream_folds_to_its_body_as_events_and_as_frames_cut_at_every_byte(stream: Streamed) -> None:
+def test_a_stream_folds_to_its_body_as_events_and_as_frames_cut_at_every_byte(
+    stream: Streamed,
+) -> None:
     data = frames(stream.events)
     assert same(fold(stream.events, "bedrock"), stream.body)
     assert same(fold(data, "bedrock"), stream.body)
@@ -145,7 +230,10 @@ def test_a_stream_folds_to_its_body_as_events_and_as_frames_cut_at_every_byte(st
 def test_cutting_the_frames_anywhere_changes_nothing_of_what_goes_out(stream: Streamed) -> None:
     data = frames(stream.events)
     out = b"".join(restream(data, "bedrock", "openai-chat"))
-    assert b"".join(restream([data[i : i + 1] for i in range(len(data))], "bedrock", "openai-chat")) == out
+    assert (
+        b"".join(restream([data[i : i + 1] for i in range(len(data))], "bedrock", "openai-chat"))
+        == out
+    )
     assert b"".join(restream(stream.events, "bedrock", "openai-chat")) == out
     assert b"".join(restream([data[:100], data[100:]], "bedrock", "bedrock")) == data
 
@@ -154,10 +242,16 @@ def test_cutting_the_frames_anywhere_changes_nothing_of_what_goes_out(stream: St
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
 def test_to_stream_and_to_translate_come_to_the_same(stream: Streamed, target: str) -> None:
     folded = fold(restream(stream.events, "bedrock", target), target)
-    assert same(folded, translate(fold(stream.events, "bedrock"), "bedrock", target, "response").body)
+    assert same(
+        folded, translate(fold(stream.events, "bedrock"), "bedrock", target, "response").body
+    )
 
 
-@pytest.mark.parametrize("stream", [*load_streams("anthropic"), *load_streams("openai-chat"), *load_streams("cohere")], ids=str)
+@pytest.mark.parametrize(
+    "stream",
+    [*load_streams("anthropic"), *load_streams("openai-chat"), *load_streams("cohere")],
+    ids=str,
+)
 def test_what_comes_from_another_wire_folds_to_what_translate_makes(stream: Streamed) -> None:
     folded = fold(restream(stream.events, stream.wire, "bedrock"), "bedrock")
     made = translate(fold(stream.events, stream.wire), stream.wire, "bedrock", "response").body
@@ -168,7 +262,9 @@ NOISE: tuple[JSON, ...] = (DELETE, None, True, -1, "", [], {})
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none(stream: Streamed) -> None:
+def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none(
+    stream: Streamed,
+) -> None:
     events = stream.events
     for at in [at for at in nodes(events) if len(at) > 1]:
         for new in NOISE:
@@ -188,43 +284,84 @@ def test_recorded_streams_are_read_and_their_pieces_add_up() -> None:
             if isinstance(text, str):
                 texts[index] = texts.get(index, "") + text  # type: ignore[index,arg-type]
         read = decode(fold(stream.events, "bedrock"), "bedrock", "response")
-        assert [part.text for part in read.parts() if isinstance(part, Text)] == list(texts.values())
+        assert [part.text for part in read.parts() if isinstance(part, Text)] == list(
+            texts.values()
+        )
 
 
-# --- blocks ------------------------------------------------------------------------------------------------------
+# --- blocks ---------------------------------------------------------------------------------------
 
 
 def test_a_text_opens_with_its_first_words_and_is_told_at_once() -> None:
-    assert said(delta(0, text="Hel"), delta(0, text="lo"), stop())[:3] == [Start(0, Text("")), Delta(0, "Hel"), Delta(0, "lo")]
+    assert said(delta(0, text="Hel"), delta(0, text="lo"), stop())[:3] == [
+        Start(0, Text("")),
+        Delta(0, "Hel"),
+        Delta(0, "lo"),
+    ]
 
 
 def test_a_call_has_its_id_and_name_before_its_arguments() -> None:
     one = reader()
-    opened = one.read({"contentBlockStart": {"contentBlockIndex": 4, "start": {"toolUse": {"toolUseId": "t1", "name": "look"}}}})
-    assert [(event.part.id, event.part.name) for event in opened if isinstance(event, Start)] == [("t1", "look")]  # type: ignore[attr-defined]
+    opened = one.read(
+        {
+            "contentBlockStart": {
+                "contentBlockIndex": 4,
+                "start": {"toolUse": {"toolUseId": "t1", "name": "look"}},
+            }
+        }
+    )
+    assert [(event.part.id, event.part.name) for event in opened if isinstance(event, Start)] == [
+        ("t1", "look")
+    ]  # type: ignore[attr-defined]
     assert one.read(delta(4, toolUse={"input": '{"a'})) == [Delta(0, '{"a')]
 
 
-@pytest.mark.parametrize(("text", "wanted"), [
-    ("", {}), ("{}", {}), ("null", {}), ('{"a":1}', {"a": 1}), ('{"a', {"_raw": '{"a'}), ("[1]", {"_raw": "[1]"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", {}),
+        ("{}", {}),
+        ("null", {}),
+        ('{"a":1}', {"a": 1}),
+        ('{"a', {"_raw": '{"a'}),
+        ("[1]", {"_raw": "[1]"}),
+    ],
+)
 def test_arguments_are_an_object_and_what_is_none_stands_under_raw(text: str, wanted: JSON) -> None:
-    start: Chunk = {"contentBlockStart": {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "t1", "name": "look"}}}}
+    start: Chunk = {
+        "contentBlockStart": {
+            "contentBlockIndex": 0,
+            "start": {"toolUse": {"toolUseId": "t1", "name": "look"}},
+        }
+    }
     body = fold([start, delta(0, toolUse={"input": text}), stop("tool_use")], "bedrock")
     assert content(body) == [{"toolUse": {"toolUseId": "t1", "name": "look", "input": wanted}}]
 
 
 def test_arguments_that_stand_in_the_opening_event_are_told_if_no_others_come() -> None:
     use: JSON = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {"a": 1}}}
-    events: list[Chunk] = [{"contentBlockStart": {"contentBlockIndex": 0, "start": use}}, stop("tool_use")]
+    events: list[Chunk] = [
+        {"contentBlockStart": {"contentBlockIndex": 0, "start": use}},
+        stop("tool_use"),
+    ]
     assert [event.text for event in said(*events) if isinstance(event, Delta)] == ['{"a":1}']
     assert content(fold(events, "bedrock")) == [use]
 
 
 def test_a_call_without_an_opening_event_is_still_a_call() -> None:
-    read = decode(fold([delta(0, toolUse={"input": "{}"}), stop("tool_use")], "bedrock"), "bedrock", "response")
-    told = [event.part for event in said(delta(0, toolUse={"input": "{}"})) if isinstance(event, Whole | Start)]
-    assert [call.id for call in read.calls()] == [part.id for part in told if isinstance(part, Call)]
+    read = decode(
+        fold([delta(0, toolUse={"input": "{}"}), stop("tool_use")], "bedrock"),
+        "bedrock",
+        "response",
+    )
+    told = [
+        event.part
+        for event in said(delta(0, toolUse={"input": "{}"}))
+        if isinstance(event, Whole | Start)
+    ]
+    assert [call.id for call in read.calls()] == [
+        part.id for part in told if isinstance(part, Call)
+    ]
     assert [call.origin for call in read.calls()] == ["minted"]
 
 
@@ -233,8 +370,15 @@ def test_a_blank_id_is_none_and_two_of_them_are_two(missing: str | None) -> None
     events: list[Chunk] = []
     for i in range(2):
         use: JSON = {"toolUse": {"toolUseId": missing, "name": "look"}}
-        events += [{"contentBlockStart": {"contentBlockIndex": i, "start": use}}, {"contentBlockStop": {"contentBlockIndex": i}}]
-    told = [event.part.id for event in said(*events) if isinstance(event, Start) and isinstance(event.part, Call)]
+        events += [
+            {"contentBlockStart": {"contentBlockIndex": i, "start": use}},
+            {"contentBlockStop": {"contentBlockIndex": i}},
+        ]
+    told = [
+        event.part.id
+        for event in said(*events)
+        if isinstance(event, Start) and isinstance(event.part, Call)
+    ]
     read = decode(fold([*events, stop("tool_use")], "bedrock"), "bedrock", "response")
     assert len(set(told)) == 2
     assert told == [call.id for call in read.calls()]
@@ -242,7 +386,10 @@ def test_a_blank_id_is_none_and_two_of_them_are_two(missing: str | None) -> None
 
 def test_a_delta_of_another_kind_under_the_same_index_begins_another_block() -> None:
     events = [delta(0, reasoningContent={"text": "Hm."}), delta(0, text="So."), stop()]
-    assert content(fold(events, "bedrock")) == [{"reasoningContent": {"reasoningText": {"text": "Hm."}}}, {"text": "So."}]
+    assert content(fold(events, "bedrock")) == [
+        {"reasoningContent": {"reasoningText": {"text": "Hm."}}},
+        {"text": "So."},
+    ]
 
 
 def test_text_and_citations_in_any_order_are_one_block() -> None:
@@ -251,13 +398,19 @@ def test_text_and_citations_in_any_order_are_one_block() -> None:
     pieces = [delta(0, text="a"), delta(0, citation=cited), delta(0, text="b")]
     for events in (pieces, [pieces[1], pieces[0], pieces[2]]):
         assert content(fold([*events, stop()], "bedrock")) == wanted
-        assert [event.text for event in said(*events, stop()) if isinstance(event, Delta)] == ["a", "b"]
+        assert [event.text for event in said(*events, stop()) if isinstance(event, Delta)] == [
+            "a",
+            "b",
+        ]
         assert sum(isinstance(event, Left) for event in said(*events, stop())) == 1
 
 
 def test_the_seal_of_reasoning_comes_last_and_hidden_reasoning_comes_whole() -> None:
-    events = [delta(0, reasoningContent={"text": "Hm."}), delta(0, reasoningContent={"signature": "s"}),
-              delta(1, reasoningContent={"redactedContent": "aGk="})]  # fmt: skip
+    events = [
+        delta(0, reasoningContent={"text": "Hm."}),
+        delta(0, reasoningContent={"signature": "s"}),
+        delta(1, reasoningContent={"redactedContent": "aGk="}),
+    ]
     out = said(*events, stop())
     assert out[:2] == [Start(0, Reasoning("")), Delta(0, "Hm.")]
     assert [event.seal for event in out if isinstance(event, End)] == ["s"]
@@ -265,47 +418,89 @@ def test_the_seal_of_reasoning_comes_last_and_hidden_reasoning_comes_whole() -> 
 
 
 def test_a_result_of_the_provider_finds_its_call() -> None:
-    read = decode(fold(case("stream-server-tools-answer-in-place").events, "bedrock"), "bedrock", "response")
+    read = decode(
+        fold(case("stream-server-tools-answer-in-place").events, "bedrock"), "bedrock", "response"
+    )
     (pair,) = read.pairs()
-    assert (pair.call and pair.call.executor, pair.result and pair.result.executor, pair.how) == ("provider", "provider", "id")
-    assert [event.part.call_id for event in said(*case("stream-server-tools-answer-in-place").events)  # type: ignore[arg-type]
-            if isinstance(event, Whole) and isinstance(event.part, Result)] == ["tooluse_s1"]  # fmt: skip
+    assert (pair.call and pair.call.executor, pair.result and pair.result.executor, pair.how) == (
+        "provider",
+        "provider",
+        "id",
+    )
+    assert [
+        event.part.call_id
+        for event in said(*case("stream-server-tools-answer-in-place").events)  # type: ignore[arg-type]
+        if isinstance(event, Whole) and isinstance(event.part, Result)
+    ] == ["tooluse_s1"]
 
 
-@pytest.mark.parametrize("entry", [one for one in entries(wire("bedrock")) if "stream" in one.forms], ids=lambda one: one.type)
+@pytest.mark.parametrize(
+    "entry",
+    [one for one in entries(wire("bedrock")) if "stream" in one.forms],
+    ids=lambda one: one.type,
+)
 def test_every_start_of_the_catalogue_is_read_as_it_says(entry: Entry) -> None:
     field: str = entry.tell["stream"].rpartition(".")[2]
-    start: Chunk = {"contentBlockStart": {"contentBlockIndex": 0, "start": {field: {"toolUseId": "t1", "name": "look"}}}}
+    start: Chunk = {
+        "contentBlockStart": {
+            "contentBlockIndex": 0,
+            "start": {field: {"toolUseId": "t1", "name": "look"}},
+        }
+    }
     parts = [event.part for event in said(start, stop()) if isinstance(event, Start | Whole)]
-    assert [(part.family, part.executor) for part in parts if isinstance(part, Call | Result)] == [(entry.family, entry.executor)]
+    assert [(part.family, part.executor) for part in parts if isinstance(part, Call | Result)] == [
+        (entry.family, entry.executor)
+    ]
     assert "t1" in repr(parts)
 
 
 def test_what_nobody_knows_is_kept_and_reported() -> None:
-    opaque = [part for part in decode(fold(STRANGE.events, "bedrock"), "bedrock", "response").parts() if isinstance(part, Opaque)]
+    opaque = [
+        part
+        for part in decode(fold(STRANGE.events, "bedrock"), "bedrock", "response").parts()
+        if isinstance(part, Opaque)
+    ]
     assert [part.type for part in opaque] == ["hologram", "scent"]
     out = restream(STRANGE.events, "bedrock", "anthropic", framed=False)
     list(out)
     reported = " ".join(loss.pointer + " " + loss.reason for loss in out.losses)
-    for word in ("mood", "heartbeat", "beside", "hologram", "scent", "urgency", "dreamTokens", "weather"):
+    for word in (
+        "mood",
+        "heartbeat",
+        "beside",
+        "hologram",
+        "scent",
+        "urgency",
+        "dreamTokens",
+        "weather",
+    ):
         assert word in reported
 
 
 def test_a_picture_that_failed_is_kept_with_its_error() -> None:
-    start: Chunk = {"contentBlockStart": {"contentBlockIndex": 0, "start": {"image": {"format": "png"}}}}
+    start: Chunk = {
+        "contentBlockStart": {"contentBlockIndex": 0, "start": {"image": {"format": "png"}}}
+    }
     body = fold([start, delta(0, image={"error": {"message": "filtered"}}), stop()], "bedrock")
     assert content(body) == [{"image": {"format": "png", "error": {"message": "filtered"}}}]
 
 
 def test_a_stream_without_metadata_is_over_all_the_same() -> None:
-    wanted: JSON = {"output": {"message": {"role": "assistant", "content": [{"text": "a"}]}}, "stopReason": "end_turn"}
+    wanted: JSON = {
+        "output": {"message": {"role": "assistant", "content": [{"text": "a"}]}},
+        "stopReason": "end_turn",
+    }
     assert fold([delta(0, text="a"), stop()], "bedrock") == wanted
 
 
 def test_padding_says_nothing() -> None:
-    padded: Chunk = {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}, "p": "abcdefghijk"}}
+    padded: Chunk = {
+        "contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}, "p": "abcdefghijk"}
+    }
     assert not any(isinstance(event, Left) for event in said(padded, stop()))
-    assert "p" not in json.dumps(fold([padded, stop()], "bedrock")).replace("output", "").replace("stop", "")
+    assert "p" not in json.dumps(fold([padded, stop()], "bedrock")).replace("output", "").replace(
+        "stop", ""
+    )
 
 
 def test_a_long_stream_leaves_nothing_in_the_reader() -> None:
@@ -316,29 +511,49 @@ def test_a_long_stream_leaves_nothing_in_the_reader() -> None:
     assert len(repr([(block.pieces, block.block) for block in one.open.values()])) < 200  # type: ignore[attr-defined]
 
 
-# --- how it ends -------------------------------------------------------------------------------------------------
+# --- how it ends ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("reason", "meant"), [
-    ("end_turn", "stop"), ("tool_use", "tool"), ("max_tokens", "length"), ("stop_sequence", "sequence"),
-    ("guardrail_intervened", "filter"), ("content_filtered", "filter"), ("model_context_window_exceeded", "context"),
-    ("malformed_tool_use", "malformed_tool_use"), ("malformed_model_output", "malformed_model_output"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reason", "meant"),
+    [
+        ("end_turn", "stop"),
+        ("tool_use", "tool"),
+        ("max_tokens", "length"),
+        ("stop_sequence", "sequence"),
+        ("guardrail_intervened", "filter"),
+        ("content_filtered", "filter"),
+        ("model_context_window_exceeded", "context"),
+        ("malformed_tool_use", "malformed_tool_use"),
+        ("malformed_model_output", "malformed_model_output"),
+    ],
+)
 def test_every_reason_to_stop_has_its_meaning(reason: str, meant: str) -> None:
     assert said(stop(reason))[-1] == Finish(meant)
 
 
 def test_a_block_left_open_when_the_tokens_ran_out_was_cut() -> None:
-    start: Chunk = {"contentBlockStart": {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "t1", "name": "look"}}}}
-    assert [event.cut for event in said(start, stop("max_tokens")) if isinstance(event, End)] == [True]
-    assert [event.cut for event in said(start, stop("tool_use")) if isinstance(event, End)] == [False]
+    start: Chunk = {
+        "contentBlockStart": {
+            "contentBlockIndex": 0,
+            "start": {"toolUse": {"toolUseId": "t1", "name": "look"}},
+        }
+    }
+    assert [event.cut for event in said(start, stop("max_tokens")) if isinstance(event, End)] == [
+        True
+    ]
+    assert [event.cut for event in said(start, stop("tool_use")) if isinstance(event, End)] == [
+        False
+    ]
 
 
 def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
     events = case("stream-parallel-calls-of-one-tool").events[:7]
     body = fold(events, "bedrock")
     assert get(body, ("error", "message")) == CUT
-    assert content(body)[1] == {"toolUse": {"toolUseId": "tooluse_a", "name": "get_weather", "input": {"_raw": '{"city":'}}}
+    assert content(body)[1] == {
+        "toolUse": {"toolUseId": "tooluse_a", "name": "get_weather", "input": {"_raw": '{"city":'}}
+    }
     assert isinstance(decode(body, "bedrock", "response"), Conversation)
     out = said(*events)  # type: ignore[arg-type]
     assert out[-2:] == [End(1, cut=True), Fault(CUT, cut=True)]
@@ -354,7 +569,10 @@ def test_frames_cut_in_the_middle_are_a_stream_that_broke_off() -> None:
 
 def test_an_exception_is_a_fault_after_what_was_open_is_closed() -> None:
     failed: Chunk = {"throttlingException": {"message": "slow down"}}
-    assert said(delta(0, text="Well"), failed)[-2:] == [End(0, cut=True), Fault("slow down", "throttlingException")]
+    assert said(delta(0, text="Well"), failed)[-2:] == [
+        End(0, cut=True),
+        Fault("slow down", "throttlingException"),
+    ]
     body = fold(frames([delta(0, text="Well"), failed]), "bedrock")
     assert content(body) == [{"text": "Well"}]
     assert get(body, ("error",)) == {"type": "throttlingException", "message": "slow down"}
@@ -362,14 +580,16 @@ def test_an_exception_is_a_fault_after_what_was_open_is_closed() -> None:
 
 def test_a_stream_may_be_one_exception_and_nothing_else() -> None:
     failed: Chunk = {"validationException": {"message": "no"}}
-    assert fold(frames([failed]), "bedrock") == {"error": {"type": "validationException", "message": "no"}}
+    assert fold(frames([failed]), "bedrock") == {
+        "error": {"type": "validationException", "message": "no"}
+    }
     with pytest.raises(RemoteError):
         fold([], "bedrock")
     with pytest.raises(RemoteError):
         fold(CALLED, "bedrock")
 
 
-# --- the real client ---------------------------------------------------------------------------------------------
+# --- the real client ------------------------------------------------------------------------------
 
 
 def test_boto3_reads_two_calls_of_one_tool_from_another_wire() -> None:
@@ -377,9 +597,17 @@ def test_boto3_reads_two_calls_of_one_tool_from_another_wire() -> None:
     assert out.headers["content-type"] == "application/vnd.amazon.eventstream"
     got = ask(list(out))
     assert got[0] == {"messageStart": {"role": "assistant"}}
-    uses = {get(event, ("contentBlockStart", "contentBlockIndex")): get(event, ("contentBlockStart", "start", "toolUse"))
-            for event in got if "contentBlockStart" in event}  # fmt: skip
-    assert uses == {1: {"toolUseId": "toolu_1", "name": "get_weather"}, 2: {"toolUseId": "toolu_2", "name": "get_weather"}}
+    uses = {
+        get(event, ("contentBlockStart", "contentBlockIndex")): get(
+            event, ("contentBlockStart", "start", "toolUse")
+        )
+        for event in got
+        if "contentBlockStart" in event
+    }
+    assert uses == {
+        1: {"toolUseId": "toolu_1", "name": "get_weather"},
+        2: {"toolUseId": "toolu_2", "name": "get_weather"},
+    }
     inputs, text = {1: "", 2: ""}, ""
     for event in got:
         held = event.get("contentBlockDelta")
@@ -391,7 +619,11 @@ def test_boto3_reads_two_calls_of_one_tool_from_another_wire() -> None:
                 inputs[held["contentBlockIndex"]] += more  # type: ignore[index]
     assert (text, inputs) == ("Both cities.", {1: '{"city":"Paris"}', 2: '{"city":"Oslo"}'})
     assert got[-2] == {"messageStop": {"stopReason": "tool_use"}}
-    assert get(got[-1], ("metadata", "usage")) == {"inputTokens": 5, "outputTokens": 40, "totalTokens": 45}
+    assert get(got[-1], ("metadata", "usage")) == {
+        "inputTokens": 5,
+        "outputTokens": 40,
+        "totalTokens": 45,
+    }
     assert same(fold(got, "bedrock"), fold(restream(CALLED, "anthropic", "bedrock"), "bedrock"))
 
 
@@ -404,12 +636,16 @@ def test_boto3_raises_what_we_say_went_wrong() -> None:
 
 @pytest.mark.parametrize("stream", [one for one in STREAMS if one is not STRANGE], ids=str)
 def test_what_boto3_gives_folds_to_the_same_body_as_the_frames_it_read(stream: Streamed) -> None:
-    got = json.dumps(ask(frames(stream.events)), default=lambda data: b64encode(data).decode())  # it gives bytes as bytes
+    got = json.dumps(
+        ask(frames(stream.events)), default=lambda data: b64encode(data).decode()
+    )  # it gives bytes as bytes
     assert same(fold(json.loads(got), "bedrock"), stream.body)
 
 
 def test_boto3_passes_over_what_its_own_description_does_not_know() -> None:
-    events = [event for event in STRANGE.events if get(event, ("contentBlockStart", "start")) != {}]  # that it refuses
+    events = [
+        event for event in STRANGE.events if get(event, ("contentBlockStart", "start")) != {}
+    ]  # that it refuses
     got = ask(frames(events))
     calls = [part.name for part in decode(fold(got, "bedrock"), "bedrock", "response").calls()]
     assert calls == ["look"]

@@ -1,4 +1,5 @@
-"""What is peculiar to Cohere's chat stream. The judge is the official client, which reads it over a real socket."""
+"""What is peculiar to Cohere's chat stream. The judge is the official client, which reads it over a
+real socket."""
 
 from __future__ import annotations
 
@@ -23,18 +24,43 @@ CALLED: list[JSON] = [
     {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Both "}}},
     {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "cities."}}},
     {"contentBlockStop": {"contentBlockIndex": 0}},
-    {"contentBlockStart": {"contentBlockIndex": 1, "start": {"toolUse": {"toolUseId": "t.1", "name": "get_weather"}}}},
+    {
+        "contentBlockStart": {
+            "contentBlockIndex": 1,
+            "start": {"toolUse": {"toolUseId": "t.1", "name": "get_weather"}},
+        }
+    },
     {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"toolUse": {"input": '{"city":'}}}},
-    {"contentBlockStart": {"contentBlockIndex": 2, "start": {"toolUse": {"toolUseId": "t.2", "name": "get_weather"}}}},
-    {"contentBlockDelta": {"contentBlockIndex": 2, "delta": {"toolUse": {"input": '{"city":"Oslo"}'}}}},
+    {
+        "contentBlockStart": {
+            "contentBlockIndex": 2,
+            "start": {"toolUse": {"toolUseId": "t.2", "name": "get_weather"}},
+        }
+    },
+    {
+        "contentBlockDelta": {
+            "contentBlockIndex": 2,
+            "delta": {"toolUse": {"input": '{"city":"Oslo"}'}},
+        }
+    },
     {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"toolUse": {"input": '"Paris"}'}}}},
     {"contentBlockStop": {"contentBlockIndex": 1}},
     {"contentBlockStop": {"contentBlockIndex": 2}},
-    {"contentBlockStart": {"contentBlockIndex": 3, "start": {"toolUse": {"toolUseId": "t.3", "name": "now"}}}},
+    {
+        "contentBlockStart": {
+            "contentBlockIndex": 3,
+            "start": {"toolUse": {"toolUseId": "t.3", "name": "now"}},
+        }
+    },
     {"contentBlockStop": {"contentBlockIndex": 3}},
     {"messageStop": {"stopReason": "tool_use"}},
-    {"metadata": {"usage": {"inputTokens": 5, "outputTokens": 40, "totalTokens": 45}, "metrics": {"latencyMs": 1}}},
-]  # fmt: skip
+    {
+        "metadata": {
+            "usage": {"inputTokens": 5, "outputTokens": 40, "totalTokens": 45},
+            "metrics": {"latencyMs": 1},
+        }
+    },
+]
 """Two calls of one tool at once and one without arguments, as another wire streams them."""
 NOISE: tuple[JSON, ...] = (DELETE, None, True, -1, "", [], {})
 
@@ -64,12 +90,18 @@ def said(*events: Chunk) -> list[Event]:
 
 
 def event(kind: str, index: int | None = None, **message: JSON) -> Chunk:
-    return {"type": kind, **({"index": index} if index is not None else {}), "delta": {"message": message}}
+    return {
+        "type": kind,
+        **({"index": index} if index is not None else {}),
+        "delta": {"message": message},
+    }
 
 
 def started(index: int, one: JSON, name: str = "look") -> Chunk:
     return event(
-        "tool-call-start", index, tool_calls={"id": one, "type": "function", "function": {"name": name, "arguments": ""}}
+        "tool-call-start",
+        index,
+        tool_calls={"id": one, "type": "function", "function": {"name": name, "arguments": ""}},
     )
 
 
@@ -81,14 +113,18 @@ def ask(sent: list[bytes]) -> list[V2ChatStreamResponse]:
     """The events that the official client gives of such a stream."""
     with serve(sent) as server:
         client = cohere.ClientV2(api_key="none", base_url=server.url)
-        return list(client.chat_stream(model="command-a", messages=[cohere.UserChatMessageV2(content="hi")]))
+        return list(
+            client.chat_stream(model="command-a", messages=[cohere.UserChatMessageV2(content="hi")])
+        )
 
 
-# --- the laws ----------------------------------------------------------------------------------------------------
+# --- the laws -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_a_stream_folds_to_its_body_as_events_and_as_text_cut_at_every_byte(stream: Streamed) -> None:
+def test_a_stream_folds_to_its_body_as_events_and_as_text_cut_at_every_byte(
+    stream: Streamed,
+) -> None:
     data = frames(stream.events)
     assert same(fold(stream.events, "cohere"), stream.body)
     assert same(fold(data.decode(), "cohere"), stream.body)
@@ -99,8 +135,14 @@ def test_a_stream_folds_to_its_body_as_events_and_as_text_cut_at_every_byte(stre
 def test_cutting_the_text_anywhere_changes_nothing_of_what_goes_out(stream: Streamed) -> None:
     data = frames(stream.events)
     out = b"".join(restream(data, "cohere", "openai-chat"))
-    assert b"".join(restream([data[i : i + 1] for i in range(len(data))], "cohere", "openai-chat")) == out
-    assert b"".join(restream([named(event) for event in stream.events], "cohere", "openai-chat")) == out  # type: ignore[arg-type]
+    assert (
+        b"".join(restream([data[i : i + 1] for i in range(len(data))], "cohere", "openai-chat"))
+        == out
+    )
+    assert (
+        b"".join(restream([named(event) for event in stream.events], "cohere", "openai-chat"))
+        == out
+    )  # type: ignore[arg-type]
     assert b"".join(restream(stream.events, "cohere", "openai-chat")) == out
     assert b"".join(restream([data[:100], data[100:]], "cohere", "cohere")) == data
 
@@ -112,15 +154,23 @@ def test_to_stream_and_to_translate_come_to_the_same(stream: Streamed, target: s
     assert same(folded, translate(fold(stream.events, "cohere"), "cohere", target, "response").body)
 
 
-@pytest.mark.parametrize("stream", [*load_streams("anthropic"), *load_streams("openai-chat"), *load_streams("bedrock")], ids=str)
+@pytest.mark.parametrize(
+    "stream",
+    [*load_streams("anthropic"), *load_streams("openai-chat"), *load_streams("bedrock")],
+    ids=str,
+)
 def test_what_comes_from_another_wire_folds_to_what_translate_makes(stream: Streamed) -> None:
     folded = fold(restream(stream.events, stream.wire, "cohere"), "cohere")
     made = translate(fold(stream.events, stream.wire), stream.wire, "cohere", "response").body
-    assert decode(folded, "cohere", "response") == decode(made, "cohere", "response")  # JSON may be spelled in another way
+    assert decode(folded, "cohere", "response") == decode(
+        made, "cohere", "response"
+    )  # JSON may be spelled in another way
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=str)
-def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none(stream: Streamed) -> None:
+def test_a_stream_with_anything_changed_in_it_raises_nothing_but_that_it_is_none(
+    stream: Streamed,
+) -> None:
     events = stream.events
     for at in [at for at in nodes(events) if len(at) > 1]:
         for new in NOISE:
@@ -135,30 +185,49 @@ def test_recorded_streams_are_read_and_their_pieces_add_up() -> None:
     for stream in recorded_streams("cohere"):
         words = {"content": "", "tool_plan": "", "arguments": ""}
         for one in stream.events:
-            for name, path in (("content", ("content", "text")), ("tool_plan", ("tool_plan",)),
-                               ("arguments", ("tool_calls", "function", "arguments"))):  # fmt: skip
+            for name, path in (
+                ("content", ("content", "text")),
+                ("tool_plan", ("tool_plan",)),
+                ("arguments", ("tool_calls", "function", "arguments")),
+            ):
                 text = get(one, ("delta", "message", *path))
                 words[name] += text if isinstance(text, str) else ""
         read = decode(fold(stream.stream, "cohere"), "cohere", "response")
-        assert "".join(part.text for part in read.parts() if isinstance(part, Text)) == words["content"]
-        assert "".join(part.text for part in read.parts() if isinstance(part, Reasoning)) == words["tool_plan"]
+        assert (
+            "".join(part.text for part in read.parts() if isinstance(part, Text))
+            == words["content"]
+        )
+        assert (
+            "".join(part.text for part in read.parts() if isinstance(part, Reasoning))
+            == words["tool_plan"]
+        )
         assert "".join(call.arguments for call in read.calls()) == words["arguments"]
 
 
-# --- the message -------------------------------------------------------------------------------------------------
+# --- the message ----------------------------------------------------------------------------------
 
 
 def test_the_plan_is_told_as_it_grows_and_is_over_when_a_call_begins() -> None:
-    out = said(event("tool-plan-delta", tool_plan="I "), event("tool-plan-delta", tool_plan="look."), started(0, "c1"))
+    out = said(
+        event("tool-plan-delta", tool_plan="I "),
+        event("tool-plan-delta", tool_plan="look."),
+        started(0, "c1"),
+    )
     assert out[:4] == [Start(0, Reasoning("")), Delta(0, "I "), Delta(0, "look."), End(0)]
     assert isinstance(out[4], Start) and isinstance(out[4].part, Call)
 
 
 def test_content_and_calls_are_counted_each_for_itself() -> None:
-    events = [event("content-start", 0, content={"type": "text", "text": ""}), started(0, "c1"),
-              event("content-delta", 0, content={"text": "a"}),
-              event("tool-call-delta", 0, tool_calls={"function": {"arguments": "{}"}})]  # fmt: skip
-    assert [(one.slot, one.text) for one in said(*events) if isinstance(one, Delta)] == [(0, "a"), (1, "{}")]
+    events = [
+        event("content-start", 0, content={"type": "text", "text": ""}),
+        started(0, "c1"),
+        event("content-delta", 0, content={"text": "a"}),
+        event("tool-call-delta", 0, tool_calls={"function": {"arguments": "{}"}}),
+    ]
+    assert [(one.slot, one.text) for one in said(*events) if isinstance(one, Delta)] == [
+        (0, "a"),
+        (1, "{}"),
+    ]
 
 
 def test_fields_that_begin_empty_and_stay_so_are_not_in_the_body() -> None:
@@ -170,24 +239,44 @@ def test_fields_that_begin_empty_and_stay_so_are_not_in_the_body() -> None:
 @pytest.mark.parametrize("missing", [None, "", " ", "null"])
 def test_a_blank_id_is_none_and_two_of_them_are_two(missing: str | None) -> None:
     events = [started(0, missing), started(1, missing), ended("TOOL_CALL")]
-    told = [one.part.id for one in said(*events) if isinstance(one, Start) and isinstance(one.part, Call)]
+    told = [
+        one.part.id
+        for one in said(*events)
+        if isinstance(one, Start) and isinstance(one.part, Call)
+    ]
     assert len(set(told)) == 2
-    assert told == [call.id for call in decode(fold(events, "cohere"), "cohere", "response").calls()]
+    assert told == [
+        call.id for call in decode(fold(events, "cohere"), "cohere", "response").calls()
+    ]
 
 
 def test_text_in_the_opening_event_comes_before_the_deltas() -> None:
-    events = [event("content-start", 0, content={"type": "text", "text": "a"}), event("content-delta", 0, content={"text": "b"})]
+    events = [
+        event("content-start", 0, content={"type": "text", "text": "a"}),
+        event("content-delta", 0, content={"text": "b"}),
+    ]
     assert [one.text for one in said(*events) if isinstance(one, Delta)] == ["a", "b"]
 
 
 def test_a_call_that_was_never_opened_is_still_a_call() -> None:
-    events = [event("tool-call-delta", 0, tool_calls={"function": {"arguments": "{}"}}), ended("TOOL_CALL")]
-    assert [call.arguments for call in decode(fold(events, "cohere"), "cohere", "response").calls()] == ["{}"]
+    events = [
+        event("tool-call-delta", 0, tool_calls={"function": {"arguments": "{}"}}),
+        ended("TOOL_CALL"),
+    ]
+    assert [
+        call.arguments for call in decode(fold(events, "cohere"), "cohere", "response").calls()
+    ] == ["{}"]
 
 
 def test_a_message_may_come_whole_in_its_first_event() -> None:
-    whole: JSON = {"role": "assistant", "tool_plan": "Look.", "content": [], "tool_calls": [
-        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]}  # fmt: skip
+    whole: JSON = {
+        "role": "assistant",
+        "tool_plan": "Look.",
+        "content": [],
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        ],
+    }
     first: Chunk = {"type": "message-start", "id": "r1", "delta": {"message": whole}}
     read = decode(fold([first, ended("TOOL_CALL")], "cohere"), "cohere", "response")
     assert [type(part) for part in read.parts()] == [Reasoning, Call]
@@ -196,8 +285,12 @@ def test_a_message_may_come_whole_in_its_first_event() -> None:
 def test_citations_and_odds_are_kept_and_reported_once() -> None:
     stream = case("stream-thinking-citations-and-logprobs")
     left = [one.at[1:] for one in said(*stream.events) if isinstance(one, Left)]  # type: ignore[arg-type]
-    assert left == [("logprobs",), ("delta", "message", "citations"), ("delta", "usage", "billed_units", "input_tokens"),
-                    ("delta", "usage", "billed_units", "output_tokens")]  # fmt: skip
+    assert left == [
+        ("logprobs",),
+        ("delta", "message", "citations"),
+        ("delta", "usage", "billed_units", "input_tokens"),
+        ("delta", "usage", "billed_units", "output_tokens"),
+    ]
 
 
 def test_what_nobody_knows_is_kept_and_reported() -> None:
@@ -212,19 +305,28 @@ def test_a_long_stream_leaves_nothing_in_the_reader() -> None:
     one = reader()
     one.read(event("content-start", 0, content={"type": "text", "text": ""}))
     for _ in range(1000):
-        one.read({**event("content-delta", 0, content={"text": "abc"}), "logprobs": {"text": "abc"}})
+        one.read(
+            {**event("content-delta", 0, content={"text": "abc"}), "logprobs": {"text": "abc"}}
+        )
         one.read(event("citation-start", 0, citations={"start": 1}))
     assert len(repr([(block.pieces, block.block) for block in one.open.values()])) < 200  # type: ignore[attr-defined]
     assert not one.citations and not one.logprobs  # type: ignore[attr-defined]
 
 
-# --- how it ends -------------------------------------------------------------------------------------------------
+# --- how it ends ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("reason", "meant"), [
-    ("COMPLETE", "stop"), ("TOOL_CALL", "tool"), ("MAX_TOKENS", "length"), ("STOP_SEQUENCE", "sequence"),
-    ("TIMEOUT", "TIMEOUT"), ("ERROR", "ERROR"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reason", "meant"),
+    [
+        ("COMPLETE", "stop"),
+        ("TOOL_CALL", "tool"),
+        ("MAX_TOKENS", "length"),
+        ("STOP_SEQUENCE", "sequence"),
+        ("TIMEOUT", "TIMEOUT"),
+        ("ERROR", "ERROR"),
+    ],
+)
 def test_every_reason_to_stop_has_its_meaning(reason: str, meant: str) -> None:
     assert said(ended(reason))[-1] == Finish(meant)
 
@@ -235,7 +337,11 @@ def test_calls_tell_that_tools_are_asked_for_whatever_the_reason_says() -> None:
 
 
 def test_the_tokens_come_with_the_reason() -> None:
-    (note,) = [one for one in said(ended(usage={"tokens": {"input_tokens": 3, "output_tokens": 4}})) if isinstance(one, Note)]
+    (note,) = [
+        one
+        for one in said(ended(usage={"tokens": {"input_tokens": 3, "output_tokens": 4}}))
+        if isinstance(one, Note)
+    ]
     assert "input=3, output=4" in repr(note)
 
 
@@ -251,11 +357,17 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
 def test_a_call_that_was_cut_off_goes_out_as_far_as_it_came() -> None:
     out = list(restream(CALLED[:6], "bedrock", "cohere", framed=False))
     assert out[-1] == {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": CUT}}
-    assert get(fold(out, "cohere"), ("message", "tool_calls", 0, "function", "arguments")) == '{"city":'
+    assert (
+        get(fold(out, "cohere"), ("message", "tool_calls", 0, "function", "arguments"))
+        == '{"city":'
+    )
 
 
 def test_an_error_at_the_end_is_a_fault_and_stands_in_the_body() -> None:
-    events = [event("content-delta", 0, content={"text": "Well"}), ended("ERROR", error="overloaded")]
+    events = [
+        event("content-delta", 0, content={"text": "Well"}),
+        ended("ERROR", error="overloaded"),
+    ]
     assert said(*events)[-2:] == [End(0, cut=True), Fault("overloaded", "ERROR")]
     body = fold(events, "cohere")
     assert get(body, ("error",)) == "overloaded"
@@ -264,7 +376,9 @@ def test_an_error_at_the_end_is_a_fault_and_stands_in_the_body() -> None:
 
 def test_an_error_body_in_place_of_an_event_is_a_fault() -> None:
     assert said({"message": "internal server error"}) == [Fault("internal server error")]
-    assert fold([{"message": "internal server error"}], "cohere") == {"message": "internal server error"}
+    assert fold([{"message": "internal server error"}], "cohere") == {
+        "message": "internal server error"
+    }
 
 
 def test_what_is_no_stream_of_this_wire_is_refused() -> None:
@@ -273,7 +387,7 @@ def test_what_is_no_stream_of_this_wire_is_refused() -> None:
             fold(events, "cohere")
 
 
-# --- the real client ---------------------------------------------------------------------------------------------
+# --- the real client ------------------------------------------------------------------------------
 
 
 def test_the_official_client_reads_two_calls_of_one_tool_from_another_wire() -> None:
@@ -289,8 +403,11 @@ def test_the_official_client_reads_two_calls_of_one_tool_from_another_wire() -> 
         elif one.type == "content-delta":
             text += one.delta.message.content.text  # type: ignore[union-attr,operator]
     assert text == "Both cities."
-    assert calls == {0: ["t.1", "get_weather", '{"city":"Paris"}'], 1: ["t.2", "get_weather", '{"city":"Oslo"}'],
-                     2: ["t.3", "now", "{}"]}  # fmt: skip
+    assert calls == {
+        0: ["t.1", "get_weather", '{"city":"Paris"}'],
+        1: ["t.2", "get_weather", '{"city":"Oslo"}'],
+        2: ["t.3", "now", "{}"],
+    }
     last = got[-1]
     assert last.type == "message-end" and last.delta is not None
     assert last.delta.finish_reason == "TOOL_CALL"
@@ -299,14 +416,25 @@ def test_the_official_client_reads_two_calls_of_one_tool_from_another_wire() -> 
 
 
 def test_the_official_client_reads_reasoning_and_is_told_of_a_fault() -> None:
-    thought: list[JSON] = [{"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "Hm."}}}}]
+    thought: list[JSON] = [
+        {
+            "contentBlockDelta": {
+                "contentBlockIndex": 0,
+                "delta": {"reasoningContent": {"text": "Hm."}},
+            }
+        }
+    ]
     got = ask(list(restream(thought, "bedrock", "cohere")))
-    assert [one.delta.message.content.thinking for one in got if one.type == "content-delta"] == ["Hm."]  # type: ignore[union-attr]
+    assert [one.delta.message.content.thinking for one in got if one.type == "content-delta"] == [
+        "Hm."
+    ]  # type: ignore[union-attr]
     assert got[-1].type == "message-end" and got[-1].delta is not None
     assert (got[-1].delta.finish_reason, got[-1].delta.error) == ("ERROR", CUT)
 
 
 @pytest.mark.parametrize("stream", [one for one in STREAMS if "unknown" not in one.name], ids=str)
-def test_what_the_official_client_gives_folds_to_the_same_body_as_what_it_read(stream: Streamed) -> None:
+def test_what_the_official_client_gives_folds_to_the_same_body_as_what_it_read(
+    stream: Streamed,
+) -> None:
     got = ask([frames(stream.events)])
     assert fold(got, "cohere") == stream.body  # 7 comes back as 7.0

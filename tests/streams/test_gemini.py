@@ -20,7 +20,10 @@ NAME = "gemini"
 
 
 def chunk(*parts: JSON, **more: JSON) -> Chunk:
-    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "index": 0, **more}], "responseId": "r1"}
+    return {
+        "candidates": [{"content": {"role": "model", "parts": list(parts)}, "index": 0, **more}],
+        "responseId": "r1",
+    }
 
 
 def grows(*given: JSON, **more: JSON) -> JSON:
@@ -51,11 +54,20 @@ def parts(body: JSON) -> list[JSON]:
 STOP: Chunk = {"candidates": [{"finishReason": "STOP", "index": 0}]}
 
 
-# --- texts --------------------------------------------------------------------------------------------------------
+# --- texts ----------------------------------------------------------------------------------------
 
 
 def test_an_empty_text_parts_what_is_before_it_from_what_is_after_it() -> None:
-    body = fold([chunk({"text": "a"}), chunk({"text": "b"}), chunk({"text": ""}), chunk({"text": "c"}), STOP], NAME)
+    body = fold(
+        [
+            chunk({"text": "a"}),
+            chunk({"text": "b"}),
+            chunk({"text": ""}),
+            chunk({"text": "c"}),
+            STOP,
+        ],
+        NAME,
+    )
     assert parts(body) == [{"text": "ab"}, {"text": "c"}]
 
 
@@ -64,19 +76,32 @@ def test_a_signed_text_is_a_part_of_its_own_and_keeps_its_signature() -> None:
     events = [chunk({"text": "a"}), chunk(signed), chunk({"text": "c"}), STOP]
     assert parts(fold(events, NAME)) == [{"text": "a"}, signed, {"text": "c"}]
     stream = restream(events, NAME, "anthropic")
-    assert fold(b"".join(stream), "anthropic")["content"] == [{"type": "text", "text": word} for word in "abc"]  # type: ignore[index,call-overload]
+    assert fold(b"".join(stream), "anthropic")["content"] == [
+        {"type": "text", "text": word} for word in "abc"
+    ]  # type: ignore[index,call-overload]
     assert any("signature" in loss.reason for loss in stream.losses)
 
 
 def test_texts_of_two_blocks_stay_two_parts() -> None:
     def block(index: int, text: str) -> list[Chunk]:
         return [
-            {"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}},
-            {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}},
+            {
+                "type": "content_block_start",
+                "index": index,
+                "content_block": {"type": "text", "text": ""},
+            },
+            {
+                "type": "content_block_delta",
+                "index": index,
+                "delta": {"type": "text_delta", "text": text},
+            },
             {"type": "content_block_stop", "index": index},
         ]
 
-    start: Chunk = {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}}
+    start: Chunk = {
+        "type": "message_start",
+        "message": {"id": "m", "type": "message", "role": "assistant", "content": []},
+    }
     events = [start, *block(0, "a"), *block(1, "b"), {"type": "message_stop"}]
     assert parts(fold(restream(events, "anthropic", NAME), NAME)) == [{"text": "a"}, {"text": "b"}]
 
@@ -91,20 +116,28 @@ def test_parts_that_are_open_at_once_go_out_in_the_order_in_which_they_were_open
     use: JSON = {"type": "tool_use", "id": "tu_1", "name": "f", "input": {}}
     again: JSON = {"type": "tool_use", "id": "tu_2", "name": "f", "input": {}}
     events = [
-        {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}},
-        start(0, {"type": "text", "text": ""}), delta(0, type="text_delta", text="a"),
-        start(1, use), start(2, again),
-        delta(2, type="input_json_delta", partial_json='{"n":2}'), {"type": "content_block_stop", "index": 2},
-        delta(1, type="input_json_delta", partial_json='{"n":1}'), {"type": "content_block_stop", "index": 1},
-        delta(0, type="text_delta", text="b"), {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_start",
+            "message": {"id": "m", "type": "message", "role": "assistant", "content": []},
+        },
+        start(0, {"type": "text", "text": ""}),
+        delta(0, type="text_delta", text="a"),
+        start(1, use),
+        start(2, again),
+        delta(2, type="input_json_delta", partial_json='{"n":2}'),
+        {"type": "content_block_stop", "index": 2},
+        delta(1, type="input_json_delta", partial_json='{"n":1}'),
+        {"type": "content_block_stop", "index": 1},
+        delta(0, type="text_delta", text="b"),
+        {"type": "content_block_stop", "index": 0},
         {"type": "message_stop"},
-    ]  # fmt: skip
+    ]
     first, second, third = parts(fold(restream(events, "anthropic", NAME), NAME))
     assert first == {"text": "ab"}
     assert [one["functionCall"]["args"] for one in (second, third)] == [{"n": 1}, {"n": 2}]  # type: ignore[index,call-overload]
 
 
-# --- arguments by path --------------------------------------------------------------------------------------------
+# --- arguments by path ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -125,10 +158,13 @@ def test_a_path_is_taken_apart(path: str, wanted: list[str | int]) -> None:
 def test_values_by_path_are_told_as_the_text_of_an_object() -> None:
     args = Arguments()
     given: list[Object] = [
-        {"jsonPath": "$.a.b[0]", "numberValue": 50.0}, {"jsonPath": "$.a.b[1]", "stringValue": "x", "willContinue": True},
-        {"jsonPath": "$.a.b[1]", "stringValue": 'y"z'}, {"jsonPath": "$.a.c", "boolValue": True},
-        {"jsonPath": "$.n", "nullValue": None}, {"jsonPath": "$.r", "numberValue": 0.1},
-    ]  # fmt: skip
+        {"jsonPath": "$.a.b[0]", "numberValue": 50.0},
+        {"jsonPath": "$.a.b[1]", "stringValue": "x", "willContinue": True},
+        {"jsonPath": "$.a.b[1]", "stringValue": 'y"z'},
+        {"jsonPath": "$.a.c", "boolValue": True},
+        {"jsonPath": "$.n", "nullValue": None},
+        {"jsonPath": "$.r", "numberValue": 0.1},
+    ]
     said = [args.take(one) for one in given]
     assert said == ['{"a":{"b":[50', ',"x', 'y\\"z', '"],"c":true', '},"n":null', ',"r":0.1']
     assert args.close() == "}"
@@ -140,14 +176,26 @@ def test_a_path_that_leads_back_gives_the_whole_text_at_the_end() -> None:
     events = [chunk(grows(name="f", willContinue=True)), chunk(grows(*given)), STOP]
     (ended,) = (event for event in read(*events) if isinstance(event, End))
     assert ended.whole == '{"a":{"x":1,"y":3},"b":2}'
-    assert parts(fold(events, NAME)) == [{"functionCall": {"name": "f", "args": {"a": {"x": 1, "y": 3}, "b": 2}}}]
+    assert parts(fold(events, NAME)) == [
+        {"functionCall": {"name": "f", "args": {"a": {"x": 1, "y": 3}, "b": 2}}}
+    ]
 
 
 def test_the_closing_mark_is_all_that_parts_two_calls_of_one_tool() -> None:
-    one, other = grows(at("$.n", numberValue=1), willContinue=True), grows(at("$.n", numberValue=2), willContinue=True)
+    one, other = (
+        grows(at("$.n", numberValue=1), willContinue=True),
+        grows(at("$.n", numberValue=2), willContinue=True),
+    )
     opened = grows(name="f", willContinue=True)
-    events = read(chunk(opened), chunk(one), chunk(grows()), chunk(opened), chunk(other), chunk(grows()), STOP)
-    assert [type(event).__name__ for event in events[1:]] == ["Start", "Delta", "Delta", "End"] * 2 + ["Finish"]
+    events = read(
+        chunk(opened), chunk(one), chunk(grows()), chunk(opened), chunk(other), chunk(grows()), STOP
+    )
+    assert [type(event).__name__ for event in events[1:]] == [
+        "Start",
+        "Delta",
+        "Delta",
+        "End",
+    ] * 2 + ["Finish"]
     calls = [event.part for event in events if isinstance(event, Start)]
     assert len({call.id for call in calls if isinstance(call, Call)}) == 2
 
@@ -168,16 +216,25 @@ def test_a_call_is_told_while_its_arguments_come() -> None:
             yield event
 
     told = [(pulled, event) for event in restream(one_by_one(), NAME, "anthropic", framed=False)]
-    pieces = [(n, event["delta"]["partial_json"]) for n, event in told if event["type"] == "content_block_delta"]  # type: ignore[index,call-overload]
+    pieces = [
+        (n, event["delta"]["partial_json"])
+        for n, event in told
+        if event["type"] == "content_block_delta"
+    ]  # type: ignore[index,call-overload]
     assert pieces == [(2, '{"q":"a'), (3, "b"), (3, '"}')]
 
 
 def test_arguments_that_broke_off_stay_as_they_came() -> None:
-    events = [chunk({**grows(name="f", id="c1", willContinue=True), "thoughtSignature": "c2VhbA=="}),  # type: ignore[dict-item]
-              chunk(grows(at("$.q", stringValue="ab", willContinue=True), willContinue=True))]  # fmt: skip
+    events = [
+        chunk({**grows(name="f", id="c1", willContinue=True), "thoughtSignature": "c2VhbA=="}),  # type: ignore[dict-item]
+        chunk(grows(at("$.q", stringValue="ab", willContinue=True), willContinue=True)),
+    ]
     body = fold(events, NAME)
     assert parts(body) == [
-        {"functionCall": {"name": "f", "id": "c1", "args": {"_raw": '{"q":"ab'}}, "thoughtSignature": "c2VhbA=="}
+        {
+            "functionCall": {"name": "f", "id": "c1", "args": {"_raw": '{"q":"ab'}},
+            "thoughtSignature": "c2VhbA==",
+        }
     ]
     assert isinstance(body, dict) and body["error"]
     *_, ended, fault = read(*events)
@@ -185,7 +242,7 @@ def test_arguments_that_broke_off_stay_as_they_came() -> None:
     assert isinstance(fault, Fault) and fault.cut
 
 
-# --- the end, and faults ------------------------------------------------------------------------------------------
+# --- the end, and faults --------------------------------------------------------------------------
 
 
 def test_a_stream_without_a_reason_was_cut_off() -> None:
@@ -199,7 +256,10 @@ def test_an_error_may_stand_where_a_response_should() -> None:
     events: list[Chunk] = [chunk({"text": "Hel"}), {"error": error}]
     body = fold(events, NAME)
     assert parts(body) == [{"text": "Hel"}] and isinstance(body, dict) and body["error"] == error
-    assert read(*events)[-2:] == [End(0, cut=True), Fault("The model is overloaded.", "UNAVAILABLE")]
+    assert read(*events)[-2:] == [
+        End(0, cut=True),
+        Fault("The model is overloaded.", "UNAVAILABLE"),
+    ]
     alone = fold([{"error": error}], NAME)
     assert alone == {"candidates": [], "error": error}
     assert list(decode(alone, NAME, "response").parts()) == []
@@ -208,7 +268,11 @@ def test_an_error_may_stand_where_a_response_should() -> None:
 
 
 def test_a_blocked_prompt_is_an_answer_that_was_filtered() -> None:
-    blocked: Chunk = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}, "responseId": "r"}
+    blocked: Chunk = {
+        "promptFeedback": {"blockReason": "SAFETY"},
+        "usageMetadata": {"promptTokenCount": 4},
+        "responseId": "r",
+    }
     assert fold([blocked], NAME) == blocked
     assert read(blocked)[-1] == Finish("filter")
     there = fold(restream([blocked], NAME, "openai-chat"), "openai-chat")
@@ -222,14 +286,20 @@ def test_a_stream_of_something_else_is_refused() -> None:
 
 
 def test_a_lost_call_has_its_own_reason_to_stop() -> None:
-    assert read({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]})[-1] == Finish("malformed_function_call")
+    assert read({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]})[-1] == Finish(
+        "malformed_function_call"
+    )
 
 
 def test_an_array_and_server_sent_events_are_the_same_stream() -> None:
     events = [chunk({"text": "Hel"}), chunk({"text": "lo"}), STOP]
     array = json.dumps(events, indent=1).encode()
     sent = b"".join(f"data: {text_of(event)}\r\n\r\n".encode() for event in events)
-    assert fold(array, NAME) == fold(sent, NAME) == fold([array[i : i + 1] for i in range(len(array))], NAME)
+    assert (
+        fold(array, NAME)
+        == fold(sent, NAME)
+        == fold([array[i : i + 1] for i in range(len(array))], NAME)
+    )
 
 
 def test_what_nobody_knows_is_kept_and_reported_once() -> None:
@@ -240,51 +310,89 @@ def test_what_nobody_knows_is_kept_and_reported_once() -> None:
     assert parts(fold(events, NAME))[0] == {"hologram": 1}
 
 
-# --- ids ----------------------------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 
 def test_calls_without_ids_get_the_ids_that_the_whole_body_gives_them() -> None:
     call: JSON = {"functionCall": {"name": "f", "args": {}}}
     events = [chunk(call), chunk(call), STOP]
-    told = [event.part.id for event in read(*events) if isinstance(event, Whole) and isinstance(event.part, Call)]
+    told = [
+        event.part.id
+        for event in read(*events)
+        if isinstance(event, Whole) and isinstance(event.part, Call)
+    ]
     assert told == [one.id for one in decode(fold(events, NAME), NAME, "response").calls()]
 
 
 def test_an_id_that_was_made_up_is_not_sent_here() -> None:
-    call: JSON = {"function_call": {"name": "f", "arguments": "{}"}, "content": None, "role": "assistant"}
+    call: JSON = {
+        "function_call": {"name": "f", "arguments": "{}"},
+        "content": None,
+        "role": "assistant",
+    }
     chat: list[Chunk] = [
         {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": call}]},
-        {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": "function_call"}]},
+        {
+            "id": "c",
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": {}, "finish_reason": "function_call"}],
+        },
     ]
-    assert parts(fold(restream(chat, "openai-chat", NAME), NAME)) == [{"functionCall": {"name": "f", "args": {}}}]
+    assert parts(fold(restream(chat, "openai-chat", NAME), NAME)) == [
+        {"functionCall": {"name": "f", "args": {}}}
+    ]
 
 
-# --- the real client ----------------------------------------------------------------------------------------------
+# --- the real client ------------------------------------------------------------------------------
 
 
 def message() -> list[Chunk]:
     """Anthropic: thinking, text, and two calls of one tool that come in pieces."""
 
     def block(index: int, opened: JSON, *deltas: JSON) -> list[Chunk]:
-        grown: list[Chunk] = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        grown: list[Chunk] = [
+            {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
+        ]
         stopped: Chunk = {"type": "content_block_stop", "index": index}
-        return [{"type": "content_block_start", "index": index, "content_block": opened}, *grown, stopped]
+        return [
+            {"type": "content_block_start", "index": index, "content_block": opened},
+            *grown,
+            stopped,
+        ]
 
     def call(index: int, one: str, *pieces: str) -> list[Chunk]:
         opened: JSON = {"type": "tool_use", "id": one, "name": "weather", "input": {}}
-        deltas: list[JSON] = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+        deltas: list[JSON] = [
+            {"type": "input_json_delta", "partial_json": piece} for piece in pieces
+        ]
         return block(index, opened, *deltas)
 
-    begun: JSON = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [], "stop_reason": None,
-                   "stop_sequence": None, "usage": {"input_tokens": 11, "output_tokens": 1}}  # fmt: skip
+    begun: JSON = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 11, "output_tokens": 1},
+    }
     words: list[JSON] = [{"type": "text_delta", "text": word} for word in ("I ", "look.")]
     return [
         {"type": "message_start", "message": begun},
-        *block(0, {"type": "thinking", "thinking": "", "signature": ""}, {"type": "thinking_delta", "thinking": "Two cities."}),
+        *block(
+            0,
+            {"type": "thinking", "thinking": "", "signature": ""},
+            {"type": "thinking_delta", "thinking": "Two cities."},
+        ),
         *block(1, {"type": "text", "text": ""}, *words),
         *call(2, "toolu_1", '{"city":', '"Oslo"}'),
         *call(3, "toolu_2", '{"city":', '"Rome"}'),
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": {"output_tokens": 9}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+            "usage": {"output_tokens": 9},
+        },
         {"type": "message_stop"},
     ]
 
@@ -297,14 +405,20 @@ def test_googles_client_reads_what_another_provider_said() -> None:
     with serve(restream(message(), "anthropic", NAME)) as server:
         google = client(server.url)
         chunks = list(google.models.generate_content_stream(model="m", contents="?"))
-    said = [part for one in chunks for candidate in one.candidates or [] if candidate.content
-            for part in candidate.content.parts or []]  # fmt: skip
+    said = [
+        part
+        for one in chunks
+        for candidate in one.candidates or []
+        if candidate.content
+        for part in candidate.content.parts or []
+    ]
     assert "".join(part.text for part in said if part.text and part.thought) == "Two cities."
     assert [part.text for part in said if part.text and not part.thought] == ["I ", "look."]
     calls = [part.function_call for part in said if part.function_call]
     assert [(call.id, call.name, call.args) for call in calls] == [
-        ("toolu_1", "weather", {"city": "Oslo"}), ("toolu_2", "weather", {"city": "Rome"}),
-    ]  # fmt: skip
+        ("toolu_1", "weather", {"city": "Oslo"}),
+        ("toolu_2", "weather", {"city": "Rome"}),
+    ]
     last = chunks[-1]
     assert last.candidates and last.candidates[0].finish_reason == types.FinishReason.STOP
     assert last.usage_metadata and last.usage_metadata.prompt_token_count == 11
@@ -313,8 +427,11 @@ def test_googles_client_reads_what_another_provider_said() -> None:
 
 def test_the_chunk_that_gives_the_reason_has_a_content_for_every_candidate_that_spoke() -> None:
     def piece(choice: int, reason: str | None = None, **delta: JSON) -> Chunk:
-        return {"id": "c", "object": "chat.completion.chunk",
-                "choices": [{"index": choice, "delta": delta, "finish_reason": reason}]}  # fmt: skip
+        return {
+            "id": "c",
+            "object": "chat.completion.chunk",
+            "choices": [{"index": choice, "delta": delta, "finish_reason": reason}],
+        }
 
     spoken = [
         piece(0, role="assistant", content="a"),
@@ -325,8 +442,9 @@ def test_the_chunk_that_gives_the_reason_has_a_content_for_every_candidate_that_
     told = list(restream(spoken, "openai-chat", NAME, framed=False))
     empty: JSON = {"role": "model", "parts": [{"text": ""}]}
     assert told[-1]["candidates"] == [
-        {"content": empty, "finishReason": "STOP", "index": 0}, {"content": empty, "finishReason": "MAX_TOKENS", "index": 1},
-    ]  # fmt: skip
+        {"content": empty, "finishReason": "STOP", "index": 0},
+        {"content": empty, "finishReason": "MAX_TOKENS", "index": 1},
+    ]
     assert parts(fold(told, NAME)) == [{"text": "a"}]
 
 
@@ -341,7 +459,10 @@ def test_chats_of_googles_client_remember_what_another_provider_said() -> None:
 
 
 def test_googles_client_is_told_of_a_fault() -> None:
-    events: list[Chunk] = [*message()[:6], {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}]
+    events: list[Chunk] = [
+        *message()[:6],
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+    ]
     with serve(restream(events, "anthropic", NAME)) as server:
         google = client(server.url)
         with pytest.raises(errors.APIError, match="Overloaded"):

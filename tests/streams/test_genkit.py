@@ -1,4 +1,6 @@
-"""What is peculiar to Genkit's chunks, in each of its languages, and what its HTTP flows look like."""
+"""What is peculiar to Genkit's chunks, in each of its languages, and what its HTTP flows
+look like.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,18 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Result, Text
-from toolwire.streaming.events import Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Turn,
+    Whole,
+)
 from toolwire.wires import wire
 
 
@@ -23,11 +36,20 @@ def chunk(*content: JSON, role: str = "model", index: int = 0, **more: JSON) -> 
 
 
 def asks(ref: str | None, given: JSON, name: str = "get_weather", **more: JSON) -> Object:
-    return {"toolRequest": {**({} if ref is None else {"ref": ref}), "name": name, "input": given, **more}}
+    return {
+        "toolRequest": {
+            **({} if ref is None else {"ref": ref}),
+            "name": name,
+            "input": given,
+            **more,
+        }
+    }
 
 
 def answers(ref: str | None, output: JSON, name: str = "get_weather") -> Object:
-    return {"toolResponse": {**({} if ref is None else {"ref": ref}), "name": name, "output": output}}
+    return {
+        "toolResponse": {**({} if ref is None else {"ref": ref}), "name": name, "output": output}
+    }
 
 
 def framed(*chunks: Object) -> list[Object]:
@@ -35,7 +57,13 @@ def framed(*chunks: Object) -> list[Object]:
 
 
 def whole(*content: JSON, **more: JSON) -> Object:
-    return {"result": {"message": {"role": "model", "content": list(content)}, "finishReason": "stop", **more}}
+    return {
+        "result": {
+            "message": {"role": "model", "content": list(content)},
+            "finishReason": "stop",
+            **more,
+        }
+    }
 
 
 def said(*events: Object) -> list[Event]:
@@ -82,22 +110,42 @@ def test_snapshots_open_a_call_at_once_and_tell_its_input_once_it_is_not_partial
 
 
 def test_a_snapshot_that_nothing_finished_is_finished_by_the_response() -> None:
-    events = said(*framed(chunk(asks("c1", {"city": "Os"}, partial=True))), whole(asks("c1", {"city": "Oslo"})))
+    events = said(
+        *framed(chunk(asks("c1", {"city": "Os"}, partial=True))),
+        whole(asks("c1", {"city": "Oslo"})),
+    )
     assert calls(events) == {"c1": OSLO}
 
 
 def test_fragments_are_told_as_they_come() -> None:
-    fragments = [asks("c1", ""), asks(None, '{"city"', ""), asks(None, ':"Oslo"}', ""), asks("c2", ROME)]
-    events = said(*framed(*map(chunk, fragments)), whole(asks("c1", {"city": "Oslo"}), asks("c2", {"city": "Rome"})))
-    assert [event.text for event in events if isinstance(event, Delta)] == ['{"city"', ':"Oslo"}', ROME]
+    fragments = [
+        asks("c1", ""),
+        asks(None, '{"city"', ""),
+        asks(None, ':"Oslo"}', ""),
+        asks("c2", ROME),
+    ]
+    events = said(
+        *framed(*map(chunk, fragments)),
+        whole(asks("c1", {"city": "Oslo"}), asks("c2", {"city": "Rome"})),
+    )
+    assert [event.text for event in events if isinstance(event, Delta)] == [
+        '{"city"',
+        ':"Oslo"}',
+        ROME,
+    ]
     assert calls(events) == {"c1": OSLO, "c2": ROME}
 
 
 def test_fragments_that_break_off_stay_as_far_as_they_came() -> None:
     events = framed(chunk(asks("c1", '{"ci')), chunk(asks(None, 'ty":"Os', "")))
-    assert said(*events)[-2:] == [End(0, cut=True), Fault("the stream ended before the answer was over", cut=True)]
+    assert said(*events)[-2:] == [
+        End(0, cut=True),
+        Fault("the stream ended before the answer was over", cut=True),
+    ]
     body = fold(events, "genkit")
-    assert isinstance(body, dict) and body["error"] == {"message": "the stream ended before the answer was over"}
+    assert isinstance(body, dict) and body["error"] == {
+        "message": "the stream ended before the answer was over"
+    }
     assert body["message"] == {"role": "model", "content": [asks("c1", {"_raw": '{"city":"Os'})]}
 
 
@@ -105,12 +153,18 @@ def test_a_text_may_be_all_that_a_tool_is_given() -> None:
     events = framed(chunk(asks("c1", "hello", "echo")))
     assert calls(said(*events, whole(asks("c1", "hello", "echo")))) == {"c1": '"hello"'}
     body = fold([*events, {"result": "done"}], "genkit")
-    assert isinstance(body, dict) and body["message"] == {"role": "model", "content": [asks("c1", "hello", "echo")]}
+    assert isinstance(body, dict) and body["message"] == {
+        "role": "model",
+        "content": [asks("c1", "hello", "echo")],
+    }
 
 
 def test_a_ref_that_comes_only_in_the_response_is_the_id_from_the_start() -> None:
     asked = [asks(None, {"city": "Oslo"}), asks(None, {"city": "Rome"})]
-    events = said(*framed(*map(chunk, asked)), whole(asks("u1", {"city": "Oslo"}), asks("u2", {"city": "Rome"})))
+    events = said(
+        *framed(*map(chunk, asked)),
+        whole(asks("u1", {"city": "Oslo"}), asks("u2", {"city": "Rome"})),
+    )
     assert calls(events) == {"u1": OSLO, "u2": ROME}
 
 
@@ -119,7 +173,9 @@ def test_calls_without_any_ref_get_the_ids_that_the_whole_body_gives_them() -> N
     events = [*framed(*map(chunk, asked)), whole(*asked)]
     live = calls(said(*events))
     assert len(live) == 2 and all(map(is_minted, live))
-    assert list(live) == [one.id for one in decode(fold(events, "genkit"), "genkit", "response").calls()]
+    assert list(live) == [
+        one.id for one in decode(fold(events, "genkit"), "genkit", "response").calls()
+    ]
 
 
 TURNS = [
@@ -131,12 +187,27 @@ TURNS = [
 ]
 
 
-def test_an_agent_s_stream_is_turns_and_each_result_names_its_call_though_the_last_came_first() -> None:
-    events = said(*framed(*TURNS), whole({"text": "Cold and warm."}, usage={"inputTokens": 3, "outputTokens": 2}))
+def test_an_agent_s_stream_is_turns_and_each_result_names_its_call_though_the_last_came_first() -> (
+    None
+):
+    events = said(
+        *framed(*TURNS),
+        whole({"text": "Cold and warm."}, usage={"inputTokens": 3, "outputTokens": 2}),
+    )
     assert [event.role for event in events if isinstance(event, Turn)] == ["tool", "assistant"]
-    results = [event.part for event in events if isinstance(event, Whole) and isinstance(event.part, Result)]
+    results = [
+        event.part
+        for event in events
+        if isinstance(event, Whole) and isinstance(event.part, Result)
+    ]
     assert [(one.call_id, one.text) for one in results] == [("c2", '{"c":30}'), ("c1", "cold")]
-    assert [event.text for event in events if isinstance(event, Delta)] == ["Looking.", OSLO, ROME, "Cold ", "and warm."]
+    assert [event.text for event in events if isinstance(event, Delta)] == [
+        "Looking.",
+        OSLO,
+        ROME,
+        "Cold ",
+        "and warm.",
+    ]
     assert events[-2:] == [Note({"usage": Usage(3, 2)}), Finish("stop")]
 
 
@@ -154,14 +225,23 @@ def test_the_turns_before_the_last_stand_in_the_messages_of_the_request() -> Non
 
 def test_results_without_refs_go_to_the_calls_without_refs_in_their_order() -> None:
     asked = chunk(asks(None, {"city": "Oslo"}), asks(None, {"city": "Rome"}), asks(None, {}, "now"))
-    events = said(asked, chunk(answers(None, 1), answers(None, 2, "now"), answers(None, 3), role="tool", index=1))
+    events = said(
+        asked,
+        chunk(answers(None, 1), answers(None, 2, "now"), answers(None, 3), role="tool", index=1),
+    )
     one, two, three = calls(events)
-    results = [event.part for event in events if isinstance(event, Whole) and isinstance(event.part, Result)]
+    results = [
+        event.part
+        for event in events
+        if isinstance(event, Whole) and isinstance(event.part, Result)
+    ]
     assert [(each.call_id, each.output) for each in results] == [(one, 1), (three, 2), (two, 3)]
 
 
 def test_a_response_with_a_ref_tells_that_of_the_only_call_of_its_name() -> None:
-    events = said(chunk(asks(None, {"city": "Oslo"})), chunk(answers("u1", "cold"), role="tool", index=1))
+    events = said(
+        chunk(asks(None, {"city": "Oslo"})), chunk(answers("u1", "cold"), role="tool", index=1)
+    )
     assert calls(events) == {"u1": OSLO}
 
 
@@ -169,10 +249,16 @@ def test_bare_chunks_lines_and_plain_texts_are_streams_too() -> None:
     pieces: list[Object] = [{"text": "Hi "}, {"text": "you"}]
     want: Object = {"role": "model", "content": [{"text": "Hi you"}]}
     lines = b"".join(json.dumps(chunk(one)).encode() + b"\n" for one in pieces)
-    events = b"".join(b"data: " + json.dumps({"message": one["text"]}).encode() + b"\n\n" for one in pieces)
+    events = b"".join(
+        b"data: " + json.dumps({"message": one["text"]}).encode() + b"\n\n" for one in pieces
+    )
     answer: Object = {"message": want, "finishReason": "stop"}
     bare: list[Object] = [chunk(one) for one in pieces]
-    for body in (fold(lines, "genkit"), fold([*bare, answer], "genkit"), fold([*bare, {"result": answer}], "genkit")):
+    for body in (
+        fold(lines, "genkit"),
+        fold([*bare, answer], "genkit"),
+        fold([*bare, {"result": answer}], "genkit"),
+    ):
         assert isinstance(body, dict) and body["message"] == want
     flow = fold(events + b'data: {"result": {"words": 2}}\n\n', "genkit")
     assert flow == {"message": want, "result": {"words": 2}}
@@ -186,9 +272,14 @@ def test_a_response_alone_is_told_in_full() -> None:
 
 def test_what_only_the_response_has_is_told_at_the_end() -> None:
     media: Object = {"media": {"url": "https://example.com/a.png", "contentType": "image/png"}}
-    events = said(*framed(chunk({"text": "A do"})), whole({"text": "A dot."}, media, asks("c1", {}, "now")))
+    events = said(
+        *framed(chunk({"text": "A do"})), whole({"text": "A dot."}, media, asks("c1", {}, "now"))
+    )
     assert [event.text for event in events if isinstance(event, Delta)] == ["A do", "t."]
-    assert [type(event.part).__name__ for event in events if isinstance(event, Whole)] == ["Call", "Media"]
+    assert [type(event.part).__name__ for event in events if isinstance(event, Whole)] == [
+        "Call",
+        "Media",
+    ]
 
 
 def test_an_error_closes_what_is_open_and_says_its_status() -> None:
@@ -197,12 +288,14 @@ def test_an_error_closes_what_is_open_and_says_its_status() -> None:
     assert events[-2:] == [End(0, cut=True), Fault("slow down", "RESOURCE_EXHAUSTED")]
     assert list(restream([error], "genkit", "ollama", framed=False)) == [{"error": "slow down"}]
     assert list(restream([{"error": "no"}], "ollama", "genkit", framed=False)) == [
-        {"error": {"status": "INTERNAL", "message": "no"}},
-    ]  # fmt: skip
+        {"error": {"status": "INTERNAL", "message": "no"}}
+    ]
 
 
 def test_a_flow_that_never_gives_its_result_broke_off_and_bare_chunks_just_end() -> None:
-    assert said(*framed(chunk({"text": "Hm"})))[-1] == Fault("the stream ended before the answer was over", cut=True)
+    assert said(*framed(chunk({"text": "Hm"})))[-1] == Fault(
+        "the stream ended before the answer was over", cut=True
+    )
     assert said(chunk({"text": "Hm"}))[-1] == Finish(None)
 
 
@@ -220,7 +313,10 @@ def test_nulls_that_python_writes_do_not_keep_a_text_from_growing() -> None:
 
 
 def test_fields_of_a_chunk_that_nobody_knows_are_reported_once() -> None:
-    events = said(*framed(chunk({"text": "a"}, custom={"n": 1}), chunk({"text": "b"}, custom={"n": 2})), whole({"text": "ab"}))
+    events = said(
+        *framed(chunk({"text": "a"}, custom={"n": 1}), chunk({"text": "b"}, custom={"n": 2})),
+        whole({"text": "ab"}),
+    )
     assert [event.at for event in events if isinstance(event, Left)] == [(0, "message", "custom")]
 
 
@@ -229,11 +325,15 @@ def test_over_a_socket_it_is_a_flow_with_chunks_and_a_result() -> None:
     chat = b"".join(restream(case.events, "genkit", "openai-chat"))
     stream = restream(chat, "openai-chat", "genkit")
     with serve(stream, stream.headers["content-type"]) as server, urlopen(server.url) as answer:
-        events = [json.loads(one.removeprefix(b"data: ")) for one in answer.read().strip().split(b"\n\n")]
+        events = [
+            json.loads(one.removeprefix(b"data: ")) for one in answer.read().strip().split(b"\n\n")
+        ]
     *chunks, last = events
     assert [one["message"]["content"] for one in chunks] == [
-        [{"text": "Looking."}], [asks("c1", {"city": "Oslo"})], [asks("c2", {"city": "Rome"})],
-    ]  # fmt: skip
+        [{"text": "Looking."}],
+        [asks("c1", {"city": "Oslo"})],
+        [asks("c2", {"city": "Rome"})],
+    ]
     assert {(one["message"]["role"], one["message"]["index"]) for one in chunks} == {("model", 0)}
     assert last["result"]["message"] == case.body["message"]  # type: ignore[index,call-overload]
     assert last["result"]["finishReason"] == "stop"

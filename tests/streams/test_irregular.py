@@ -1,8 +1,9 @@
 """Servers that speak the chat chunks, each in its own way: the calls are the same whatever they do.
 
-A corpus as data: each row is a stream and the calls that a careful person reads in it. It is judged three times: by the neutral
-events, by the body it folds to, and by what every other streaming wire is told. Rows whose names begin alike are variants of one
-irregularity. Sources stand in the table's comments.
+A corpus as data: each row is a stream and the calls that a careful person reads in it. It is judged
+three times: by the neutral events, by the body it folds to, and by what every other streaming wire
+is told. Rows whose names begin alike are variants of one irregularity. Sources stand in the table's
+comments.
 """
 
 from __future__ import annotations
@@ -30,28 +31,52 @@ ANY = "<any>"
 
 
 def f(
-    index: object = NO, id: object = NO, name: object = NO, args: object = NO, *, type: object = NO, **more: JSON
+    index: object = NO,
+    id: object = NO,
+    name: object = NO,
+    args: object = NO,
+    *,
+    type: object = NO,
+    **more: JSON,
 ) -> dict[str, JSON]:
     """An entry of `tool_calls`."""
-    function = {key: value for key, value in (("name", name), ("arguments", args)) if value is not NO}
+    function = {
+        key: value for key, value in (("name", name), ("arguments", args)) if value is not NO
+    }
     entry = {"index": index, "id": id, "type": type, "function": function or NO, **more}
     return {key: value for key, value in entry.items() if value is not NO}  # type: ignore[misc]
 
 
-def c(*calls: dict[str, JSON], finish: JSON = None, choice: int = 0, id: str = "chatcmpl-1", **delta: JSON) -> dict[str, JSON]:
+def c(
+    *calls: dict[str, JSON],
+    finish: JSON = None,
+    choice: int = 0,
+    id: str = "chatcmpl-1",
+    **delta: JSON,
+) -> dict[str, JSON]:
     """A chunk with these entries in one delta."""
     held: dict[str, JSON] = {**delta, "tool_calls": list(calls)} if calls else dict(delta)
     one: JSON = {"index": choice, "delta": held, "finish_reason": finish}
-    return {"id": id, "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [one]}
+    return {
+        "id": id,
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+        "choices": [one],
+    }
 
 
 def counted(chunk: dict[str, JSON], tokens: int) -> dict[str, JSON]:
     """A chunk with the tokens so far."""
-    return {**chunk, "usage": {"prompt_tokens": 3, "completion_tokens": tokens, "total_tokens": 3 + tokens}}
+    return {
+        **chunk,
+        "usage": {"prompt_tokens": 3, "completion_tokens": tokens, "total_tokens": 3 + tokens},
+    }
 
 
 class Row(Struct, frozen=True, eq=False):
-    """A stream, and what is in it. An id of None is one that has to be made; an input that is a text was cut off there."""
+    """A stream, and what is in it. An id of None is one that has to be made; an input that is a
+    text was cut off there."""
 
     name: str
     chunks: tuple[JSON, ...]
@@ -61,7 +86,8 @@ class Row(Struct, frozen=True, eq=False):
     broken: bool = False
     """Whether it ends in a fault."""
     shuffled: bool = False
-    """Whether calls open in another order than that of their indexes, which is the order of the body."""
+    """Whether calls open in another order than that of their indexes, which is the order of the
+    body."""
     others: tuple[tuple[str | None, str, JSON], ...] = ()
     """Calls of the other candidates."""
     raw: bytes = b""
@@ -87,80 +113,259 @@ MADE2 = ((None, S, X), (None, S, Y))
 LONG = "call_1__thought__" + "Ab/+9=" * 60
 
 
-def row(name: str, *chunks: JSON, calls: Iterable[tuple[str | None, str, JSON]] = ONE, **more: object) -> Row:
+def row(
+    name: str, *chunks: JSON, calls: Iterable[tuple[str | None, str, JSON]] = ONE, **more: object
+) -> Row:
     """A row whose stream ends as streams should."""
     return Row(name, (*chunks, END), tuple(calls), **more)  # type: ignore[arg-type]
 
 
-def bare(name: str, *chunks: JSON, calls: Iterable[tuple[str | None, str, JSON]] = ONE, **more: object) -> Row:
+def bare(
+    name: str, *chunks: JSON, calls: Iterable[tuple[str | None, str, JSON]] = ONE, **more: object
+) -> Row:
     """A row whose stream ends as it says itself."""
     return Row(name, chunks, tuple(calls), **more)  # type: ignore[arg-type]
 
 
 CORPUS: tuple[Row, ...] = (
     # --- as it should be
-    row("regular", c(role="assistant", content=None), c(f(0, "c0", S, "", type="function")), c(f(0, args=X1)), c(f(0, args=X2))),
-    row("regular-parallel", c(f(0, "c0", S, "")), c(f(0, args=X1)), c(f(0, args=X2)), c(f(1, "c1", S, "")), c(f(1, args=Y1)),
-        c(f(1, args=Y2)), calls=TWO),
-    row("regular-interleaved", c(f(0, "c0", S, "")), c(f(1, "c1", S, "")), c(f(1, args=Y1)), c(f(0, args=X1)), c(f(1, args=Y2)),
-        c(f(0, args=X2)), calls=TWO),
-    row("regular-interleaved-in-one-chunk", c(f(0, "c0", S, ""), f(1, "c1", S, "")), c(f(0, args=X1), f(1, args=Y1)),
-        c(f(1, args=Y2), f(0, args=X2)), calls=TWO),
-    row("regular-text-before", c(content="Let me "), c(content="look."), c(f(0, "c0", S, XT)), text="Let me look."),
-    row("regular-text-and-call-in-one-chunk", c(f(0, "c0", S, ""), content="Look"), c(f(0, args=XT), content="ing."),
-        text="Looking."),
+    row(
+        "regular",
+        c(role="assistant", content=None),
+        c(f(0, "c0", S, "", type="function")),
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+    ),
+    row(
+        "regular-parallel",
+        c(f(0, "c0", S, "")),
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+        c(f(1, "c1", S, "")),
+        c(f(1, args=Y1)),
+        c(f(1, args=Y2)),
+        calls=TWO,
+    ),
+    row(
+        "regular-interleaved",
+        c(f(0, "c0", S, "")),
+        c(f(1, "c1", S, "")),
+        c(f(1, args=Y1)),
+        c(f(0, args=X1)),
+        c(f(1, args=Y2)),
+        c(f(0, args=X2)),
+        calls=TWO,
+    ),
+    row(
+        "regular-interleaved-in-one-chunk",
+        c(f(0, "c0", S, ""), f(1, "c1", S, "")),
+        c(f(0, args=X1), f(1, args=Y1)),
+        c(f(1, args=Y2), f(0, args=X2)),
+        calls=TWO,
+    ),
+    row(
+        "regular-text-before",
+        c(content="Let me "),
+        c(content="look."),
+        c(f(0, "c0", S, XT)),
+        text="Let me look.",
+    ),
+    row(
+        "regular-text-and-call-in-one-chunk",
+        c(f(0, "c0", S, ""), content="Look"),
+        c(f(0, args=XT), content="ing."),
+        text="Looking.",
+    ),
     row("regular-text-after", c(f(0, "c0", S, XT)), c(content="Done."), text="Done."),
-    row("regular-letter-by-letter", c(f(0, "c0", S, "")), *(c(f(0, args=letter)) for letter in '{"q":"x","n":[1,{"q":"x"}]}'),
-        calls=[("c0", S, {"q": "x", "n": [1, {"q": "x"}]})]),
-    row("regular-scalars-that-grow", c(f(0, "c0", S, "")), c(f(0, args='{"n":1')), c(f(0, args="1")), c(f(0, args="1}")),
-        calls=[("c0", S, {"n": 111})]),
+    row(
+        "regular-letter-by-letter",
+        c(f(0, "c0", S, "")),
+        *(c(f(0, args=letter)) for letter in '{"q":"x","n":[1,{"q":"x"}]}'),
+        calls=[("c0", S, {"q": "x", "n": [1, {"q": "x"}]})],
+    ),
+    row(
+        "regular-scalars-that-grow",
+        c(f(0, "c0", S, "")),
+        c(f(0, args='{"n":1')),
+        c(f(0, args="1")),
+        c(f(0, args="1}")),
+        calls=[("c0", S, {"n": 111})],
+    ),
     # --- traps: what looks irregular and is not
-    row("trap-equal-fragments", c(f(0, "c0", S, '{"q":"')), *(c(f(0, args="ha")) for _ in range(3)), c(f(0, args='"}')),
-        calls=[("c0", S, {"q": "hahaha"})]),
-    row("trap-nested-object-looks-cumulative", c(f(0, "c0", S, '{"q":')), c(f(0, args='{"q":1}')), c(f(0, args="}")),
-        calls=[("c0", S, {"q": {"q": 1}})]),
-    row("trap-nested-object-looks-cumulative-longer", c(f(0, "c0", S, '{"a":')), c(f(0, args='{"a":')), c(f(0, args='{"a":1}}')),
-        c(f(0, args="}")), calls=[("c0", S, {"a": {"a": {"a": 1}}})]),
-    row("trap-objects-in-a-list", c(f(0, "c0", S, '{"l":[')), c(f(0, args="{}")), c(f(0, args=",")), c(f(0, args="{}")),
-        c(f(0, args=",{}]}")), calls=[("c0", S, {"l": [{}, {}, {}]})]),
-    row("trap-equal-objects-in-a-list", c(f(0, "c0", S, '{"l":[')), c(f(0, args=XT)), c(f(0, args=",")), c(f(0, args=XT)),
-        c(f(0, args="]}")), calls=[("c0", S, {"l": [X, X]})]),
-    row("trap-json-in-a-string", c(f(0, "c0", S, '{"q":"')), c(f(0, args='{\\"q\\":')), c(f(0, args='{}')), c(f(0, args='}"}')),
-        calls=[("c0", S, {"q": '{"q":{}}'})]),
+    row(
+        "trap-equal-fragments",
+        c(f(0, "c0", S, '{"q":"')),
+        *(c(f(0, args="ha")) for _ in range(3)),
+        c(f(0, args='"}')),
+        calls=[("c0", S, {"q": "hahaha"})],
+    ),
+    row(
+        "trap-nested-object-looks-cumulative",
+        c(f(0, "c0", S, '{"q":')),
+        c(f(0, args='{"q":1}')),
+        c(f(0, args="}")),
+        calls=[("c0", S, {"q": {"q": 1}})],
+    ),
+    row(
+        "trap-nested-object-looks-cumulative-longer",
+        c(f(0, "c0", S, '{"a":')),
+        c(f(0, args='{"a":')),
+        c(f(0, args='{"a":1}}')),
+        c(f(0, args="}")),
+        calls=[("c0", S, {"a": {"a": {"a": 1}}})],
+    ),
+    row(
+        "trap-objects-in-a-list",
+        c(f(0, "c0", S, '{"l":[')),
+        c(f(0, args="{}")),
+        c(f(0, args=",")),
+        c(f(0, args="{}")),
+        c(f(0, args=",{}]}")),
+        calls=[("c0", S, {"l": [{}, {}, {}]})],
+    ),
+    row(
+        "trap-equal-objects-in-a-list",
+        c(f(0, "c0", S, '{"l":[')),
+        c(f(0, args=XT)),
+        c(f(0, args=",")),
+        c(f(0, args=XT)),
+        c(f(0, args="]}")),
+        calls=[("c0", S, {"l": [X, X]})],
+    ),
+    row(
+        "trap-json-in-a-string",
+        c(f(0, "c0", S, '{"q":"')),
+        c(f(0, args='{\\"q\\":')),
+        c(f(0, args="{}")),
+        c(f(0, args='}"}')),
+        calls=[("c0", S, {"q": '{"q":{}}'})],
+    ),
     row("trap-white-space-around", c(f(0, "c0", S, " \n")), c(f(0, args=XT)), c(f(0, args=" \n"))),
-    row("trap-escape-cut-in-two", c(f(0, "c0", S, '{"q":"\\')), c(f(0, args="u00")), c(f(0, args='e9"}')),
-        calls=[("c0", S, {"q": "é"})]),
-    row("trap-a-number-is-the-prefix-of-the-next", c(f(0, "c0", S, '{"n":')), c(f(0, args="1")), c(f(0, args="12")),
-        c(f(0, args="}")), calls=[("c0", S, {"n": 112})]),
+    row(
+        "trap-escape-cut-in-two",
+        c(f(0, "c0", S, '{"q":"\\')),
+        c(f(0, args="u00")),
+        c(f(0, args='e9"}')),
+        calls=[("c0", S, {"q": "é"})],
+    ),
+    row(
+        "trap-a-number-is-the-prefix-of-the-next",
+        c(f(0, "c0", S, '{"n":')),
+        c(f(0, args="1")),
+        c(f(0, args="12")),
+        c(f(0, args="}")),
+        calls=[("c0", S, {"n": 112})],
+    ),
     # --- the id
     row("id-repeated", c(f(0, "c0", S, "")), c(f(0, "c0", args=X1)), c(f(0, "c0", args=X2))),
-    row("id-repeated-parallel", c(f(0, "c0", S, "")), c(f(1, "c1", S, "")), c(f(0, "c0", args=X1)), c(f(1, "c1", args=Y1)),
-        c(f(0, "c0", args=X2)), c(f(1, "c1", args=Y2)), calls=TWO),
+    row(
+        "id-repeated-parallel",
+        c(f(0, "c0", S, "")),
+        c(f(1, "c1", S, "")),
+        c(f(0, "c0", args=X1)),
+        c(f(1, "c1", args=Y1)),
+        c(f(0, "c0", args=X2)),
+        c(f(1, "c1", args=Y2)),
+        calls=TWO,
+    ),
     row("id-and-name-repeated", c(f(0, "c0", S, "")), c(f(0, "c0", S, X1)), c(f(0, "c0", S, X2))),
-    row("id-and-name-repeated-parallel", c(f(0, "c0", S, X1)), c(f(0, "c0", S, X2)), c(f(1, "c1", S, Y1)), c(f(1, "c1", S, Y2)),
-        calls=TWO),
-    row("id-and-name-repeated-on-an-empty-last-delta", c(f(0, "c0", S, "")), c(f(0, "c0", S, XT)), c(f(0, "c0", S, ""))),
+    row(
+        "id-and-name-repeated-parallel",
+        c(f(0, "c0", S, X1)),
+        c(f(0, "c0", S, X2)),
+        c(f(1, "c1", S, Y1)),
+        c(f(1, "c1", S, Y2)),
+        calls=TWO,
+    ),
+    row(
+        "id-and-name-repeated-on-an-empty-last-delta",
+        c(f(0, "c0", S, "")),
+        c(f(0, "c0", S, XT)),
+        c(f(0, "c0", S, "")),
+    ),
     row("id-blank-later", c(f(0, "c0", S, "")), c(f(0, "", args=X1)), c(f(0, "", args=X2))),
     row("id-and-name-blank-later", c(f(0, "c0", S, "")), c(f(0, "", "", X1)), c(f(0, "", "", X2))),
-    row("id-and-name-null-later", c(f(0, "c0", S, None)), c(f(0, None, None, X1)), c(f(0, None, None, X2))),
-    row("id-the-word-null-later", c(f(0, "c0", S, "")), c(f(0, "null", args=X1)), c(f(0, "None", args=X2))),
-    row("id-blank-later-parallel", c(f(0, "c0", S, "")), c(f(0, "", "", XT)), c(f(1, "c1", S, "")), c(f(1, "", "", YT)),
-        calls=TWO),
+    row(
+        "id-and-name-null-later",
+        c(f(0, "c0", S, None)),
+        c(f(0, None, None, X1)),
+        c(f(0, None, None, X2)),
+    ),
+    row(
+        "id-the-word-null-later",
+        c(f(0, "c0", S, "")),
+        c(f(0, "null", args=X1)),
+        c(f(0, "None", args=X2)),
+    ),
+    row(
+        "id-blank-later-parallel",
+        c(f(0, "c0", S, "")),
+        c(f(0, "", "", XT)),
+        c(f(1, "c1", S, "")),
+        c(f(1, "", "", YT)),
+        calls=TWO,
+    ),
     row("id-differs-later", c(f(0, "c0", S, "")), c(f(0, "zz", args=X1)), c(f(0, "zz", args=X2))),
-    row("id-differs-on-every-delta", c(f(0, "c0", S, "")), c(f(0, "z1", args=X1)), c(f(0, "z2", "", X2)), c(f(0, "z3", args=""))),
-    row("id-differs-later-parallel", c(f(0, "c0", S, "")), c(f(0, "z1", args=XT)), c(f(1, "c1", S, "")), c(f(1, "z2", args=YT)),
-        calls=TWO),
-    row("id-differs-later-interleaved", c(f(0, "c0", S, "")), c(f(1, "c1", S, "")), c(f(0, "z1", args=X1)),
+    row(
+        "id-differs-on-every-delta",
+        c(f(0, "c0", S, "")),
+        c(f(0, "z1", args=X1)),
+        c(f(0, "z2", "", X2)),
+        c(f(0, "z3", args="")),
+    ),
+    row(
+        "id-differs-later-parallel",
+        c(f(0, "c0", S, "")),
+        c(f(0, "z1", args=XT)),
+        c(f(1, "c1", S, "")),
+        c(f(1, "z2", args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "id-differs-later-interleaved",
+        c(f(0, "c0", S, "")),
+        c(f(1, "c1", S, "")),
+        c(f(0, "z1", args=X1)),
         c(f(1, "z2", args=Y1)),
-        c(f(0, "z3", args=X2)), c(f(1, "z4", args=Y2)), calls=TWO),
+        c(f(0, "z3", args=X2)),
+        c(f(1, "z4", args=Y2)),
+        calls=TWO,
+    ),
     row("id-missing", c(f(0, name=S, args="")), c(f(0, args=X1)), c(f(0, args=X2)), calls=MADE),
-    row("id-missing-parallel", c(f(0, name=S, args="")), c(f(0, args=XT)), c(f(1, name=S, args="")), c(f(1, args=YT)),
-        calls=MADE2),
-    row("id-missing-interleaved", c(f(0, name=S, args="")), c(f(1, name=S, args="")), c(f(1, args=YT)), c(f(0, args=XT)),
-        calls=MADE2),
-    row("id-missing-equal-calls", c(f(0, name=S, args=XT)), c(f(1, name=S, args=XT)), calls=[*MADE, *MADE]),
-    row("id-missing-of-one-of-two", c(f(0, name=S, args=XT)), c(f(1, "c1", S, YT)), calls=[(None, S, X), ("c1", S, Y)]),
-    row("id-missing-of-the-second", c(f(0, "c0", S, XT)), c(f(1, name=S, args=YT)), calls=[("c0", S, X), (None, S, Y)]),
+    row(
+        "id-missing-parallel",
+        c(f(0, name=S, args="")),
+        c(f(0, args=XT)),
+        c(f(1, name=S, args="")),
+        c(f(1, args=YT)),
+        calls=MADE2,
+    ),
+    row(
+        "id-missing-interleaved",
+        c(f(0, name=S, args="")),
+        c(f(1, name=S, args="")),
+        c(f(1, args=YT)),
+        c(f(0, args=XT)),
+        calls=MADE2,
+    ),
+    row(
+        "id-missing-equal-calls",
+        c(f(0, name=S, args=XT)),
+        c(f(1, name=S, args=XT)),
+        calls=[*MADE, *MADE],
+    ),
+    row(
+        "id-missing-of-one-of-two",
+        c(f(0, name=S, args=XT)),
+        c(f(1, "c1", S, YT)),
+        calls=[(None, S, X), ("c1", S, Y)],
+    ),
+    row(
+        "id-missing-of-the-second",
+        c(f(0, "c0", S, XT)),
+        c(f(1, name=S, args=YT)),
+        calls=[("c0", S, X), (None, S, Y)],
+    ),
     row("id-blank-at-the-start", c(f(0, "", S, "")), c(f(0, "", args=XT)), calls=MADE),
     row("id-blank-at-the-start-parallel", c(f(0, "", S, XT)), c(f(1, "", S, YT)), calls=MADE2),
     row("id-white-space", c(f(0, "  ", S, XT)), calls=MADE),
@@ -171,270 +376,860 @@ CORPUS: tuple[Row, ...] = (
     row("id-late-after-arguments", c(f(0, name=S, args=X1)), c(f(0, "c0", args=X2))),
     row("id-late-after-a-blank-one", c(f(0, "", S, "")), c(f(0, "c0", args=XT))),
     row("id-late-after-the-word-null", c(f(0, "null", S, "")), c(f(0, "c0", args=XT))),
-    row("id-late-parallel", c(f(0, name=S, args="")), c(f(0, "c0", args=XT)), c(f(1, name=S, args="")), c(f(1, "c1", args=YT)),
-        calls=TWO),
-    row("id-late-interleaved", c(f(0, name=S, args=""), f(1, name=S, args="")), c(f(0, "c0", args=XT), f(1, "c1", args=YT)),
-        calls=TWO),
+    row(
+        "id-late-parallel",
+        c(f(0, name=S, args="")),
+        c(f(0, "c0", args=XT)),
+        c(f(1, name=S, args="")),
+        c(f(1, "c1", args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "id-late-interleaved",
+        c(f(0, name=S, args=""), f(1, name=S, args="")),
+        c(f(0, "c0", args=XT), f(1, "c1", args=YT)),
+        calls=TWO,
+    ),
     row("id-late-with-the-name-again", c(f(0, name=S, args="")), c(f(0, "c0", S, XT))),
-    row("id-too-late", c(f(0, name=S, args="")), c(f(0, args=X1)), c(f(0, "c0", args=X2)), calls=[(ANY, S, X)]),
-    row("id-much-too-late", c(f(0, name=S, args="")), c(f(0, args=X1)), c(f(0, args=X2)), c(f(0, "c0")), calls=[(ANY, S, X)]),
+    row(
+        "id-too-late",
+        c(f(0, name=S, args="")),
+        c(f(0, args=X1)),
+        c(f(0, "c0", args=X2)),
+        calls=[(ANY, S, X)],
+    ),
+    row(
+        "id-much-too-late",
+        c(f(0, name=S, args="")),
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+        c(f(0, "c0")),
+        calls=[(ANY, S, X)],
+    ),
     row("id-before-the-name", c(f(0, "c0")), c(f(0, name=S, args=XT))),
-    row("id-of-two-calls-the-same", c(f(0, "call", S, XT)), c(f(1, "call", S, YT)), calls=[("call", S, X), (None, S, Y)]),
-    row("id-of-two-calls-the-same-fragments", c(f(0, "call", S, "")), c(f(0, args=X1)), c(f(0, args=X2)), c(f(1, "call", S, "")),
-        c(f(1, args=Y1)), c(f(1, args=Y2)), calls=[("call", S, X), (None, S, Y)]),
-    row("id-of-two-calls-the-same-interleaved", c(f(0, "call", S, ""), f(1, "call", S, "")), c(f(0, "call", args=XT)),
-        c(f(1, "call", args=YT)), calls=[("call", S, X), (None, S, Y)]),
-    row("id-and-index-of-two-calls-the-same", c(f(0, "call", S, XT)), c(f(0, "call", S, YT)),
-        calls=[("call", S, X), (None, S, Y)]),
-    row("id-and-index-of-two-calls-the-same-other-tool", c(f(0, "call", S, XT)), c(f(0, "call", "lookup", YT)),
-        calls=[("call", S, X), (None, "lookup", Y)]),
-    row("id-and-index-of-two-calls-the-same-fragments", c(f(0, "call", S, "")), c(f(0, args=XT)), c(f(0, "call", S, "")),
-        c(f(0, args=YT)), calls=[("call", S, X), (None, S, Y)]),
-    row("id-of-two-calls-the-same-no-index", c(f(NO, "call", S, XT)), c(f(NO, "call", S, YT)),
-        calls=[("call", S, X), (None, S, Y)]),
+    row(
+        "id-of-two-calls-the-same",
+        c(f(0, "call", S, XT)),
+        c(f(1, "call", S, YT)),
+        calls=[("call", S, X), (None, S, Y)],
+    ),
+    row(
+        "id-of-two-calls-the-same-fragments",
+        c(f(0, "call", S, "")),
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+        c(f(1, "call", S, "")),
+        c(f(1, args=Y1)),
+        c(f(1, args=Y2)),
+        calls=[("call", S, X), (None, S, Y)],
+    ),
+    row(
+        "id-of-two-calls-the-same-interleaved",
+        c(f(0, "call", S, ""), f(1, "call", S, "")),
+        c(f(0, "call", args=XT)),
+        c(f(1, "call", args=YT)),
+        calls=[("call", S, X), (None, S, Y)],
+    ),
+    row(
+        "id-and-index-of-two-calls-the-same",
+        c(f(0, "call", S, XT)),
+        c(f(0, "call", S, YT)),
+        calls=[("call", S, X), (None, S, Y)],
+    ),
+    row(
+        "id-and-index-of-two-calls-the-same-other-tool",
+        c(f(0, "call", S, XT)),
+        c(f(0, "call", "lookup", YT)),
+        calls=[("call", S, X), (None, "lookup", Y)],
+    ),
+    row(
+        "id-and-index-of-two-calls-the-same-fragments",
+        c(f(0, "call", S, "")),
+        c(f(0, args=XT)),
+        c(f(0, "call", S, "")),
+        c(f(0, args=YT)),
+        calls=[("call", S, X), (None, S, Y)],
+    ),
+    row(
+        "id-of-two-calls-the-same-no-index",
+        c(f(NO, "call", S, XT)),
+        c(f(NO, "call", S, YT)),
+        calls=[("call", S, X), (None, S, Y)],
+    ),
     row("id-of-two-calls-the-word-null", c(f(0, "null", S, XT), f(0, "null", S, YT)), calls=MADE2),
-    row("id-of-two-calls-the-word-null-indexed", c(f(0, "null", S, XT)), c(f(1, "null", S, YT)), calls=MADE2),
+    row(
+        "id-of-two-calls-the-word-null-indexed",
+        c(f(0, "null", S, XT)),
+        c(f(1, "null", S, YT)),
+        calls=MADE2,
+    ),
     row("id-long-and-strange", c(f(0, LONG, S, XT)), calls=[(LONG, S, X)]),
-    row("id-long-and-strange-repeated", c(f(0, LONG, S, "")), c(f(0, LONG, args=XT)), calls=[(LONG, S, X)]),
-    row("id-restarting-each-turn", c(f(0, "functions.web_search:0", S, XT)), c(f(1, "functions.web_search:1", S, YT)),
-        calls=[("functions.web_search:0", S, X), ("functions.web_search:1", S, Y)]),
+    row(
+        "id-long-and-strange-repeated",
+        c(f(0, LONG, S, "")),
+        c(f(0, LONG, args=XT)),
+        calls=[(LONG, S, X)],
+    ),
+    row(
+        "id-restarting-each-turn",
+        c(f(0, "functions.web_search:0", S, XT)),
+        c(f(1, "functions.web_search:1", S, YT)),
+        calls=[("functions.web_search:0", S, X), ("functions.web_search:1", S, Y)],
+    ),
     # --- the index
     row("index-missing-whole", c(f(NO, "c0", S, XT)), c(f(NO, "c1", S, YT)), calls=TWO),
     row("index-missing-whole-in-one-chunk", c(f(NO, "c0", S, XT), f(NO, "c1", S, YT)), calls=TWO),
-    row("index-missing-fragments", c(f(NO, "c0", S, "")), c(f(args=X1)), c(f(args=X2)), c(f(NO, "c1", S, "")), c(f(args=Y1)),
-        c(f(args=Y2)), calls=TWO),
-    row("index-missing-fragments-with-ids", c(f(NO, "c0", S, "")), c(f(NO, "c0", args=X1)), c(f(NO, "c0", args=X2)),
-        c(f(NO, "c1", S, "")), c(f(NO, "c1", args=YT)), calls=TWO),
-    row("index-missing-interleaved-with-ids", c(f(NO, "c0", S, "")), c(f(NO, "c1", S, "")), c(f(NO, "c0", args=X1)),
-        c(f(NO, "c1", args=Y1)), c(f(NO, "c0", args=X2)), c(f(NO, "c1", args=Y2)), calls=TWO),
+    row(
+        "index-missing-fragments",
+        c(f(NO, "c0", S, "")),
+        c(f(args=X1)),
+        c(f(args=X2)),
+        c(f(NO, "c1", S, "")),
+        c(f(args=Y1)),
+        c(f(args=Y2)),
+        calls=TWO,
+    ),
+    row(
+        "index-missing-fragments-with-ids",
+        c(f(NO, "c0", S, "")),
+        c(f(NO, "c0", args=X1)),
+        c(f(NO, "c0", args=X2)),
+        c(f(NO, "c1", S, "")),
+        c(f(NO, "c1", args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "index-missing-interleaved-with-ids",
+        c(f(NO, "c0", S, "")),
+        c(f(NO, "c1", S, "")),
+        c(f(NO, "c0", args=X1)),
+        c(f(NO, "c1", args=Y1)),
+        c(f(NO, "c0", args=X2)),
+        c(f(NO, "c1", args=Y2)),
+        calls=TWO,
+    ),
     row("index-missing-no-id", c(f(name=S, args=XT)), c(f(name=S, args=YT)), calls=MADE2),
     row("index-missing-no-id-in-one-chunk", c(f(name=S, args=XT), f(name=S, args=YT)), calls=MADE2),
-    row("index-missing-no-id-fragments", c(f(name=S, args="")), c(f(args=X1)), c(f(args=X2)), c(f(name=S, args="")),
-        c(f(args=YT)), calls=MADE2),
-    row("index-missing-no-id-other-tools", c(f(name=S, args=XT)), c(f(name="lookup", args=YT)),
-        calls=[(None, S, X), (None, "lookup", Y)]),
+    row(
+        "index-missing-no-id-fragments",
+        c(f(name=S, args="")),
+        c(f(args=X1)),
+        c(f(args=X2)),
+        c(f(name=S, args="")),
+        c(f(args=YT)),
+        calls=MADE2,
+    ),
+    row(
+        "index-missing-no-id-other-tools",
+        c(f(name=S, args=XT)),
+        c(f(name="lookup", args=YT)),
+        calls=[(None, S, X), (None, "lookup", Y)],
+    ),
     row("index-missing-later", c(f(0, "c0", S, "")), c(f(args=X1)), c(f(args=X2))),
     row("index-null-whole", c(f(None, "c0", S, XT), f(None, "c1", S, YT)), calls=TWO),
-    row("index-null-fragments", c(f(None, "c0", S, "")), c(f(None, args=XT)), c(f(None, "c1", S, "")), c(f(None, args=YT)),
-        calls=TWO),
+    row(
+        "index-null-fragments",
+        c(f(None, "c0", S, "")),
+        c(f(None, args=XT)),
+        c(f(None, "c1", S, "")),
+        c(f(None, args=YT)),
+        calls=TWO,
+    ),
     row("index-null-no-id", c(f(None, None, S, XT)), c(f(None, None, S, YT)), calls=MADE2),
     row("index-zero-whole", c(f(0, "c0", S, XT)), c(f(0, "c1", S, YT)), calls=TWO),
     row("index-zero-whole-in-one-chunk", c(f(0, "c0", S, XT), f(0, "c1", S, YT)), calls=TWO),
-    row("index-zero-equal-calls", c(f(0, "c0", S, XT)), c(f(0, "c1", S, XT)), calls=[("c0", S, X), ("c1", S, X)]),
-    row("index-zero-fragments", c(f(0, "c0", S, "")), c(f(0, args=X1)), c(f(0, args=X2)), c(f(0, "c1", S, "")), c(f(0, args=Y1)),
-        c(f(0, args=Y2)), calls=TWO),
-    row("index-zero-fragments-ids-repeated", c(f(0, "c0", S, "")), c(f(0, "c0", args=XT)), c(f(0, "c1", S, "")),
-        c(f(0, "c1", args=YT)), calls=TWO),
-    row("index-zero-no-arguments-then-another", c(f(0, "c0", "now", "")), c(f(0, "c1", S, XT)),
-        calls=[("c0", "now", {}), ("c1", S, X)]),
+    row(
+        "index-zero-equal-calls",
+        c(f(0, "c0", S, XT)),
+        c(f(0, "c1", S, XT)),
+        calls=[("c0", S, X), ("c1", S, X)],
+    ),
+    row(
+        "index-zero-fragments",
+        c(f(0, "c0", S, "")),
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+        c(f(0, "c1", S, "")),
+        c(f(0, args=Y1)),
+        c(f(0, args=Y2)),
+        calls=TWO,
+    ),
+    row(
+        "index-zero-fragments-ids-repeated",
+        c(f(0, "c0", S, "")),
+        c(f(0, "c0", args=XT)),
+        c(f(0, "c1", S, "")),
+        c(f(0, "c1", args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "index-zero-no-arguments-then-another",
+        c(f(0, "c0", "now", "")),
+        c(f(0, "c1", S, XT)),
+        calls=[("c0", "now", {}), ("c1", S, X)],
+    ),
     row("index-zero-no-id", c(f(0, name=S, args=XT)), c(f(0, name=S, args=YT)), calls=MADE2),
     row("index-zero-no-id-blank", c(f(0, "", S, XT)), c(f(0, "", S, YT)), calls=MADE2),
-    row("index-zero-no-id-fragments", c(f(0, name=S, args=X1)), c(f(0, args=X2)), c(f(0, name=S, args=Y1)), c(f(0, args=Y2)),
-        calls=MADE2),
-    row("index-zero-no-id-other-tool", c(f(0, name=S, args=XT)), c(f(0, name="lookup", args=YT)),
-        calls=[(None, S, X), (None, "lookup", Y)]),
-    row("index-zero-three", c(f(0, "c0", S, XT)), c(f(0, "c1", S, YT)), c(f(0, "c2", S, XT)),
-        calls=[*TWO, ("c2", S, X)]),
-    row("index-from-one", c(f(1, "c0", S, "")), c(f(1, args=XT)), c(f(2, "c1", S, "")), c(f(2, args=YT)), calls=TWO),
+    row(
+        "index-zero-no-id-fragments",
+        c(f(0, name=S, args=X1)),
+        c(f(0, args=X2)),
+        c(f(0, name=S, args=Y1)),
+        c(f(0, args=Y2)),
+        calls=MADE2,
+    ),
+    row(
+        "index-zero-no-id-other-tool",
+        c(f(0, name=S, args=XT)),
+        c(f(0, name="lookup", args=YT)),
+        calls=[(None, S, X), (None, "lookup", Y)],
+    ),
+    row(
+        "index-zero-three",
+        c(f(0, "c0", S, XT)),
+        c(f(0, "c1", S, YT)),
+        c(f(0, "c2", S, XT)),
+        calls=[*TWO, ("c2", S, X)],
+    ),
+    row(
+        "index-from-one",
+        c(f(1, "c0", S, "")),
+        c(f(1, args=XT)),
+        c(f(2, "c1", S, "")),
+        c(f(2, args=YT)),
+        calls=TWO,
+    ),
     row("index-with-gaps", c(f(0, "c0", S, XT)), c(f(7, "c1", S, "")), c(f(7, args=YT)), calls=TWO),
     row("index-out-of-order", c(f(1, "c1", S, YT)), c(f(0, "c0", S, XT)), calls=TWO, shuffled=True),
-    row("index-out-of-order-interleaved", c(f(3, "c1", S, Y1)), c(f(2, "c0", S, X1)), c(f(3, args=Y2)), c(f(2, args=X2)),
-        calls=TWO, shuffled=True),
-    row("index-again-after-another", c(f(0, "c0", S, X1)), c(f(1, "c1", S, YT)), c(f(0, args=X2)), calls=TWO),
+    row(
+        "index-out-of-order-interleaved",
+        c(f(3, "c1", S, Y1)),
+        c(f(2, "c0", S, X1)),
+        c(f(3, args=Y2)),
+        c(f(2, args=X2)),
+        calls=TWO,
+        shuffled=True,
+    ),
+    row(
+        "index-again-after-another",
+        c(f(0, "c0", S, X1)),
+        c(f(1, "c1", S, YT)),
+        c(f(0, args=X2)),
+        calls=TWO,
+    ),
     # --- several in a chunk
     row("entries-of-one-index-in-one-chunk", c(f(0, "c0", S, ""), f(0, args=X1), f(0, args=X2))),
-    row("entries-of-one-index-in-one-chunk-parallel", c(f(0, "c0", S, ""), f(0, args=XT), f(1, "c1", S, ""), f(1, args=YT)),
-        calls=TWO),
-    row("entries-of-two-indexes-mixed", c(f(0, "c0", S, ""), f(1, "c1", S, ""), f(1, args=Y1), f(0, args=X1), f(0, args=X2),
-        f(1, args=Y2)), calls=TWO),
-    bare("whole-in-one-chunk-with-the-reason", c(f(0, "c0", S, XT), f(1, "c1", S, YT), role="assistant", finish="tool_calls"),
-        calls=TWO),
+    row(
+        "entries-of-one-index-in-one-chunk-parallel",
+        c(f(0, "c0", S, ""), f(0, args=XT), f(1, "c1", S, ""), f(1, args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "entries-of-two-indexes-mixed",
+        c(
+            f(0, "c0", S, ""),
+            f(1, "c1", S, ""),
+            f(1, args=Y1),
+            f(0, args=X1),
+            f(0, args=X2),
+            f(1, args=Y2),
+        ),
+        calls=TWO,
+    ),
+    bare(
+        "whole-in-one-chunk-with-the-reason",
+        c(f(0, "c0", S, XT), f(1, "c1", S, YT), role="assistant", finish="tool_calls"),
+        calls=TWO,
+    ),
     # --- the name
     row("name-repeated", c(f(0, "c0", S, "")), c(f(0, NO, S, X1)), c(f(0, NO, S, X2))),
-    row("name-repeated-no-id", c(f(0, NO, S, "")), c(f(0, NO, S, X1)), c(f(0, NO, S, X2)), calls=MADE),
+    row(
+        "name-repeated-no-id",
+        c(f(0, NO, S, "")),
+        c(f(0, NO, S, X1)),
+        c(f(0, NO, S, X2)),
+        calls=MADE,
+    ),
     row("name-repeated-no-index-no-id", c(f(name=S, args=X1)), c(f(name=S, args=X2)), calls=MADE),
     row("name-in-pieces", c(f(0, "c0", "web_")), c(f(0, name="search")), c(f(0, args=XT))),
-    row("name-in-pieces-with-empty-arguments", c(f(0, "c0", "web_", "")), c(f(0, NO, "search", "")), c(f(0, args=XT))),
-    row("name-in-pieces-with-null-arguments", c(f(0, "c0", "web_", None)), c(f(0, None, "search", None)), c(f(0, args=XT))),
-    row("name-in-pieces-id-repeated", c(f(0, "c0", "web_", "")), c(f(0, "c0", "search", "")), c(f(0, "c0", args=XT))),
-    row("name-in-pieces-last-one-with-arguments", c(f(0, "c0", "web_", "")), c(f(0, NO, "search", XT))),
-    row("name-in-three-pieces", c(f(0, "c0", "we")), c(f(0, name="b_sea")), c(f(0, name="rch")), c(f(0, args=X1)),
-        c(f(0, args=X2))),
-    row("name-in-pieces-parallel", c(f(0, "c0", "web_")), c(f(0, name="search")), c(f(0, args=XT)), c(f(1, "c1", "web_")),
-        c(f(1, name="search")), c(f(1, args=YT)), calls=TWO),
-    row("name-in-pieces-no-arguments-at-all", c(f(0, "c0", "web_")), c(f(0, name="search")), calls=[("c0", S, {})]),
-    row("name-in-pieces-no-id", c(f(0, name="web_")), c(f(0, name="search")), c(f(0, args=XT)), calls=MADE),
+    row(
+        "name-in-pieces-with-empty-arguments",
+        c(f(0, "c0", "web_", "")),
+        c(f(0, NO, "search", "")),
+        c(f(0, args=XT)),
+    ),
+    row(
+        "name-in-pieces-with-null-arguments",
+        c(f(0, "c0", "web_", None)),
+        c(f(0, None, "search", None)),
+        c(f(0, args=XT)),
+    ),
+    row(
+        "name-in-pieces-id-repeated",
+        c(f(0, "c0", "web_", "")),
+        c(f(0, "c0", "search", "")),
+        c(f(0, "c0", args=XT)),
+    ),
+    row(
+        "name-in-pieces-last-one-with-arguments",
+        c(f(0, "c0", "web_", "")),
+        c(f(0, NO, "search", XT)),
+    ),
+    row(
+        "name-in-three-pieces",
+        c(f(0, "c0", "we")),
+        c(f(0, name="b_sea")),
+        c(f(0, name="rch")),
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+    ),
+    row(
+        "name-in-pieces-parallel",
+        c(f(0, "c0", "web_")),
+        c(f(0, name="search")),
+        c(f(0, args=XT)),
+        c(f(1, "c1", "web_")),
+        c(f(1, name="search")),
+        c(f(1, args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "name-in-pieces-no-arguments-at-all",
+        c(f(0, "c0", "web_")),
+        c(f(0, name="search")),
+        calls=[("c0", S, {})],
+    ),
+    row(
+        "name-in-pieces-no-id",
+        c(f(0, name="web_")),
+        c(f(0, name="search")),
+        c(f(0, args=XT)),
+        calls=MADE,
+    ),
     row("name-after-arguments", c(f(0, "c0", args=X1)), c(f(0, args=X2)), c(f(0, name=S))),
     row("name-after-all-arguments", c(f(0, "c0", NO, XT)), c(f(0, NO, S))),
     row("name-after-some-arguments", c(f(0, "c0", None, X1)), c(f(0, NO, S, X2))),
     row("name-after-arguments-blank-first", c(f(0, "c0", "", X1)), c(f(0, NO, S, X2))),
-    row("name-after-arguments-no-id", c(f(0, args=X1)), c(f(0, args=X2)), c(f(0, name=S)), calls=MADE),
-    row("name-after-arguments-parallel", c(f(0, "c0", args=XT)), c(f(0, name=S)), c(f(1, "c1", args=YT)), c(f(1, name=S)),
-        calls=TWO),
+    row(
+        "name-after-arguments-no-id",
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+        c(f(0, name=S)),
+        calls=MADE,
+    ),
+    row(
+        "name-after-arguments-parallel",
+        c(f(0, "c0", args=XT)),
+        c(f(0, name=S)),
+        c(f(1, "c1", args=YT)),
+        c(f(1, name=S)),
+        calls=TWO,
+    ),
     # --- the arguments
     row("arguments-object", c(f(0, "c0", S, X))),
     row("arguments-object-parallel", c(f(0, "c0", S, X), f(1, "c1", S, Y)), calls=TWO),
     row("arguments-object-no-index-no-id", c(f(name=S, args=X), f(name=S, args=Y)), calls=MADE2),
-    row("arguments-object-split", c(f(0, "c0", S, {"q": "x"})), c(f(0, args={"n": 1})), calls=[("c0", S, {"q": "x", "n": 1})]),
-    row("arguments-object-split-deep", c(f(0, "c0", S, {"a": {"b": 1}})), c(f(0, args={"a": {"c": 2}})),
-        calls=[("c0", S, {"a": {"b": 1, "c": 2}})]),
+    row(
+        "arguments-object-split",
+        c(f(0, "c0", S, {"q": "x"})),
+        c(f(0, args={"n": 1})),
+        calls=[("c0", S, {"q": "x", "n": 1})],
+    ),
+    row(
+        "arguments-object-split-deep",
+        c(f(0, "c0", S, {"a": {"b": 1}})),
+        c(f(0, args={"a": {"c": 2}})),
+        calls=[("c0", S, {"a": {"b": 1, "c": 2}})],
+    ),
     row("arguments-object-resent", c(f(0, "c0", S, X)), c(f(0, "c0", S, X))),
     row("arguments-object-after-the-start", c(f(0, "c0", S, "")), c(f(0, args=X))),
     row("arguments-object-after-null", c(f(0, "c0", S, None)), c(f(0, args=X))),
     row("arguments-object-empty-first", c(f(0, "c0", S, {})), c(f(0, args=X))),
-    row("arguments-object-empty-then-text", c(f(0, "c0", S, {})), c(f(0, args=X1)), c(f(0, args=X2))),
+    row(
+        "arguments-object-empty-then-text", c(f(0, "c0", S, {})), c(f(0, args=X1)), c(f(0, args=X2))
+    ),
     row("arguments-object-empty-only", c(f(0, "c0", S, {})), calls=[("c0", S, {})]),
-    row("arguments-cumulative", c(f(0, "c0", S, "")), c(f(0, args='{"q":')), c(f(0, args='{"q":"x')), c(f(0, args=XT))),
-    row("arguments-cumulative-from-a-brace", c(f(0, "c0", S, "{")), c(f(0, args='{"q"')), c(f(0, args='{"q":"x"')),
-        c(f(0, args=XT))),
-    row("arguments-cumulative-all-repeated", c(f(0, "c0", S, "")), c(f(0, "c0", S, '{"q"')), c(f(0, "c0", S, '{"q":"x')),
-        c(f(0, "c0", S, XT))),
-    row("arguments-cumulative-last-twice", c(f(0, "c0", S, '{"q"')), c(f(0, args='{"q":"x')), c(f(0, args=XT)), c(f(0, args=XT))),
-    row("arguments-cumulative-parallel", c(f(0, "c0", S, '{"q":')), c(f(0, args=XT)), c(f(1, "c1", S, '{"q":')),
-        c(f(1, args=YT)), calls=TWO),
-    row("arguments-cumulative-interleaved", c(f(0, "c0", S, '{"q":')), c(f(1, "c1", S, '{"q":')), c(f(0, args=XT)),
-        c(f(1, args=YT)), calls=TWO),
-    row("arguments-cumulative-nested", c(f(0, "c0", S, '{"a":')), c(f(0, args='{"a":{"b":')), c(f(0, args='{"a":{"b":1}')),
-        c(f(0, args='{"a":{"b":1}}')), calls=[("c0", S, {"a": {"b": 1}})]),
+    row(
+        "arguments-cumulative",
+        c(f(0, "c0", S, "")),
+        c(f(0, args='{"q":')),
+        c(f(0, args='{"q":"x')),
+        c(f(0, args=XT)),
+    ),
+    row(
+        "arguments-cumulative-from-a-brace",
+        c(f(0, "c0", S, "{")),
+        c(f(0, args='{"q"')),
+        c(f(0, args='{"q":"x"')),
+        c(f(0, args=XT)),
+    ),
+    row(
+        "arguments-cumulative-all-repeated",
+        c(f(0, "c0", S, "")),
+        c(f(0, "c0", S, '{"q"')),
+        c(f(0, "c0", S, '{"q":"x')),
+        c(f(0, "c0", S, XT)),
+    ),
+    row(
+        "arguments-cumulative-last-twice",
+        c(f(0, "c0", S, '{"q"')),
+        c(f(0, args='{"q":"x')),
+        c(f(0, args=XT)),
+        c(f(0, args=XT)),
+    ),
+    row(
+        "arguments-cumulative-parallel",
+        c(f(0, "c0", S, '{"q":')),
+        c(f(0, args=XT)),
+        c(f(1, "c1", S, '{"q":')),
+        c(f(1, args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "arguments-cumulative-interleaved",
+        c(f(0, "c0", S, '{"q":')),
+        c(f(1, "c1", S, '{"q":')),
+        c(f(0, args=XT)),
+        c(f(1, args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "arguments-cumulative-nested",
+        c(f(0, "c0", S, '{"a":')),
+        c(f(0, args='{"a":{"b":')),
+        c(f(0, args='{"a":{"b":1}')),
+        c(f(0, args='{"a":{"b":1}}')),
+        calls=[("c0", S, {"a": {"b": 1}})],
+    ),
     row("arguments-resent-whole", c(f(0, "c0", S, X1)), c(f(0, args=X2)), c(f(0, args=XT))),
-    row("arguments-resent-whole-with-the-id", c(f(0, "c0", S, X1)), c(f(0, args=X2)), c(f(0, "c0", S, XT))),
+    row(
+        "arguments-resent-whole-with-the-id",
+        c(f(0, "c0", S, X1)),
+        c(f(0, args=X2)),
+        c(f(0, "c0", S, XT)),
+    ),
     row("arguments-resent-whole-at-once", c(f(0, "c0", S, XT)), c(f(0, args=XT))),
     row("arguments-resent-whole-at-once-with-the-id", c(f(0, "c0", S, XT)), c(f(0, "c0", S, XT))),
-    row("arguments-resent-whole-no-index", c(f(NO, "c0", S, X1)), c(f(args=X2)), c(f(NO, "c0", args=XT))),
-    row("arguments-resent-whole-parallel", c(f(0, "c0", S, XT)), c(f(1, "c1", S, YT)), c(f(0, args=XT), f(1, args=YT)),
-        calls=TWO),
-    row("arguments-resent-whole-otherwise-spaced", c(f(0, "c0", S, X1)), c(f(0, args=X2)), c(f(0, args='{"q": "x"}'))),
-    bare("arguments-resent-whole-with-the-reason", c(f(0, "c0", S, X1)), c(f(0, args=X2)), c(f(0, args=XT), finish="tool_calls")),
+    row(
+        "arguments-resent-whole-no-index",
+        c(f(NO, "c0", S, X1)),
+        c(f(args=X2)),
+        c(f(NO, "c0", args=XT)),
+    ),
+    row(
+        "arguments-resent-whole-parallel",
+        c(f(0, "c0", S, XT)),
+        c(f(1, "c1", S, YT)),
+        c(f(0, args=XT), f(1, args=YT)),
+        calls=TWO,
+    ),
+    row(
+        "arguments-resent-whole-otherwise-spaced",
+        c(f(0, "c0", S, X1)),
+        c(f(0, args=X2)),
+        c(f(0, args='{"q": "x"}')),
+    ),
+    bare(
+        "arguments-resent-whole-with-the-reason",
+        c(f(0, "c0", S, X1)),
+        c(f(0, args=X2)),
+        c(f(0, args=XT), finish="tool_calls"),
+    ),
     row("arguments-braces-first", c(f(0, "c0", S, "{}")), c(f(0, args=XT))),
-    row("arguments-braces-first-then-fragments", c(f(0, "c0", S, "{}")), c(f(0, args=X1)), c(f(0, args=X2))),
-    row("arguments-braces-first-parallel", c(f(0, "c0", S, "{}"), f(1, "c1", S, "{}")), c(f(0, args=XT), f(1, args=YT)),
-        calls=TWO),
+    row(
+        "arguments-braces-first-then-fragments",
+        c(f(0, "c0", S, "{}")),
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+    ),
+    row(
+        "arguments-braces-first-parallel",
+        c(f(0, "c0", S, "{}"), f(1, "c1", S, "{}")),
+        c(f(0, args=XT), f(1, args=YT)),
+        calls=TWO,
+    ),
     row("arguments-braces-only", c(f(0, "c0", S, "{}")), calls=[("c0", S, {})]),
-    row("arguments-braces-twice", c(f(0, "c0", S, "{}")), c(f(0, args="{}")), calls=[("c0", S, {})]),
+    row(
+        "arguments-braces-twice", c(f(0, "c0", S, "{}")), c(f(0, args="{}")), calls=[("c0", S, {})]
+    ),
     row("arguments-too-many-braces", c(f(0, "c0", S, XT)), c(f(0, args="}"))),
     row("arguments-empty", c(f(0, "c0", S, "")), calls=[("c0", S, {})]),
     row("arguments-null", c(f(0, "c0", S, None)), calls=[("c0", S, {})]),
     row("arguments-missing", c(f(0, "c0", S)), calls=[("c0", S, {})]),
-    row("arguments-empty-parallel", c(f(0, "c0", S, ""), f(1, "c1", S, "")), calls=[("c0", S, {}), ("c1", S, {})]),
-    row("arguments-empty-no-id-parallel", c(f(0, name=S), f(1, name=S)), calls=[(None, S, {}), (None, S, {})]),
-    row("arguments-empty-in-between", c(f(0, "c0", S, X1)), c(f(0, args="")), c(f(0, args=None)), c(f(0)), c(f(0, args=X2))),
-    row("arguments-never-valid", c(f(0, "c0", S, '{"q":')), c(f(0, args="x}")), calls=[("c0", S, '{"q":x}')]),
+    row(
+        "arguments-empty-parallel",
+        c(f(0, "c0", S, ""), f(1, "c1", S, "")),
+        calls=[("c0", S, {}), ("c1", S, {})],
+    ),
+    row(
+        "arguments-empty-no-id-parallel",
+        c(f(0, name=S), f(1, name=S)),
+        calls=[(None, S, {}), (None, S, {})],
+    ),
+    row(
+        "arguments-empty-in-between",
+        c(f(0, "c0", S, X1)),
+        c(f(0, args="")),
+        c(f(0, args=None)),
+        c(f(0)),
+        c(f(0, args=X2)),
+    ),
+    row(
+        "arguments-never-valid",
+        c(f(0, "c0", S, '{"q":')),
+        c(f(0, args="x}")),
+        calls=[("c0", S, '{"q":x}')],
+    ),
     # --- why it stopped
     bare("reason-stop", c(f(0, "c0", S, XT)), c(finish="stop")),
     bare("reason-end-turn", c(f(0, "c0", S, XT)), c(finish="end_turn"), stop=ANY),
     bare("reason-missing", c(f(0, "c0", S, XT))),
-    bare("reason-missing-parallel-fragments", c(f(0, "c0", S, X1)), c(f(0, args=X2)), c(f(1, "c1", S, YT)), calls=TWO),
+    bare(
+        "reason-missing-parallel-fragments",
+        c(f(0, "c0", S, X1)),
+        c(f(0, args=X2)),
+        c(f(1, "c1", S, YT)),
+        calls=TWO,
+    ),
     bare("reason-on-the-chunk-with-the-call", c(f(0, "c0", S, XT), finish="tool_calls")),
     bare("reason-stop-on-the-chunk-with-the-call", c(f(0, "c0", S, XT), finish="stop")),
-    bare("reason-before-the-arguments-end", c(f(0, "c0", S, X1), finish="tool_calls"), c(f(0, args=X2))),
-    bare("reason-before-the-next-call", c(f(0, "c0", S, XT), finish="tool_calls"), c(f(1, "c1", S, YT), finish="tool_calls"),
-        calls=TWO),
-    bare("reason-before-everything-else", c(f(0, "c0", S, ""), finish="stop"), c(f(0, args=X1)), c(f(0, args=X2)),
-        c(finish="tool_calls")),
+    bare(
+        "reason-before-the-arguments-end",
+        c(f(0, "c0", S, X1), finish="tool_calls"),
+        c(f(0, args=X2)),
+    ),
+    bare(
+        "reason-before-the-next-call",
+        c(f(0, "c0", S, XT), finish="tool_calls"),
+        c(f(1, "c1", S, YT), finish="tool_calls"),
+        calls=TWO,
+    ),
+    bare(
+        "reason-before-everything-else",
+        c(f(0, "c0", S, ""), finish="stop"),
+        c(f(0, args=X1)),
+        c(f(0, args=X2)),
+        c(finish="tool_calls"),
+    ),
     bare("reason-twice", c(f(0, "c0", S, XT)), c(finish="tool_calls"), c(finish="stop")),
     bare("reason-function-call-on-tool-calls", c(f(0, "c0", S, XT)), c(finish="function_call")),
-    bare("reason-length-in-mid-call", c(f(0, "c0", S, X1)), c(finish="length"), calls=[("c0", S, X1)], stop=ANY),
-    bare("reason-length-after-a-whole-call", c(f(0, "c0", S, XT)), c(f(1, "c1", S, Y1)), c(finish="length"),
-        calls=[("c0", S, X), ("c1", S, Y1)], stop=ANY),
-    bare("reason-tool-calls-without-calls", c(content="Hi."), c(finish="tool_calls"), calls=(), text="Hi.", stop=ANY),
+    bare(
+        "reason-length-in-mid-call",
+        c(f(0, "c0", S, X1)),
+        c(finish="length"),
+        calls=[("c0", S, X1)],
+        stop=ANY,
+    ),
+    bare(
+        "reason-length-after-a-whole-call",
+        c(f(0, "c0", S, XT)),
+        c(f(1, "c1", S, Y1)),
+        c(finish="length"),
+        calls=[("c0", S, X), ("c1", S, Y1)],
+        stop=ANY,
+    ),
+    bare(
+        "reason-tool-calls-without-calls",
+        c(content="Hi."),
+        c(finish="tool_calls"),
+        calls=(),
+        text="Hi.",
+        stop=ANY,
+    ),
     # --- chunks
-    bare("empty-list-in-text", c(content="Hi", tool_calls=[]), c(content="!", tool_calls=[]), c(finish="stop"),
-         calls=(), text="Hi!", stop="stop"),
-    bare("null-in-text", c(content="Hi", tool_calls=None, function_call=None), c(finish="stop"), calls=(), text="Hi",
-         stop="stop"),
-    bare("blank-role", c(role="", content="Hi"), c(role="", content="!"), c(role="", content="", finish="stop"), calls=(),
-         text="Hi!", stop="stop"),
+    bare(
+        "empty-list-in-text",
+        c(content="Hi", tool_calls=[]),
+        c(content="!", tool_calls=[]),
+        c(finish="stop"),
+        calls=(),
+        text="Hi!",
+        stop="stop",
+    ),
+    bare(
+        "null-in-text",
+        c(content="Hi", tool_calls=None, function_call=None),
+        c(finish="stop"),
+        calls=(),
+        text="Hi",
+        stop="stop",
+    ),
+    bare(
+        "blank-role",
+        c(role="", content="Hi"),
+        c(role="", content="!"),
+        c(role="", content="", finish="stop"),
+        calls=(),
+        text="Hi!",
+        stop="stop",
+    ),
     row("blank-role-on-call", c(f(0, "c0", S, X1), role=""), c(f(0, args=X2), role="", content="")),
-    row("content-blank-beside-calls", c(f(0, "c0", S, X1), content=""), c(f(0, args=X2), content=None)),
-    row("chunk-id-differs", c(f(0, "c0", S, ""), id="a"), c(f(0, args=X1), id="b"), c(f(0, args=X2), id="c")),
-    row("chunk-id-differs-no-ids", c(f(0, name=S, args=XT), id="a"), c(f(1, name=S, args=""), id="b"), c(f(1, args=YT), id="c"),
-        calls=MADE2),
-    row("chunk-id-blank", c(f(0, name=S, args=XT), id=""), c(f(1, name=S, args=YT), id=""), calls=MADE2),
-    bare("usage-only-chunk", c(f(0, "c0", S, XT)), END, counted({**END, "choices": []}, 5), usage=(3, 5)),
-    bare("usage-only-chunk-without-choices", c(f(0, "c0", S, XT)), END,
-         counted({"id": "chatcmpl-1"}, 5), usage=(3, 5)),
-    bare("usage-on-every-chunk", counted(c(f(0, "c0", S, XT)), 1), counted(c(f(0, args="")), 2), counted(END, 5), usage=(3, 5)),
-    row("chunk-without-choices-first", {"id": "", "object": "", "created": 0, "model": "", "choices": [], "prompt_filter_results":
-        [{"prompt_index": 0}]}, c(f(0, "c0", S, XT))),
-    row("chunk-without-delta", {"id": "chatcmpl-1", "choices": [{"index": 0, "finish_reason": None}]}, c(f(0, "c0", S, XT)),
-        {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": None, "finish_reason": None}]}),
+    row(
+        "content-blank-beside-calls",
+        c(f(0, "c0", S, X1), content=""),
+        c(f(0, args=X2), content=None),
+    ),
+    row(
+        "chunk-id-differs",
+        c(f(0, "c0", S, ""), id="a"),
+        c(f(0, args=X1), id="b"),
+        c(f(0, args=X2), id="c"),
+    ),
+    row(
+        "chunk-id-differs-no-ids",
+        c(f(0, name=S, args=XT), id="a"),
+        c(f(1, name=S, args=""), id="b"),
+        c(f(1, args=YT), id="c"),
+        calls=MADE2,
+    ),
+    row(
+        "chunk-id-blank",
+        c(f(0, name=S, args=XT), id=""),
+        c(f(1, name=S, args=YT), id=""),
+        calls=MADE2,
+    ),
+    bare(
+        "usage-only-chunk",
+        c(f(0, "c0", S, XT)),
+        END,
+        counted({**END, "choices": []}, 5),
+        usage=(3, 5),
+    ),
+    bare(
+        "usage-only-chunk-without-choices",
+        c(f(0, "c0", S, XT)),
+        END,
+        counted({"id": "chatcmpl-1"}, 5),
+        usage=(3, 5),
+    ),
+    bare(
+        "usage-on-every-chunk",
+        counted(c(f(0, "c0", S, XT)), 1),
+        counted(c(f(0, args="")), 2),
+        counted(END, 5),
+        usage=(3, 5),
+    ),
+    row(
+        "chunk-without-choices-first",
+        {
+            "id": "",
+            "object": "",
+            "created": 0,
+            "model": "",
+            "choices": [],
+            "prompt_filter_results": [{"prompt_index": 0}],
+        },
+        c(f(0, "c0", S, XT)),
+    ),
+    row(
+        "chunk-without-delta",
+        {"id": "chatcmpl-1", "choices": [{"index": 0, "finish_reason": None}]},
+        c(f(0, "c0", S, XT)),
+        {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": None, "finish_reason": None}]},
+    ),
     row("entry-of-nothing", c(f(0, "c0", S, XT)), c({}), c(f(0))),
     # --- one call the old way
-    bare("function-call", c(function_call={"name": S, "arguments": ""}), c(function_call={"arguments": X1}),
-         c(function_call={"arguments": X2}), c(finish="function_call"), calls=MADE),
-    bare("function-call-whole", c(function_call={"name": S, "arguments": XT}), c(finish="function_call"), calls=MADE),
-    bare("function-call-name-repeated", c(function_call={"name": S, "arguments": X1}),
-         c(function_call={"name": S, "arguments": X2}), c(finish="stop"), calls=MADE),
+    bare(
+        "function-call",
+        c(function_call={"name": S, "arguments": ""}),
+        c(function_call={"arguments": X1}),
+        c(function_call={"arguments": X2}),
+        c(finish="function_call"),
+        calls=MADE,
+    ),
+    bare(
+        "function-call-whole",
+        c(function_call={"name": S, "arguments": XT}),
+        c(finish="function_call"),
+        calls=MADE,
+    ),
+    bare(
+        "function-call-name-repeated",
+        c(function_call={"name": S, "arguments": X1}),
+        c(function_call={"name": S, "arguments": X2}),
+        c(finish="stop"),
+        calls=MADE,
+    ),
     # --- several candidates
-    bare("candidates", c(f(0, "c0", S, X1)), c(f(0, "c1", S, Y1), choice=1), c(f(0, args=X2)), c(f(0, args=Y2), choice=1), END,
-         c(finish="tool_calls", choice=1), others=(("c1", S, Y),)),
-    bare("candidates-without-ids", c(f(0, name=S, args=X1)), c(f(0, name=S, args=Y1), choice=1), c(f(0, args=X2)),
-         c(f(0, args=Y2), choice=1), END, c(finish="tool_calls", choice=1), calls=MADE, others=((None, S, Y),)),
-    bare("candidates-one-of-which-calls", c(content="Hi."), c(f(0, "c1", S, YT), choice=1), c(finish="stop"),
-         c(finish="tool_calls", choice=1), calls=(), text="Hi.", stop="stop", others=(("c1", S, Y),)),
-    bare("candidates-the-second-first", c(f(0, "c1", S, YT), choice=1), c(f(0, "c0", S, XT)), c(finish="tool_calls", choice=1),
-         END, others=(("c1", S, Y),)),
+    bare(
+        "candidates",
+        c(f(0, "c0", S, X1)),
+        c(f(0, "c1", S, Y1), choice=1),
+        c(f(0, args=X2)),
+        c(f(0, args=Y2), choice=1),
+        END,
+        c(finish="tool_calls", choice=1),
+        others=(("c1", S, Y),),
+    ),
+    bare(
+        "candidates-without-ids",
+        c(f(0, name=S, args=X1)),
+        c(f(0, name=S, args=Y1), choice=1),
+        c(f(0, args=X2)),
+        c(f(0, args=Y2), choice=1),
+        END,
+        c(finish="tool_calls", choice=1),
+        calls=MADE,
+        others=((None, S, Y),),
+    ),
+    bare(
+        "candidates-one-of-which-calls",
+        c(content="Hi."),
+        c(f(0, "c1", S, YT), choice=1),
+        c(finish="stop"),
+        c(finish="tool_calls", choice=1),
+        calls=(),
+        text="Hi.",
+        stop="stop",
+        others=(("c1", S, Y),),
+    ),
+    bare(
+        "candidates-the-second-first",
+        c(f(0, "c1", S, YT), choice=1),
+        c(f(0, "c0", S, XT)),
+        c(finish="tool_calls", choice=1),
+        END,
+        others=(("c1", S, Y),),
+    ),
     # --- broken off
-    bare("cut-in-mid-arguments", c(f(0, "c0", S, X1)), calls=[("c0", S, X1)], broken=True, done=False),
-    bare("cut-in-mid-arguments-of-the-second", c(f(0, "c0", S, XT)), c(f(1, "c1", S, Y1)), calls=[("c0", S, X), ("c1", S, Y1)],
-         broken=True, done=False),
-    bare("cut-in-an-event", c(f(0, "c0", S, X1)), calls=[("c0", S, X1)], broken=True, done=False, raw=b'data: {"id":"chatc'),
+    bare(
+        "cut-in-mid-arguments", c(f(0, "c0", S, X1)), calls=[("c0", S, X1)], broken=True, done=False
+    ),
+    bare(
+        "cut-in-mid-arguments-of-the-second",
+        c(f(0, "c0", S, XT)),
+        c(f(1, "c1", S, Y1)),
+        calls=[("c0", S, X), ("c1", S, Y1)],
+        broken=True,
+        done=False,
+    ),
+    bare(
+        "cut-in-an-event",
+        c(f(0, "c0", S, X1)),
+        calls=[("c0", S, X1)],
+        broken=True,
+        done=False,
+        raw=b'data: {"id":"chatc',
+    ),
     bare("cut-after-whole-arguments", c(f(0, "c0", S, XT)), broken=True, done=False),
-    bare("cut-after-the-name", c(f(0, "c0", S, "")), calls=[("c0", S, "")], broken=True, done=False),
-    bare("cut-after-the-name-no-id", c(f(0, name=S)), calls=[(None, S, "")], broken=True, done=False),
-    bare("cut-without-an-id", c(f(0, name=S, args=X1)), calls=[(None, S, X1)], broken=True, done=False),
+    bare(
+        "cut-after-the-name", c(f(0, "c0", S, "")), calls=[("c0", S, "")], broken=True, done=False
+    ),
+    bare(
+        "cut-after-the-name-no-id", c(f(0, name=S)), calls=[(None, S, "")], broken=True, done=False
+    ),
+    bare(
+        "cut-without-an-id",
+        c(f(0, name=S, args=X1)),
+        calls=[(None, S, X1)],
+        broken=True,
+        done=False,
+    ),
     bare("cut-in-text", c(content="Hel"), calls=(), text="Hel", broken=True, done=False),
-    bare("cut-in-cumulative-arguments", c(f(0, "c0", S, "{")), c(f(0, args='{"q"')), c(f(0, args='{"q":"x')),
-         calls=[("c0", S, '{"q":"x')], broken=True, done=False),
-    bare("error-in-mid-arguments", c(f(0, "c0", S, X1)), {"error": {"message": "overloaded", "type": "server_error"}},
-         calls=[("c0", S, X1)], broken=True),
-    bare("error-in-mid-arguments-then-done-twice", c(f(0, "c0", S, X1)), {"error": {"message": "overloaded"}},
-         calls=[("c0", S, X1)], broken=True, raw=b"data: [DONE]\n\n"),
-    bare("error-that-is-a-text", c(content="Hel"), {"error": "overloaded"}, calls=(), text="Hel", broken=True),
-    bare("error-after-the-calls", c(f(0, "c0", S, XT)), {"error": {"message": "overloaded"}}, broken=True),
+    bare(
+        "cut-in-cumulative-arguments",
+        c(f(0, "c0", S, "{")),
+        c(f(0, args='{"q"')),
+        c(f(0, args='{"q":"x')),
+        calls=[("c0", S, '{"q":"x')],
+        broken=True,
+        done=False,
+    ),
+    bare(
+        "error-in-mid-arguments",
+        c(f(0, "c0", S, X1)),
+        {"error": {"message": "overloaded", "type": "server_error"}},
+        calls=[("c0", S, X1)],
+        broken=True,
+    ),
+    bare(
+        "error-in-mid-arguments-then-done-twice",
+        c(f(0, "c0", S, X1)),
+        {"error": {"message": "overloaded"}},
+        calls=[("c0", S, X1)],
+        broken=True,
+        raw=b"data: [DONE]\n\n",
+    ),
+    bare(
+        "error-that-is-a-text",
+        c(content="Hel"),
+        {"error": "overloaded"},
+        calls=(),
+        text="Hel",
+        broken=True,
+    ),
+    bare(
+        "error-after-the-calls",
+        c(f(0, "c0", S, XT)),
+        {"error": {"message": "overloaded"}},
+        broken=True,
+    ),
     # --- the end
     bare("end-without-done", c(f(0, "c0", S, XT)), END, done=False),
     bare("end-with-done-twice", c(f(0, "c0", S, XT)), END, raw=b"data: [DONE]\n\n"),
     # --- what nobody knows
-    row("unknown-field-on-a-call", c(f(0, "c0", S, XT, extra_content={"google": {"thought_signature": "sig"}}))),
-    row("reasoning-content", c(reasoning_content="Hm"), c(reasoning_content="m."), c(f(0, "c0", S, XT))),
+    row(
+        "unknown-field-on-a-call",
+        c(f(0, "c0", S, XT, extra_content={"google": {"thought_signature": "sig"}})),
+    ),
+    row(
+        "reasoning-content",
+        c(reasoning_content="Hm"),
+        c(reasoning_content="m."),
+        c(f(0, "c0", S, XT)),
+    ),
     row("reasoning", c(reasoning="Hmm."), c(f(0, "c0", S, XT))),
-)  # fmt: skip
+)
 
 
 def framed(row: Row, *, crlf: bool = False) -> bytes:
-    """The bytes of a stream; in another style with comments and event names, which mean nothing here."""
-    out = b"".join(b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n" for chunk in row.chunks)
+    """The bytes of a stream; in another style with comments and event names, which mean nothing
+    here."""
+    out = b"".join(
+        b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n" for chunk in row.chunks
+    )
     if row.done:
         out += b"data: [DONE]\n\n"
     out += row.raw
     if crlf:
-        out = b": hello\n\n" + out.replace(b"data: ", b": keep-alive\n\nevent: message\nid: 1\ndata:")
+        out = b": hello\n\n" + out.replace(
+            b"data: ", b": keep-alive\n\nevent: message\nid: 1\ndata:"
+        )
         out = out.replace(b"\n", b"\r\n")
     return out
 
 
 def said(call: Call, input: JSON) -> JSON:
-    """What a call says, as the expectation says it: its text where that was cut off, its input otherwise."""
+    """What a call says, as the expectation says it: its text where that was cut off, its input
+    otherwise."""
     if isinstance(input, str):
         held = call.input
         if isinstance(held, dict) and set(held) == {"_raw"}:
             return held["_raw"] if input else str(held["_raw"]).strip()
         if not input and not call.arguments.strip():
             return ""
-        return "" if not input and held == {} else call.arguments  # where a call opens with an empty object of its own
+        return (
+            "" if not input and held == {} else call.arguments
+        )  # where a call opens with an empty object of its own
     return call.input
 
 
 def judge(
-    found: list[Call], row: Row, expected: tuple[tuple[str | None, str, JSON], ...], home: dict[str, str], *, live: bool = False
+    found: list[Call],
+    row: Row,
+    expected: tuple[tuple[str | None, str, JSON], ...],
+    home: dict[str, str],
+    *,
+    live: bool = False,
 ) -> None:
     """The calls are the expected ones: as many, in order, under their ids."""
     if row.shuffled and live:
         order = [id for id, _, _ in expected]
         found = sorted(found, key=lambda call: order.index(home.get(call.id, call.id)))
     assert [call.name for call in found] == [name for _, name, _ in expected]
-    assert [said(call, input) for call, (_, _, input) in zip(found, expected, strict=True)] == [input for _, _, input in expected]
+    assert [said(call, input) for call, (_, _, input) in zip(found, expected, strict=True)] == [
+        input for _, _, input in expected
+    ]
     for call, (id, _, _) in zip(found, expected, strict=True):
         assert call.id.strip()
         if id is None:
@@ -476,7 +1271,12 @@ def test_the_folded_body_has_the_calls(row: Row) -> None:
     assert ("error" in body) is row.broken
     first = [part for part in conversation.messages[0].parts if isinstance(part, Call)]
     judge(first, row, row.calls, {})
-    rest = [part for message in conversation.messages[1:] for part in message.parts if isinstance(part, Call)]
+    rest = [
+        part
+        for message in conversation.messages[1:]
+        for part in message.parts
+        if isinstance(part, Call)
+    ]
     judge(rest, row, row.others, {})
     assert words(conversation) == row.text
     if not row.broken and row.stop is not ANY:
@@ -492,7 +1292,9 @@ def test_bytes_in_any_pieces_and_any_style_fold_alike(row: Row) -> None:
     body = fold(whole, SOURCE)
     assert fold((whole[i : i + 1] for i in range(len(whole))), SOURCE) == body
     assert fold(framed(row, crlf=True), SOURCE) == body
-    if not row.raw and (not row.done or any('finish_reason": "' in json.dumps(chunk) for chunk in row.chunks)):
+    if not row.raw and (
+        not row.done or any('finish_reason": "' in json.dumps(chunk) for chunk in row.chunks)
+    ):
         assert fold(list(row.chunks), SOURCE) == body
 
 
@@ -502,7 +1304,11 @@ def heard(row: Row, target: str) -> None:
     out = b"".join(stream)
     body = fold(out, target)
     conversation = decode(body, target, "response")
-    first = [part for part in conversation.messages[0].parts if isinstance(part, Call)] if conversation.messages else []
+    first = (
+        [part for part in conversation.messages[0].parts if isinstance(part, Call)]
+        if conversation.messages
+        else []
+    )
     judge(first, row, row.calls, stream.ids.ids, live=True)
     assert words(conversation) == row.text
     if row.others and len(conversation.messages) < 2:
@@ -529,7 +1335,9 @@ def test_cut_anywhere_another_wire_is_told_the_same(row: Row) -> None:
     whole = framed(row)
     for target in TARGETS if DEEP else ("anthropic",):
         out = b"".join(restream(whole, SOURCE, target))
-        assert b"".join(restream((whole[i : i + 1] for i in range(len(whole))), SOURCE, target)) == out
+        assert (
+            b"".join(restream((whole[i : i + 1] for i in range(len(whole))), SOURCE, target)) == out
+        )
 
 
 @each("row", CORPUS)
@@ -561,7 +1369,14 @@ def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None
                 ends[slot] = event
                 if slot in calls:
                     call, texts, choice = calls[slot]
-                    found.append((call, event.whole if event.whole is not None else "".join(texts), event.cut, choice))
+                    found.append(
+                        (
+                            call,
+                            event.whole if event.whole is not None else "".join(texts),
+                            event.cut,
+                            choice,
+                        )
+                    )
             case Whole(part=Call() as call, choice=choice):
                 found.append((call, call.arguments, False, choice))
     assert set(ends) == opened
@@ -571,7 +1386,9 @@ def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None
         if isinstance(input, str):
             assert input in texts
         else:
-            assert input in [json.loads(text) if text.strip() else {} for text in texts if _valid(text)]
+            assert input in [
+                json.loads(text) if text.strip() else {} for text in texts if _valid(text)
+            ]
     if row.broken:
         assert isinstance(events[-1], Fault)
         broken = [text for _, text, cut, _ in found if cut]
@@ -602,7 +1419,9 @@ def test_an_error_record_is_told_in_its_own_words() -> None:
     for row in CORPUS:
         if row.name.startswith("error"):
             fault = told(row)[-1]
-            assert isinstance(fault, Fault) and not fault.cut and "overloaded" in fault.message, row.name
+            assert isinstance(fault, Fault) and not fault.cut and "overloaded" in fault.message, (
+                row.name
+            )
             body = fold(framed(row), SOURCE)
             assert isinstance(body, dict) and "overloaded" in json.dumps(body["error"]), row.name
 
@@ -612,7 +1431,9 @@ def test_a_stream_of_one_error_folds_to_the_error() -> None:
     body = fold([said], SOURCE)
     assert isinstance(body, dict) and body["error"] == said["error"]
     for target in TARGETS:
-        assert "overloaded" in b"".join(restream([said], SOURCE, target)).decode(errors="replace"), target
+        assert "overloaded" in b"".join(restream([said], SOURCE, target)).decode(
+            errors="replace"
+        ), target
 
 
 def test_a_field_that_nobody_knows_stays_on_its_call() -> None:
@@ -636,7 +1457,9 @@ def test_a_call_that_is_never_named_is_not_lost() -> None:
 
 @each("target", TARGETS)
 @each("name", ["id-too-late", "id-much-too-late", "id-a-number"])
-def test_an_id_that_came_too_late_is_the_home_of_the_one_that_was_made(name: str, target: str) -> None:
+def test_an_id_that_came_too_late_is_the_home_of_the_one_that_was_made(
+    name: str, target: str
+) -> None:
     held = next(row for row in CORPUS if row.name == name)
     (call,) = decode(fold(framed(held), SOURCE), SOURCE, "response").calls()
     stream = restream(framed(held), SOURCE, target)
@@ -647,7 +1470,16 @@ def test_an_id_that_came_too_late_is_the_home_of_the_one_that_was_made(name: str
 def test_made_ids_are_those_of_the_body() -> None:
     for held in CORPUS:
         if any(id is None for id, _, _ in (*held.calls, *held.others)) and not held.broken:
-            body = [call.id for call in decode(fold(framed(held), SOURCE), SOURCE, "response").calls()]
-            way = [event.part.id for event in told(held) if isinstance(event, Start | Whole) and isinstance(event.part, Call)]
-            # How many calls the candidates before have is not known while they are given: theirs are only distinct.
-            assert sorted(body) == sorted(way) if not held.others else len({*way}) == len(body), held.name
+            body = [
+                call.id for call in decode(fold(framed(held), SOURCE), SOURCE, "response").calls()
+            ]
+            way = [
+                event.part.id
+                for event in told(held)
+                if isinstance(event, Start | Whole) and isinstance(event.part, Call)
+            ]
+            # How many calls the candidates before have is not known while they are given: theirs
+            # are only distinct.
+            assert sorted(body) == sorted(way) if not held.others else len({*way}) == len(body), (
+                held.name
+            )

@@ -1,4 +1,5 @@
-"""What is peculiar to the updates of Microsoft.Extensions.AI, read as its own `ToChatResponse` reads them."""
+"""What is peculiar to the updates of Microsoft.Extensions.AI, read as its own `ToChatResponse`
+reads them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,18 @@ from toolwire import RemoteError, decode, fold, restream
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Opaque, Result, Text
-from toolwire.streaming.events import Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Turn,
+    Whole,
+)
 from toolwire.wires import wire
 
 
@@ -57,11 +69,18 @@ TURNS: list[Object] = [
 def test_an_agent_s_stream_is_turns_and_each_result_names_its_call() -> None:
     events = said(*TURNS)
     told = [event for event in events if isinstance(event, Turn | Whole)]
-    calls = [event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Call)]
-    results = [event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Result)]
+    calls = [
+        event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Call)
+    ]
+    results = [
+        event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Result)
+    ]
     assert [event.role for event in told if isinstance(event, Turn)] == ["tool", "assistant"]
     assert [(one.id, one.name) for one in calls] == [("call_1", "now"), ("call_2", "now")]
-    assert [(one.call_id, one.text) for one in results] == [("call_2", "13:00"), ("call_1", "12:00")]
+    assert [(one.call_id, one.text) for one in results] == [
+        ("call_2", "13:00"),
+        ("call_1", "12:00"),
+    ]
     assert events[-1] == Finish("stop")
 
 
@@ -69,25 +88,38 @@ def test_an_agent_s_stream_folds_to_its_messages() -> None:
     body = fold(TURNS, "meai")
     assert body == {
         "messages": [
-            {"role": "assistant", "messageId": "m1", "contents": [call("call_1", "UTC"), call("call_2", "CET")]},
-            {"role": "tool", "messageId": "m2", "contents": [result("call_2", "13:00"), result("call_1", "12:00")]},
+            {
+                "role": "assistant",
+                "messageId": "m1",
+                "contents": [call("call_1", "UTC"), call("call_2", "CET")],
+            },
+            {
+                "role": "tool",
+                "messageId": "m2",
+                "contents": [result("call_2", "13:00"), result("call_1", "12:00")],
+            },
             {"role": "assistant", "messageId": "m3", "contents": [text("Noon in London.")]},
         ],
         "responseId": "resp_1",
         "finishReason": "stop",
     }
     pairs = decode(body, "meai", "response").pairs()
-    assert [(pair.call.id, pair.result.text, pair.how) for pair in pairs if pair.call and pair.result] == [
-        ("call_1", "12:00", "id"), ("call_2", "13:00", "id"),
-    ]  # fmt: skip
+    assert [
+        (pair.call.id, pair.result.text, pair.how) for pair in pairs if pair.call and pair.result
+    ] == [("call_1", "12:00", "id"), ("call_2", "13:00", "id")]
 
 
 def test_an_agent_s_stream_keeps_its_turns_where_the_other_wire_has_them_too() -> None:
     events = list(restream(TURNS, "meai", "genkit", framed=False))
     chunks = [one["message"] for one in events if isinstance(one.get("message"), dict)]
     assert [(one["role"], one["index"]) for one in chunks if isinstance(one, dict)] == [
-        ("model", 0), ("model", 0), ("tool", 1), ("tool", 1), ("model", 2), ("model", 2),
-    ]  # fmt: skip
+        ("model", 0),
+        ("model", 0),
+        ("tool", 1),
+        ("tool", 1),
+        ("model", 2),
+        ("model", 2),
+    ]
     home = fold(b"".join(restream(events, "genkit", "meai")), "meai")
     assert isinstance(home, dict) and isinstance(home["messages"], list)
     contents = [one["contents"] for one in home["messages"] if isinstance(one, dict)]
@@ -100,12 +132,24 @@ def test_an_agent_s_stream_keeps_its_turns_where_the_other_wire_has_them_too() -
 
 def test_a_new_message_is_told_by_author_id_or_role_and_by_nothing_else() -> None:
     def messages(**second: JSON) -> int:
-        first: Object = {"role": "assistant", "authorName": "a", "messageId": "m1", "contents": [text("x")]}
-        body = fold([first, {"contents": [text("y")], **second}, {"contents": [], "finishReason": "stop"}], "meai")
+        first: Object = {
+            "role": "assistant",
+            "authorName": "a",
+            "messageId": "m1",
+            "contents": [text("x")],
+        }
+        body = fold(
+            [first, {"contents": [text("y")], **second}, {"contents": [], "finishReason": "stop"}],
+            "meai",
+        )
         assert isinstance(body, dict) and isinstance(body["messages"], list)
         return len(body["messages"])
 
-    assert messages() == messages(messageId="m1", responseId="other", createdAt="2026-03-01T12:00:00Z") == 1
+    assert (
+        messages()
+        == messages(messageId="m1", responseId="other", createdAt="2026-03-01T12:00:00Z")
+        == 1
+    )
     assert messages(messageId="m2") == messages(role="tool") == messages(authorName="b") == 2
 
 
@@ -121,15 +165,21 @@ def test_usage_is_added_up() -> None:
 
     events = said(update(counted(3, 1)), update(counted(4, 2)), update(finishReason="stop"))
     assert [event for event in events if isinstance(event, Note)] == [
-        Note({"usage": Usage(3, 1)}), Note({"usage": Usage(7, 3)}),
-    ]  # fmt: skip
+        Note({"usage": Usage(3, 1)}),
+        Note({"usage": Usage(7, 3)}),
+    ]
 
 
 def test_a_stream_without_a_finish_reason_broke_off() -> None:
     updates = [update(text("It is"))]
-    assert said(*updates)[-2:] == [End(0, cut=True), Fault("the stream ended before the answer was over", cut=True)]
+    assert said(*updates)[-2:] == [
+        End(0, cut=True),
+        Fault("the stream ended before the answer was over", cut=True),
+    ]
     body = fold(updates, "meai")
-    assert isinstance(body, dict) and body["error"] == {"message": "the stream ended before the answer was over"}
+    assert isinstance(body, dict) and body["error"] == {
+        "message": "the stream ended before the answer was over"
+    }
 
 
 def test_a_finish_reason_of_an_earlier_message_is_not_the_end() -> None:
@@ -147,36 +197,62 @@ def test_an_error_content_need_not_be_the_end_but_says_why_if_it_stands_last() -
 
 def test_our_own_fault_is_an_error_content_and_no_finish_reason() -> None:
     events = list(restream([{"error": "out of memory"}], "ollama", "meai", framed=False))
-    assert events == [{"role": "assistant", "contents": [{"$type": "error", "message": "out of memory"}]}]
+    assert events == [
+        {"role": "assistant", "contents": [{"$type": "error", "message": "out of memory"}]}
+    ]
     assert said(*events)[-1] == Fault("out of memory")
 
 
 def test_contents_come_out_as_they_come_in_and_two_texts_stay_two() -> None:
     def block(i: int, words: list[str]) -> list[Object]:
         grown: list[Object] = [
-            {"type": "content_block_delta", "index": i, "delta": {"type": "text_delta", "text": word}} for word in words
+            {
+                "type": "content_block_delta",
+                "index": i,
+                "delta": {"type": "text_delta", "text": word},
+            }
+            for word in words
         ]
-        opened: Object = {"type": "content_block_start", "index": i, "content_block": {"type": "text", "text": ""}}
+        opened: Object = {
+            "type": "content_block_start",
+            "index": i,
+            "content_block": {"type": "text", "text": ""},
+        }
         return [opened, *grown, {"type": "content_block_stop", "index": i}]
 
-    start: Object = {"type": "message_start", "message": {"id": "msg_1", "role": "assistant", "model": "m", "content": []}}
+    start: Object = {
+        "type": "message_start",
+        "message": {"id": "msg_1", "role": "assistant", "model": "m", "content": []},
+    }
     events = [start, *block(0, ["a", "b"]), *block(1, ["c", "d"]), {"type": "message_stop"}]
     updates = list(restream(events, "anthropic", "meai", framed=False))
-    assert [one["contents"] for one in updates] == [[text("a")], [text("b")], [text(""), text("c")], [text("d")], []]
+    assert [one["contents"] for one in updates] == [
+        [text("a")],
+        [text("b")],
+        [text(""), text("c")],
+        [text("d")],
+        [],
+    ]
     assert {one["responseId"] for one in updates} == {"msg_1"}
     body = fold(updates, "meai")
-    assert isinstance(body, dict) and body["messages"] == [{"role": "assistant", "contents": [text("ab"), text("cd")]}]
+    assert isinstance(body, dict) and body["messages"] == [
+        {"role": "assistant", "contents": [text("ab"), text("cd")]}
+    ]
 
 
 def test_over_a_socket_every_update_is_an_event_of_its_own() -> None:
-    case = next(one for one in load_streams("meai") if one.name == "stream-parallel-calls-of-one-tool")
+    case = next(
+        one for one in load_streams("meai") if one.name == "stream-parallel-calls-of-one-tool"
+    )
     chat = b"".join(restream(case.events, "meai", "openai-chat"))
     stream = restream(chat, "openai-chat", "meai")
     with serve(stream, stream.headers["content-type"]) as server, urlopen(server.url) as answer:
         assert answer.headers["content-type"] == "text/event-stream"
         raw = answer.read()
     updates = [json.loads(one.removeprefix(b"data: ")) for one in raw.strip().split(b"\n\n")]
-    found = [block for one in updates for block in one["contents"] if block["$type"] == "functionCall"]
+    found = [
+        block for one in updates for block in one["contents"] if block["$type"] == "functionCall"
+    ]
     assert [(block["callId"], block["arguments"]) for block in found] == [
         ("call_1", {"city": "Oslo"}),
         ("call_2", {"city": "Rome"}),
@@ -191,28 +267,66 @@ def test_what_is_no_update_is_said_to_be_none() -> None:
 
 
 def test_messages_of_users_in_an_answer_are_kept_and_told_to_nobody() -> None:
-    updates: list[Object] = [{"role": "user", "contents": [text("Hi")]}, update(text("Hello")), update(finishReason="stop")]
+    updates: list[Object] = [
+        {"role": "user", "contents": [text("Hi")]},
+        update(text("Hello")),
+        update(finishReason="stop"),
+    ]
     events = said(*updates)
     assert [event.text for event in events if isinstance(event, Delta)] == ["Hello"]
     assert any(isinstance(event, Left) and event.at == (0,) for event in events)
     body = fold(updates, "meai")
-    assert isinstance(body, dict) and isinstance(body["messages"], list) and len(body["messages"]) == 2
+    assert (
+        isinstance(body, dict) and isinstance(body["messages"], list) and len(body["messages"]) == 2
+    )
 
 
 def test_a_text_grows_over_updates_that_repeat_everything_else() -> None:
-    events = said(update(text("a")), update(text("b")), update(), update(text("c")), update(finishReason="stop"))
-    assert [type(event) for event in events if isinstance(event, Start | Delta | End)] == [Start, Delta, Delta, Delta, End]
+    events = said(
+        update(text("a")),
+        update(text("b")),
+        update(),
+        update(text("c")),
+        update(finishReason="stop"),
+    )
+    assert [type(event) for event in events if isinstance(event, Start | Delta | End)] == [
+        Start,
+        Delta,
+        Delta,
+        Delta,
+        End,
+    ]
 
 
 @pytest.mark.parametrize("target", ["meai", "genkit"])
 def test_a_long_stream_of_bytes_keeps_two_texts_apart_and_whole(target: str) -> None:
     words = [f"word{n} " for n in range(9)]
-    events: list[Object] = [{"type": "message_start", "message": {"id": "m", "role": "assistant", "model": "m", "content": []}}]
+    events: list[Object] = [
+        {
+            "type": "message_start",
+            "message": {"id": "m", "role": "assistant", "model": "m", "content": []},
+        }
+    ]
     for i in (0, 1):
-        events.append({"type": "content_block_start", "index": i, "content_block": {"type": "text", "text": ""}})
+        events.append(
+            {
+                "type": "content_block_start",
+                "index": i,
+                "content_block": {"type": "text", "text": ""},
+            }
+        )
         for word in words:
-            events.append({"type": "content_block_delta", "index": i, "delta": {"type": "text_delta", "text": word}})
+            events.append(
+                {
+                    "type": "content_block_delta",
+                    "index": i,
+                    "delta": {"type": "text_delta", "text": word},
+                }
+            )
         events.append({"type": "content_block_stop", "index": i})
-    raw = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in [*events, {"type": "message_stop"}])
+    raw = b"".join(
+        b"data: " + json.dumps(one).encode() + b"\n\n"
+        for one in [*events, {"type": "message_stop"}]
+    )
     answer = decode(fold(b"".join(restream(raw, "anthropic", target)), target), target, "response")
     assert list(answer.parts()) == [Text("".join(words)), Text("".join(words))]

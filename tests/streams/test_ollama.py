@@ -15,14 +15,30 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Reasoning, Text
-from toolwire.streaming.events import Begin, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Whole,
+)
 from toolwire.wires import wire
 
 TIME = "2026-08-07T06:08:11Z"
 
 
 def line(**message: JSON) -> Object:
-    return {"model": "qwen3", "created_at": TIME, "message": {"role": "assistant", "content": "", **message}, "done": False}
+    return {
+        "model": "qwen3",
+        "created_at": TIME,
+        "message": {"role": "assistant", "content": "", **message},
+        "done": False,
+    }
 
 
 def last(**more: JSON) -> Object:
@@ -47,13 +63,32 @@ def said(*lines: Object) -> list[Event]:
 def anthropic(*, cut: bool = False) -> list[Object]:
     """Text, then two calls of one tool that grow side by side."""
     events: list[Object] = [
-        {"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
-         "content": [], "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 7, "output_tokens": 1}}},
+        {
+            "type": "message_start",
+            "message": {
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "model": "claude",
+                "content": [],
+                "stop_reason": None,
+                "stop_sequence": None,
+                "usage": {"input_tokens": 7, "output_tokens": 1},
+            },
+        },
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Let me "}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "look."}},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": "Let me "},
+        },
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": "look."},
+        },
         {"type": "content_block_stop", "index": 0},
-    ]  # fmt: skip
+    ]
     for i, one in ((1, "toolu_a"), (2, "toolu_b")):
         block: Object = {"type": "tool_use", "id": one, "name": "get_weather", "input": {}}
         events.append({"type": "content_block_start", "index": i, "content_block": block})
@@ -66,51 +101,84 @@ def anthropic(*, cut: bool = False) -> list[Object]:
         return events[:-1]
     usage: Object = {"input_tokens": 7, "output_tokens": 20}
     return [
-        *events, {"type": "content_block_stop", "index": 2}, {"type": "content_block_stop", "index": 1},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": usage},
+        *events,
+        {"type": "content_block_stop", "index": 2},
+        {"type": "content_block_stop", "index": 1},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+            "usage": usage,
+        },
         {"type": "message_stop"},
-    ]  # fmt: skip
+    ]
 
 
 def test_the_official_client_reads_the_text_the_calls_and_the_counts_that_we_write() -> None:
     stream = restream(anthropic(), "anthropic", "ollama")
     with serve(stream, stream.headers["content-type"]) as server:
-        parts = list(ollama.Client(host=server.url).chat("m", [{"role": "user", "content": "Oslo and Rome?"}], stream=True))
+        parts = list(
+            ollama.Client(host=server.url).chat(
+                "m", [{"role": "user", "content": "Oslo and Rome?"}], stream=True
+            )
+        )
     assert "".join(part.message.content or "" for part in parts) == "Let me look."
     assert [part.message.content for part in parts[:2]] == ["Let me ", "look."]
     calls = [one.function for part in parts for one in part.message.tool_calls or ()]
     assert [(one.name, dict(one.arguments)) for one in calls] == [
-        ("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"}),
-    ]  # fmt: skip
+        ("get_weather", {"city": "Oslo"}),
+        ("get_weather", {"city": "Rome"}),
+    ]
     final = parts[-1]
-    assert (final.done, final.done_reason, final.prompt_eval_count, final.eval_count) == (True, "stop", 7, 20)
+    assert (final.done, final.done_reason, final.prompt_eval_count, final.eval_count) == (
+        True,
+        "stop",
+        7,
+        20,
+    )
     assert [part.done for part in parts[:-1]] == [False] * 4
     assert {(part.model, part.created_at) for part in parts} == {("claude", "1970-01-01T00:00:00Z")}
 
 
 def test_the_ids_stand_in_the_lines_although_the_client_drops_them() -> None:
-    with serve(restream(anthropic(), "anthropic", "ollama"), "application/x-ndjson") as server, urlopen(server.url) as answer:
+    with (
+        serve(restream(anthropic(), "anthropic", "ollama"), "application/x-ndjson") as server,
+        urlopen(server.url) as answer,
+    ):
         lines = [json.loads(one) for one in answer.read().splitlines()]
-    assert [one["id"] for part in lines for one in part["message"].get("tool_calls", ())] == ["toolu_a", "toolu_b"]
+    assert [one["id"] for part in lines for one in part["message"].get("tool_calls", ())] == [
+        "toolu_a",
+        "toolu_b",
+    ]
 
 
 def test_an_invented_id_is_not_put_on_the_wire() -> None:
     chunk: Object = {"functionCall": {"name": "now", "args": {}}}
-    answer: Object = {"candidates": [{"content": {"role": "model", "parts": [chunk]}, "finishReason": "STOP"}]}
+    answer: Object = {
+        "candidates": [{"content": {"role": "model", "parts": [chunk]}, "finishReason": "STOP"}]
+    }
     assert b"tw-" not in b"".join(restream([answer], "gemini", "ollama"))
 
 
 def test_the_official_client_raises_what_we_write_for_a_stream_that_broke_off() -> None:
-    with serve(restream(anthropic(cut=True), "anthropic", "ollama"), "application/x-ndjson") as server:
+    with serve(
+        restream(anthropic(cut=True), "anthropic", "ollama"), "application/x-ndjson"
+    ) as server:
         got: list[ollama.ChatResponse] = []
         with pytest.raises(ollama.ResponseError, match="ended before the answer was over"):
             got.extend(ollama.Client(host=server.url).chat("m", [], stream=True))
-    arguments = [dict(one.function.arguments) for part in got for one in part.message.tool_calls or ()]
+    arguments = [
+        dict(one.function.arguments) for part in got for one in part.message.tool_calls or ()
+    ]
     assert arguments == [{"city": "Oslo"}, {"_raw": '{"city":'}]
 
 
 def test_a_call_is_told_with_its_line_and_a_text_with_each_piece() -> None:
-    events = said(line(content="Look"), line(content="ing."), line(tool_calls=[call("Oslo", id="c1")]), last(eval_count=3))
+    events = said(
+        line(content="Look"),
+        line(content="ing."),
+        line(tool_calls=[call("Oslo", id="c1")]),
+        last(eval_count=3),
+    )
     kinds = [type(event) for event in events]
     assert kinds == [Begin, Start, Delta, Delta, End, Whole, Note, Finish]
     assert events[-2] == Note({"usage": Usage(None, 3)})
@@ -120,8 +188,9 @@ def test_stop_is_said_although_tools_were_called_and_others_are_told_better() ->
     lines = [line(tool_calls=[call("Oslo")]), last()]
     assert said(*lines)[-1] == Finish("stop")
     assert list(restream(lines, "ollama", "anthropic", framed=False))[-2]["delta"] == {
-        "stop_reason": "tool_use", "stop_sequence": None,
-    }  # fmt: skip
+        "stop_reason": "tool_use",
+        "stop_sequence": None,
+    }
 
 
 def test_calls_without_ids_in_several_lines_get_the_ids_that_the_whole_body_gives_them() -> None:
@@ -130,7 +199,11 @@ def test_calls_without_ids_in_several_lines_get_the_ids_that_the_whole_body_give
         {**line(tool_calls=[call("Oslo")]), "created_at": "2030-01-01T00:00:00Z"},
         last(),
     ]
-    live = [event.part.id for event in said(*lines) if isinstance(event, Whole) and isinstance(event.part, Call)]
+    live = [
+        event.part.id
+        for event in said(*lines)
+        if isinstance(event, Whole) and isinstance(event.part, Call)
+    ]
     assert live == [one.id for one in decode(fold(lines, "ollama"), "ollama", "response").calls()]
     assert len(set(live)) == 2 and all(map(is_minted, live))
 
@@ -139,18 +212,27 @@ def test_an_error_line_ends_the_stream_after_what_was_open_is_closed() -> None:
     lines: list[Object] = [line(content="Hm"), {"error": "model runner has unexpectedly stopped"}]
     assert said(*lines)[-2:] == [End(0, cut=True), Fault("model runner has unexpectedly stopped")]
     assert fold(lines, "ollama") == {
-        **line(content="Hm"), "error": "model runner has unexpectedly stopped",
-    }  # fmt: skip
+        **line(content="Hm"),
+        "error": "model runner has unexpectedly stopped",
+    }
 
 
 def test_a_stream_may_consist_of_an_error() -> None:
     assert said({"error": "no such model"}) == [Fault("no such model")]
-    assert list(restream([{"error": "no such model"}], "ollama", "anthropic", framed=False))[-1]["type"] == "error"
+    assert (
+        list(restream([{"error": "no such model"}], "ollama", "anthropic", framed=False))[-1][
+            "type"
+        ]
+        == "error"
+    )
 
 
 def test_a_stream_without_its_last_line_broke_off() -> None:
     lines = [line(thinking="Well"), line(content="It is")]
-    assert said(*lines)[-2:] == [End(1, cut=True), Fault("the stream ended before the answer was over", cut=True)]
+    assert said(*lines)[-2:] == [
+        End(1, cut=True),
+        Fault("the stream ended before the answer was over", cut=True),
+    ]
     body = fold(lines, "ollama")
     assert isinstance(body, dict) and body["error"] and body["done"] is False
     assert body["message"] == {"role": "assistant", "content": "It is", "thinking": "Well"}
@@ -162,31 +244,48 @@ def test_what_is_no_line_of_this_wire_is_said_to_be_none() -> None:
 
 
 def test_fields_nobody_knows_are_kept_and_reported_once() -> None:
-    lines = [{**line(content="a", hologram={"n": [1]}), "odd": 1}, {**line(content="b", hologram={"n": [2]}), "odd": 2}, last()]
+    lines = [
+        {**line(content="a", hologram={"n": [1]}), "odd": 1},
+        {**line(content="b", hologram={"n": [2]}), "odd": 2},
+        last(),
+    ]
     body = fold(lines, "ollama")
     assert isinstance(body, dict) and body["odd"] == 2
     assert body["message"] == {"role": "assistant", "content": "ab", "hologram": {"n": [1, 2]}}
-    assert [event.at for event in said(*lines) if isinstance(event, Left)] == [(0, "odd"), (0, "message", "hologram")]
+    assert [event.at for event in said(*lines) if isinstance(event, Left)] == [
+        (0, "odd"),
+        (0, "message", "hologram"),
+    ]
 
 
 def test_a_call_that_is_no_object_costs_only_itself() -> None:
     events = said(line(content="Hi", tool_calls=[7, call("Oslo", id="c1")]), last())
-    assert [event.part.id for event in events if isinstance(event, Whole) and isinstance(event.part, Call)] == ["c1"]
-    assert any(isinstance(event, Left) and event.at == (0, "message", "tool_calls", 0) for event in events)
+    assert [
+        event.part.id
+        for event in events
+        if isinstance(event, Whole) and isinstance(event.part, Call)
+    ] == ["c1"]
+    assert any(
+        isinstance(event, Left) and event.at == (0, "message", "tool_calls", 0) for event in events
+    )
 
 
 def test_texts_and_thoughts_of_another_wire_become_one_each() -> None:
-    blocks: list[Object] = [{"type": "text", "text": "One."}, {"type": "tool_use", "id": "t1", "name": "now", "input": {}},
-                            {"type": "text", "text": "Two."}]  # fmt: skip
+    blocks: list[Object] = [
+        {"type": "text", "text": "One."},
+        {"type": "tool_use", "id": "t1", "name": "now", "input": {}},
+        {"type": "text", "text": "Two."},
+    ]
     start: Object = {**anthropic()[0]}
     start["message"] = {**start["message"], "content": blocks}  # type: ignore[dict-item]
     stream = restream([start, {"type": "message_stop"}], "anthropic", "ollama")
     body = fold(b"".join(stream), "ollama")
     assert isinstance(body, dict) and isinstance(body["message"], dict)
     assert body["message"]["content"] == "One.\nTwo."
-    assert {"a message is one text, and pictures after it", "what is said after a call stands before it here"} <= {
-        loss.reason for loss in stream.losses
-    }
+    assert {
+        "a message is one text, and pictures after it",
+        "what is said after a call stands before it here",
+    } <= {loss.reason for loss in stream.losses}
 
 
 @pytest.mark.parametrize("case", load_streams("ollama") + recorded_streams("ollama"), ids=str)
@@ -198,6 +297,12 @@ def test_the_pieces_add_up_to_what_the_whole_body_says(case: Streamed) -> None:
     for event in told:
         if isinstance(event, Delta):
             texts[event.slot] = texts.get(event.slot, "") + event.text
-    assert list(texts.values()) == [part.text for part in whole.parts() if isinstance(part, Text | Reasoning)]
-    calls = [event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Call)]
-    assert [(one.id, one.name, one.arguments) for one in calls] == [(one.id, one.name, one.arguments) for one in whole.calls()]
+    assert list(texts.values()) == [
+        part.text for part in whole.parts() if isinstance(part, Text | Reasoning)
+    ]
+    calls = [
+        event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Call)
+    ]
+    assert [(one.id, one.name, one.arguments) for one in calls] == [
+        (one.id, one.name, one.arguments) for one in whole.calls()
+    ]

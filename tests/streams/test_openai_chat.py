@@ -26,12 +26,20 @@ def chunk(finish: str | None = None, choice: int = 0, **delta: JSON) -> Chunk:
 
 def piece(index: int, arguments: str, **more: JSON) -> JSON:
     name = more.pop("name", None)
-    return {"index": index, **more, "function": {**({"name": name} if name else {}), "arguments": arguments}}
+    return {
+        "index": index,
+        **more,
+        "function": {**({"name": name} if name else {}), "arguments": arguments},
+    }
 
 
 def message(events: list[Chunk]) -> Object:
     body = fold(events, WIRE)
-    assert isinstance(body, dict) and isinstance(body["choices"], list) and isinstance(body["choices"][0], dict)
+    assert (
+        isinstance(body, dict)
+        and isinstance(body["choices"], list)
+        and isinstance(body["choices"][0], dict)
+    )
     found = body["choices"][0]["message"]
     assert isinstance(found, dict)
     return found
@@ -44,14 +52,19 @@ def anthropic(events: list[Chunk]) -> tuple[list[Chunk], list[str]]:
     return said, [loss.reason for loss in out.losses]
 
 
-# --- what a chunk may be ---------------------------------------------------------------------------------------------
+# --- what a chunk may be --------------------------------------------------------------------------
 
 
 def test_the_last_usage_counts_wherever_it_stands() -> None:
-    early, last = {"prompt_tokens": 1, "completion_tokens": 0}, {"prompt_tokens": 1, "completion_tokens": 9}
+    early, last = (
+        {"prompt_tokens": 1, "completion_tokens": 0},
+        {"prompt_tokens": 1, "completion_tokens": 9},
+    )
     events: list[Chunk] = [
-        {**chunk(content="Hi"), "usage": dict(early)}, {**chunk("stop"), "usage": dict(last)}, {"choices": [], "usage": None},
-    ]  # fmt: skip
+        {**chunk(content="Hi"), "usage": dict(early)},
+        {**chunk("stop"), "usage": dict(last)},
+        {"choices": [], "usage": None},
+    ]
     body = fold(events, WIRE)
     assert isinstance(body, dict) and body["usage"] == last
     assert anthropic(events)[0][-2]["usage"] == {"input_tokens": 1, "output_tokens": 9}
@@ -60,14 +73,23 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_reasoning_under_either_name_is_reasoning(field: str) -> None:
     first: dict[str, JSON] = {field: "Let me"}
-    events = [chunk(None, 0, **first), chunk(None, 0, **{**first, field: " think."}), chunk(content="So."), chunk("stop")]
+    events = [
+        chunk(None, 0, **first),
+        chunk(None, 0, **{**first, field: " think."}),
+        chunk(content="So."),
+        chunk("stop"),
+    ]
     assert message(events)[field] == "Let me think."
     said = decode(fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response")
     assert [type(part) for part in said.messages[0].parts] == [Reasoning, Text]
 
 
 def test_an_empty_list_of_calls_and_an_empty_role_say_nothing() -> None:
-    events = [chunk(role="assistant", content="A", tool_calls=[]), chunk(role="", content="B", tool_calls=[]), chunk("stop")]
+    events = [
+        chunk(role="assistant", content="A", tool_calls=[]),
+        chunk(role="", content="B", tool_calls=[]),
+        chunk("stop"),
+    ]
     assert message(events)["content"] == "AB"
     assert not decode(fold(events, WIRE), WIRE, "response").calls()
 
@@ -77,7 +99,9 @@ def test_a_reason_does_not_end_the_stream() -> None:
         chunk("tool_calls", tool_calls=[piece(0, '{"q":', id="a", type="function", name="f")]),
         chunk(tool_calls=[piece(0, "1}")]),
     ]
-    assert [call.input for call in decode(fold(events, WIRE), WIRE, "response").calls()] == [{"q": 1}]
+    assert [call.input for call in decode(fold(events, WIRE), WIRE, "response").calls()] == [
+        {"q": 1}
+    ]
 
 
 def test_the_calls_say_whether_tools_were_called_and_not_the_reason() -> None:
@@ -103,7 +127,12 @@ def test_probabilities_stay_behind_and_are_reported_once() -> None:
 
 
 def test_other_candidates_stay_behind_where_there_is_room_for_one() -> None:
-    events = [chunk(content="A"), chunk(content="B", choice=1), chunk("stop"), chunk("stop", choice=1)]
+    events = [
+        chunk(content="A"),
+        chunk(content="B", choice=1),
+        chunk("stop"),
+        chunk("stop", choice=1),
+    ]
     said, losses = anthropic(events)
     assert "B" not in "".join(json.dumps(event.get("delta")) for event in said)
     assert losses == ["an answer here is one message; the other candidates stay behind"]
@@ -112,11 +141,13 @@ def test_other_candidates_stay_behind_where_there_is_room_for_one() -> None:
 def test_a_call_without_an_id_has_the_same_one_in_the_stream_and_in_the_body() -> None:
     events = [chunk(function_call={"name": "f", "arguments": "{}"}), chunk("function_call")]
     (home,) = decode(fold(events, WIRE), WIRE, "response").calls()
-    (there,) = decode(fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response").calls()
+    (there,) = decode(
+        fold(restream(events, WIRE, "anthropic"), "anthropic"), "anthropic", "response"
+    ).calls()
     assert home.origin == "minted" and there.id == home.id
 
 
-# --- what breaks -------------------------------------------------------------------------------------------------------
+# --- what breaks ----------------------------------------------------------------------------------
 
 
 def test_an_error_record_is_kept_in_the_body_and_told() -> None:
@@ -125,17 +156,26 @@ def test_an_error_record_is_kept_in_the_body_and_told() -> None:
     body = fold(events, WIRE)
     assert isinstance(body, dict) and body["error"] == fault
     assert message(events)["content"] == "Half"
-    assert anthropic(events)[0][-1] == {"type": "error", "error": {"type": "api_error", "message": "overloaded"}}
+    assert anthropic(events)[0][-1] == {
+        "type": "error",
+        "error": {"type": "api_error", "message": "overloaded"},
+    }
 
 
-def test_a_stream_without_a_reason_is_cut_off_and_its_arguments_are_kept_as_far_as_they_came() -> None:
+def test_a_stream_without_a_reason_is_cut_off_and_its_arguments_are_kept_as_far_as_they_came() -> (
+    None
+):
     events = [chunk(tool_calls=[piece(0, '{"q": "too', id="a", type="function", name="f")])]
     body = fold(events, WIRE)
     assert isinstance(body, dict) and "error" in body
     (call,) = decode(body, WIRE, "response").calls()
     assert isinstance(call, Call) and call.arguments == '{"q": "too'
     said, _ = anthropic(events)
-    assert [event["type"] for event in said[-3:]] == ["content_block_delta", "content_block_stop", "error"]
+    assert [event["type"] for event in said[-3:]] == [
+        "content_block_delta",
+        "content_block_stop",
+        "error",
+    ]
 
 
 def test_what_has_no_chunk_in_it_is_no_stream_of_this_wire() -> None:
@@ -143,7 +183,7 @@ def test_what_has_no_chunk_in_it_is_no_stream_of_this_wire() -> None:
         fold([], WIRE)
 
 
-# --- the official client ---------------------------------------------------------------------------------------------
+# --- the official client --------------------------------------------------------------------------
 
 
 def client(url: str) -> OpenAI:
@@ -167,7 +207,10 @@ def test_the_client_reads_our_chunks(stream: Streamed) -> None:
                     held = calls.setdefault(entry.index, [entry.id or "", "", ""])
                     held[1] += (entry.function.name if entry.function else None) or ""
                     held[2] += (entry.function.arguments if entry.function else None) or ""
-    found = [(home(one), name, json.loads(arguments)) for _, (one, name, arguments) in sorted(calls.items())]
+    found = [
+        (home(one), name, json.loads(arguments))
+        for _, (one, name, arguments) in sorted(calls.items())
+    ]
     assert Found(found, text, tokens, STOPS[stop]) == wanted(stream)
 
 
@@ -175,7 +218,9 @@ def test_the_client_reads_our_chunks(stream: Streamed) -> None:
 def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> None:
     with (
         told(stream, WIRE) as (server, home),
-        client(server.url).chat.completions.stream(model="m", messages=[{"role": "user", "content": "?"}]) as events,
+        client(server.url).chat.completions.stream(
+            model="m", messages=[{"role": "user", "content": "?"}]
+        ) as events,
     ):
         answer = events.get_final_completion()
     (choice,) = answer.choices
@@ -184,14 +229,24 @@ def test_the_clients_own_helper_puts_the_answer_together(stream: Streamed) -> No
         for call in choice.message.tool_calls or []
         if call.type == "function"
     ]
-    tokens = (answer.usage.prompt_tokens, answer.usage.completion_tokens) if answer.usage else (0, 0)
-    assert Found(calls, choice.message.content or "", tokens, STOPS[choice.finish_reason]) == wanted(stream)
+    tokens = (
+        (answer.usage.prompt_tokens, answer.usage.completion_tokens) if answer.usage else (0, 0)
+    )
+    assert Found(
+        calls, choice.message.content or "", tokens, STOPS[choice.finish_reason]
+    ) == wanted(stream)
 
 
 def test_the_client_raises_what_broke_the_source() -> None:
-    events: list[Chunk] = [{"type": "error", "error": {"type": "overloaded_error", "message": "try later"}}]
+    events: list[Chunk] = [
+        {"type": "error", "error": {"type": "overloaded_error", "message": "try later"}}
+    ]
     with (
         serve(list(restream(events, "anthropic", WIRE))) as server,
         pytest.raises(APIError, match="try later"),
     ):
-        list(client(server.url).chat.completions.create(model="m", messages=[{"role": "user", "content": "?"}], stream=True))
+        list(
+            client(server.url).chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "?"}], stream=True
+            )
+        )

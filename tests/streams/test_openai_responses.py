@@ -1,4 +1,5 @@
-"""What is peculiar to streams of items. The judge is the official client, which reads what we make over a real socket."""
+"""What is peculiar to streams of items. The judge is the official client, which reads what we make
+over a real socket."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ EVENT: TypeAdapter[ResponseStreamEvent] = TypeAdapter(ResponseStreamEvent)
 
 
 def block(index: int, content: JSON, *deltas: JSON) -> Events:
-    grown: Events = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    grown: Events = [
+        {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
+    ]
     return [
         {"type": "content_block_start", "index": index, "content_block": content},
         *grown,
@@ -44,9 +47,17 @@ def asked(one: str, *pieces: str) -> Events:
 def message(*blocks: Events, stop: str = "tool_use") -> Events:
     begun: JSON = {
         "type": "message_start",
-        "message": {"id": "msg_9", "type": "message", "role": "assistant", "model": "opus", "content": [], "stop_reason": None,
-                    "stop_sequence": None, "usage": {"input_tokens": 11, "output_tokens": 1}},
-    }  # fmt: skip
+        "message": {
+            "id": "msg_9",
+            "type": "message",
+            "role": "assistant",
+            "model": "opus",
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": {"input_tokens": 11, "output_tokens": 1},
+        },
+    }
     over: JSON = {"stop_reason": stop, "stop_sequence": None}
     return [
         begun,
@@ -57,7 +68,12 @@ def message(*blocks: Events, stop: str = "tool_use") -> Events:
 
 
 ANTHROPIC = message(
-    block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Both "}, {"type": "text_delta", "text": "cities."}),
+    block(
+        0,
+        {"type": "text", "text": ""},
+        {"type": "text_delta", "text": "Both "},
+        {"type": "text_delta", "text": "cities."},
+    ),
     block(1, *asked("toolu_1", '{"city":', '"Oslo"}')),
     block(2, *asked("toolu_2", '{"city":"Rome"}')),
 )
@@ -65,7 +81,14 @@ ANTHROPIC = message(
 
 def chunk(delta: JSON, finish: JSON = None, **more: JSON) -> JSON:
     choice: JSON = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"id": "c-1", "object": "chat.completion.chunk", "created": 5, "model": "gpt", "choices": [choice], **more}
+    return {
+        "id": "c-1",
+        "object": "chat.completion.chunk",
+        "created": 5,
+        "model": "gpt",
+        "choices": [choice],
+        **more,
+    }
 
 
 def calling(index: int, **fields: JSON) -> JSON:
@@ -77,12 +100,22 @@ CHAT: Events = [
     chunk({"content": "cities."}),
     chunk(calling(0, id="toolu_1", type="function", function={"name": "weather", "arguments": ""})),
     chunk(calling(0, function={"arguments": '{"city":"Oslo"}'})),
-    chunk(calling(1, id="toolu_2", type="function", function={"name": "weather", "arguments": '{"city":'})),
+    chunk(
+        calling(
+            1, id="toolu_2", type="function", function={"name": "weather", "arguments": '{"city":'}
+        )
+    ),
     chunk(calling(1, function={"arguments": '"Rome"}'})),
     chunk({}, "tool_calls"),
-    {"id": "c-1", "object": "chat.completion.chunk", "created": 5, "model": "gpt", "choices": [],
-     "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}},
-]  # fmt: skip
+    {
+        "id": "c-1",
+        "object": "chat.completion.chunk",
+        "created": 5,
+        "model": "gpt",
+        "choices": [],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+    },
+]
 SOURCES = {"anthropic": ANTHROPIC, "openai-chat": CHAT}
 
 
@@ -101,12 +134,14 @@ TOLD = (
 )
 
 
-# --- the official client -----------------------------------------------------------------------------------------
+# --- the official client --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("target", WIRES)
-def test_the_official_client_reads_the_events_we_make_of_another_wire(source: str, target: str) -> None:
+def test_the_official_client_reads_the_events_we_make_of_another_wire(
+    source: str, target: str
+) -> None:
     with serve(restream(SOURCES[source], source, target)) as server:
         client = OpenAI(base_url=server.url, api_key="none", max_retries=0)
         events = list(client.responses.create(model="any", input="?", stream=True))
@@ -119,7 +154,10 @@ def test_the_official_client_reads_the_events_we_make_of_another_wire(source: st
         elif event.type == "response.function_call_arguments.delta":
             args[event.output_index] = args.get(event.output_index, "") + event.delta
     assert text == "Both cities."
-    assert {items[n]: said for n, said in args.items()} == {"toolu_1": '{"city":"Oslo"}', "toolu_2": '{"city":"Rome"}'}
+    assert {items[n]: said for n, said in args.items()} == {
+        "toolu_1": '{"city":"Oslo"}',
+        "toolu_2": '{"city":"Rome"}',
+    }
     assert events[-1].type == "response.completed"
     assert told(events[-1].response) == TOLD
     assert [event.sequence_number for event in events] == list(range(len(events)))
@@ -130,7 +168,9 @@ def test_the_helper_of_the_official_client_puts_the_response_together(source: st
     with serve(restream(SOURCES[source], source, "openai-responses")) as server:
         client = OpenAI(base_url=server.url, api_key="none", max_retries=0)
         with client.responses.stream(model="any", input="?") as stream:
-            snapshots = [event.snapshot for event in stream if event.type == "response.output_text.delta"]
+            snapshots = [
+                event.snapshot for event in stream if event.type == "response.output_text.delta"
+            ]
             final = stream.get_final_response()
     assert snapshots == ["Both ", "Both cities."]
     assert told(final) == TOLD
@@ -149,7 +189,9 @@ def test_the_asynchronous_client_reads_it_too() -> None:
 @pytest.mark.parametrize("source", [*SOURCES, *WIRES])
 @pytest.mark.parametrize("target", WIRES)
 def test_every_event_we_make_is_one_of_the_official_types(source: str, target: str) -> None:
-    streams = [SOURCES[source]] if source in SOURCES else [case.events for case in load_streams(source)]
+    streams = (
+        [SOURCES[source]] if source in SOURCES else [case.events for case in load_streams(source)]
+    )
     for events in streams:
         for event in restream(events, source, target, framed=False) if source != target else ():
             EVENT.validate_python(event)
@@ -167,7 +209,7 @@ def test_the_official_client_is_told_of_an_error_in_mid_stream() -> None:
     assert events[-1].response.output_text == "Both "
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def kinds(events: list[Chunk]) -> list[str]:
@@ -176,21 +218,39 @@ def kinds(events: list[Chunk]) -> list[str]:
 
 def test_what_is_written_has_the_whole_grammar() -> None:
     assert kinds(list(restream(ANTHROPIC, "anthropic", "openai-responses", framed=False))) == [
-        "created", "in_progress",
-        "output_item.added", "content_part.added", "output_text.delta", "output_text.delta", "output_text.done",
-        "content_part.done", "output_item.done",
-        "output_item.added", "function_call_arguments.delta", "function_call_arguments.delta", "function_call_arguments.done",
+        "created",
+        "in_progress",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
         "output_item.done",
-        "output_item.added", "function_call_arguments.delta", "function_call_arguments.done", "output_item.done",
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "output_item.done",
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "output_item.done",
         "completed",
-    ]  # fmt: skip
+    ]
 
 
 def test_pieces_name_the_item_and_items_name_the_call() -> None:
     events = list(restream(ANTHROPIC, "anthropic", "openai-responses", framed=False))
     items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
-    pieces = [event for event in events if event["type"] == "response.function_call_arguments.delta"]
-    calls = {str(get(item, ("id",))): get(item, ("call_id",)) for item in items if get(item, ("type",)) == "function_call"}
+    pieces = [
+        event for event in events if event["type"] == "response.function_call_arguments.delta"
+    ]
+    calls = {
+        str(get(item, ("id",))): get(item, ("call_id",))
+        for item in items
+        if get(item, ("type",)) == "function_call"
+    }
     assert list(calls.values()) == ["toolu_1", "toolu_2"]
     assert [calls[str(piece["item_id"])] for piece in pieces] == ["toolu_1", "toolu_1", "toolu_2"]
     assert not {"toolu_1", "toolu_2"} & calls.keys()
@@ -204,20 +264,39 @@ def test_the_ids_of_items_are_those_of_a_translated_body() -> None:
 
 
 def test_a_call_without_arguments_has_an_empty_object_in_one_piece() -> None:
-    events = list(restream(message(block(0, *asked("toolu_1"))), "anthropic", "openai-responses", framed=False))
-    said = [event.get("delta") or event.get("arguments") for event in events if "function_call_arguments" in str(event["type"])]
+    events = list(
+        restream(
+            message(block(0, *asked("toolu_1"))), "anthropic", "openai-responses", framed=False
+        )
+    )
+    said = [
+        event.get("delta") or event.get("arguments")
+        for event in events
+        if "function_call_arguments" in str(event["type"])
+    ]
     assert said == ["{}", "{}"]
 
 
 def test_an_empty_text_makes_no_item() -> None:
-    events = list(restream(message(block(0, {"type": "text", "text": ""}), stop="end_turn"), "anthropic", "azure-foundry",
-                           framed=False))  # fmt: skip
+    events = list(
+        restream(
+            message(block(0, {"type": "text", "text": ""}), stop="end_turn"),
+            "anthropic",
+            "azure-foundry",
+            framed=False,
+        )
+    )
     assert kinds(events) == ["created", "in_progress", "completed"]
 
 
-def test_an_answer_cut_by_its_limit_is_incomplete_and_its_open_call_stays_as_far_as_it_came() -> None:
-    cut = [event for event in message(block(0, *asked("toolu_1", '{"city":"Os')), stop="max_tokens")
-           if get(event, ("type",)) != "content_block_stop"]  # fmt: skip
+def test_an_answer_cut_by_its_limit_is_incomplete_and_its_open_call_stays_as_far_as_it_came() -> (
+    None
+):
+    cut = [
+        event
+        for event in message(block(0, *asked("toolu_1", '{"city":"Os')), stop="max_tokens")
+        if get(event, ("type",)) != "content_block_stop"
+    ]
     last = list(restream(cut, "anthropic", "openai-responses", framed=False))[-1]
     assert last["type"] == "response.incomplete"
     assert get(last, ("response", "incomplete_details", "reason")) == "max_output_tokens"
@@ -225,37 +304,72 @@ def test_an_answer_cut_by_its_limit_is_incomplete_and_its_open_call_stays_as_far
 
 def test_a_call_that_broke_off_is_not_finished_and_stands_in_the_failed_response() -> None:
     events = list(restream(ANTHROPIC[:7], "anthropic", "openai-responses", framed=False))
-    assert kinds(events)[-4:] == ["output_item.added", "function_call_arguments.delta", "error", "failed"]
+    assert kinds(events)[-4:] == [
+        "output_item.added",
+        "function_call_arguments.delta",
+        "error",
+        "failed",
+    ]
     at = ("response", "output", 1)
-    assert [get(events[-1], (*at, key)) for key in ("call_id", "arguments", "status")] == ["toolu_1", '{"city":', "incomplete"]
+    assert [get(events[-1], (*at, key)) for key in ("call_id", "arguments", "status")] == [
+        "toolu_1",
+        '{"city":',
+        "incomplete",
+    ]
     assert get(events[-1], ("response", "error", "message")) == CUT
 
 
 def test_custom_calls_stay_free_text_between_wires_of_this_shape() -> None:
-    out = list(restream(CASES["stream-custom-call-and-refusal"].events, "openai-responses", "azure-foundry", framed=False))
-    pieces = [event["delta"] for event in out if event["type"] == "response.custom_tool_call_input.delta"]
+    out = list(
+        restream(
+            CASES["stream-custom-call-and-refusal"].events,
+            "openai-responses",
+            "azure-foundry",
+            framed=False,
+        )
+    )
+    pieces = [
+        event["delta"] for event in out if event["type"] == "response.custom_tool_call_input.delta"
+    ]
     assert pieces == ['select "a', '"\nfrom t']
-    assert [event["delta"] for event in out if event["type"] == "response.refusal.delta"] == ["Not that part, ", "though."]
+    assert [event["delta"] for event in out if event["type"] == "response.refusal.delta"] == [
+        "Not that part, ",
+        "though.",
+    ]
 
 
-def test_a_custom_call_is_one_field_where_there_are_only_functions_and_the_way_home_restores_it() -> None:
-    there = restream(CASES["stream-custom-call-and-refusal"].events, "openai-responses", "anthropic", framed=False)
+def test_a_custom_call_is_one_field_where_there_are_only_functions_and_the_way_home_restores_it() -> (
+    None
+):
+    there = restream(
+        CASES["stream-custom-call-and-refusal"].events,
+        "openai-responses",
+        "anthropic",
+        framed=False,
+    )
     events = list(there)
-    assert get(fold(events, "anthropic"), ("content", 2, "input")) == {"input": 'select "a"\nfrom t'}
-    home = fold(list(restream(events, "anthropic", "openai-responses", framed=False, ids=there.ids)), "openai-responses")
+    assert get(fold(events, "anthropic"), ("content", 2, "input")) == {
+        "input": 'select "a"\nfrom t'
+    }
+    home = fold(
+        list(restream(events, "anthropic", "openai-responses", framed=False, ids=there.ids)),
+        "openai-responses",
+    )
     assert get(home, ("output", 2, "type")) == "custom_tool_call"
     assert get(home, ("output", 2, "input")) == 'select "a"\nfrom t'
 
 
 def test_a_call_of_a_kind_of_its_own_keeps_its_kind_between_wires_of_this_shape() -> None:
     events = CASES["stream-items-only-in-events"].events
-    out = fold(list(restream(events, "openai-responses", "azure-foundry", framed=False)), "azure-foundry")
+    out = fold(
+        list(restream(events, "openai-responses", "azure-foundry", framed=False)), "azure-foundry"
+    )
     assert get(out, ("output", 4, "type")) == "shell_call"
     assert get(out, ("output", 4, "action", "commands")) == ["ls -l", "pwd"]
     assert get(out, ("output", 5, "operation", "diff")) == "+hello\n"
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def reader(name: str = "openai-responses", *, keep: bool = False) -> Reader:
@@ -276,11 +390,20 @@ def heard(events: Events, name: str = "openai-responses") -> list[Event]:
 
 
 def created(one: str = "resp_1") -> JSON:
-    return {"type": "response.created", "response": {"id": one, "object": "response", "status": "in_progress", "output": []}}
+    return {
+        "type": "response.created",
+        "response": {"id": one, "object": "response", "status": "in_progress", "output": []},
+    }
 
 
 def completed(*output: JSON, **more: JSON) -> JSON:
-    body: Object = {"id": "resp_1", "object": "response", "status": "completed", "output": list(output), **more}
+    body: Object = {
+        "id": "resp_1",
+        "object": "response",
+        "status": "completed",
+        "output": list(output),
+        **more,
+    }
     return {"type": "response.completed", "response": body}
 
 
@@ -293,22 +416,45 @@ def done(index: int, item: JSON) -> JSON:
 
 
 def piece(kind: str, index: int, one: str, delta: str, **more: JSON) -> JSON:
-    return {"type": f"response.{kind}.delta", "output_index": index, "item_id": one, "delta": delta, **more}
+    return {
+        "type": f"response.{kind}.delta",
+        "output_index": index,
+        "item_id": one,
+        "delta": delta,
+        **more,
+    }
 
 
 def function(n: int, arguments: JSON, status: str = "completed", **more: JSON) -> Object:
-    return {"id": f"fc_{n}", "type": "function_call", "status": status, "arguments": arguments, "call_id": f"call_{n}",
-            "name": "weather", **more}  # fmt: skip
+    return {
+        "id": f"fc_{n}",
+        "type": "function_call",
+        "status": status,
+        "arguments": arguments,
+        "call_id": f"call_{n}",
+        "name": "weather",
+        **more,
+    }
 
 
 def said(one: str, text: str) -> Object:
     content: JSON = [{"type": "output_text", "text": text, "annotations": []}]
-    return {"id": one, "type": "message", "status": "completed", "role": "assistant", "content": content}
+    return {
+        "id": one,
+        "type": "message",
+        "status": "completed",
+        "role": "assistant",
+        "content": content,
+    }
 
 
 def whole(events: list[Event]) -> dict[str, str]:
     """What each call was told to be asked, by its id."""
-    ids = {event.slot: event.part.id for event in events if isinstance(event, Start) and isinstance(event.part, Call)}
+    ids = {
+        event.slot: event.part.id
+        for event in events
+        if isinstance(event, Start) and isinstance(event.part, Call)
+    }
     texts: dict[int, str] = dict.fromkeys(ids, "")
     for event in events:
         if isinstance(event, Delta) and event.slot in texts:
@@ -319,7 +465,13 @@ def whole(events: list[Event]) -> dict[str, str]:
 
 
 def test_a_call_is_told_under_its_call_id_with_the_id_of_its_item_beside_it() -> None:
-    events = heard([created(), added(0, function(1, "", "in_progress")), piece("function_call_arguments", 0, "fc_1", "{}")])
+    events = heard(
+        [
+            created(),
+            added(0, function(1, "", "in_progress")),
+            piece("function_call_arguments", 0, "fc_1", "{}"),
+        ]
+    )
     start = next(event for event in events if isinstance(event, Start))
     assert isinstance(start.part, Call)
     assert (start.part.id, start.part.item, start.part.origin) == ("call_1", "fc_1", "wire")
@@ -328,7 +480,13 @@ def test_a_call_is_told_under_its_call_id_with_the_id_of_its_item_beside_it() ->
 def test_arguments_that_come_with_the_opening_and_again_at_the_end_are_told_once() -> None:
     full = function(1, '{"a":1}')
     quiet = [created(), added(0, full), done(0, full), completed(full)]
-    loud = [created(), added(0, full), piece("function_call_arguments", 0, "fc_1", '{"a":1}'), done(0, full), completed(full)]
+    loud = [
+        created(),
+        added(0, full),
+        piece("function_call_arguments", 0, "fc_1", '{"a":1}'),
+        done(0, full),
+        completed(full),
+    ]
     assert whole(heard(quiet)) == whole(heard(loud)) == {"call_1": '{"a":1}'}
     assert fold(quiet, "openai-responses") == fold(loud, "openai-responses")
 
@@ -342,7 +500,12 @@ def test_what_came_with_the_opening_is_told_if_nothing_else_comes() -> None:
         "content_index": 0,
         "part": part,
     }
-    events: Events = [created(), opened, added(1, function(1, "{}")), {"type": "response.completed", "response": {}}]
+    events: Events = [
+        created(),
+        opened,
+        added(1, function(1, "{}")),
+        {"type": "response.completed", "response": {}},
+    ]
     assert [event.text for event in heard(events) if isinstance(event, Delta)] == ["Hello", "{}"]
     assert get(fold(events, "openai-responses"), ("output", 0, "content")) == [part]
 
@@ -369,20 +532,40 @@ def test_pieces_find_their_call_by_id_when_the_server_gives_every_item_the_same_
         done(0, function(2, "[2]")),
     ]
     assert whole(heard(events)) == {"call_1": "[1]", "call_2": "[2]"}
-    output = get(fold([*events, {"type": "response.completed", "response": {"status": "completed"}}], "openai-responses"),
-                 ("output",))  # fmt: skip
+    output = get(
+        fold(
+            [*events, {"type": "response.completed", "response": {"status": "completed"}}],
+            "openai-responses",
+        ),
+        ("output",),
+    )
     assert output == [function(1, "[1]"), function(2, "[2]")]
 
 
 def test_the_finished_item_counts_over_its_pieces() -> None:
-    wrong = [added(0, function(1, "")), piece("function_call_arguments", 0, "fc_1", '{"b'), done(0, function(1, '{"a":1}'))]
-    short = [added(0, function(1, "")), piece("function_call_arguments", 0, "fc_1", '{"a'), done(0, function(1, '{"a":1}'))]
+    wrong = [
+        added(0, function(1, "")),
+        piece("function_call_arguments", 0, "fc_1", '{"b'),
+        done(0, function(1, '{"a":1}')),
+    ]
+    short = [
+        added(0, function(1, "")),
+        piece("function_call_arguments", 0, "fc_1", '{"a'),
+        done(0, function(1, '{"a":1}')),
+    ]
     assert whole(heard(wrong)) == whole(heard(short)) == {"call_1": '{"a":1}'}
 
 
 def test_a_call_without_an_id_waits_until_the_finished_item_has_one() -> None:
     bare: JSON = {"id": "fc_1", "type": "function_call", "arguments": "", "name": "weather"}
-    events = heard([created(), added(0, bare), piece("function_call_arguments", 0, "fc_1", "{}"), done(0, function(1, "{}"))])
+    events = heard(
+        [
+            created(),
+            added(0, bare),
+            piece("function_call_arguments", 0, "fc_1", "{}"),
+            done(0, function(1, "{}")),
+        ]
+    )
     (event,) = [event for event in events if isinstance(event, Whole)]
     assert isinstance(event.part, Call)
     assert (event.part.id, event.part.arguments) == ("call_1", "{}")
@@ -390,28 +573,47 @@ def test_a_call_without_an_id_waits_until_the_finished_item_has_one() -> None:
 
 
 def test_pieces_of_an_item_that_nobody_opened_open_it() -> None:
-    events: Events = [created(), piece("output_text", 0, "msg_1", "Hel", content_index=0),
-                      piece("output_text", 0, "msg_1", "lo", content_index=0), completed()]  # fmt: skip
+    events: Events = [
+        created(),
+        piece("output_text", 0, "msg_1", "Hel", content_index=0),
+        piece("output_text", 0, "msg_1", "lo", content_index=0),
+        completed(),
+    ]
     assert [event.text for event in heard(events) if isinstance(event, Delta)] == ["Hel", "lo"]
     assert get(fold(events, "openai-responses"), ("output", 0, "content", 0, "text")) == "Hello"
 
 
 def test_what_comes_after_the_end_of_an_item_is_reported_and_not_told() -> None:
     late = piece("output_text", 0, "msg_1", "again", content_index=0)
-    events = heard([created(), done(0, said("msg_1", "Hello")), late, done(0, said("msg_1", "Hello"))])
+    events = heard(
+        [created(), done(0, said("msg_1", "Hello")), late, done(0, said("msg_1", "Hello"))]
+    )
     assert [event.part for event in events if isinstance(event, Whole)] == [Text("Hello")]
-    assert [event.reason for event in events if isinstance(event, Left)] == ["an event of an item that is over"]
+    assert [event.reason for event in events if isinstance(event, Left)] == [
+        "an event of an item that is over"
+    ]
 
 
 def test_an_item_that_the_finished_response_forgets_is_not_lost() -> None:
-    thought: JSON = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}
-    events = [created(), done(0, thought), done(1, said("msg_1", "Hello")), completed(said("msg_1", "Hello"))]
+    thought: JSON = {
+        "id": "rs_1",
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": "Hm."}],
+    }
+    events = [
+        created(),
+        done(0, thought),
+        done(1, said("msg_1", "Hello")),
+        completed(said("msg_1", "Hello")),
+    ]
     assert get(fold(events, "openai-responses"), ("output",)) == [thought, said("msg_1", "Hello")]
 
 
 def test_what_only_the_finished_response_has_is_told_then_and_nothing_twice() -> None:
     output = [said("msg_1", "Hello"), function(1, "{}"), function(2, "{}")]
-    events = heard([created(), done(0, said("msg_1", "Hello")), added(1, function(1, "")), completed(*output)])
+    events = heard(
+        [created(), done(0, said("msg_1", "Hello")), added(1, function(1, "")), completed(*output)]
+    )
     assert [event.part for event in events if isinstance(event, Whole)] == [Text("Hello")]
     assert whole(events) == {"call_1": "{}", "call_2": "{}"}
 
@@ -427,7 +629,13 @@ def test_a_hosted_call_and_its_result_come_of_one_item() -> None:
     }
     full: Object = {**item, "arguments": '{"a":1}', "output": "found", "status": "completed"}
     events = heard(
-        [created(), added(0, item), piece("mcp_call_arguments", 0, "mcp_1", '{"a":1}'), done(0, full), completed(full)]
+        [
+            created(),
+            added(0, item),
+            piece("mcp_call_arguments", 0, "mcp_1", '{"a":1}'),
+            done(0, full),
+            completed(full),
+        ]
     )
     start = next(event for event in events if isinstance(event, Start))
     (result,) = [event.part for event in events if isinstance(event, Whole)]
@@ -438,10 +646,22 @@ def test_a_hosted_call_and_its_result_come_of_one_item() -> None:
 
 
 def test_code_is_told_as_json_while_it_is_written() -> None:
-    item: Object = {"id": "ci_1", "type": "code_interpreter_call", "code": "", "container_id": "c", "status": "in_progress"}
-    events = heard([created(), added(0, item), piece("code_interpreter_call_code", 0, "ci_1", 'print("'),
-                    piece("code_interpreter_call_code", 0, "ci_1", 'a")\n'),
-                    done(0, {**item, "code": 'print("a")\n', "outputs": [], "status": "completed"})])  # fmt: skip
+    item: Object = {
+        "id": "ci_1",
+        "type": "code_interpreter_call",
+        "code": "",
+        "container_id": "c",
+        "status": "in_progress",
+    }
+    events = heard(
+        [
+            created(),
+            added(0, item),
+            piece("code_interpreter_call_code", 0, "ci_1", 'print("'),
+            piece("code_interpreter_call_code", 0, "ci_1", 'a")\n'),
+            done(0, {**item, "code": 'print("a")\n', "outputs": [], "status": "completed"}),
+        ]
+    )
     pieces = [event.text for event in events if isinstance(event, Delta)]
     assert pieces == ['{"code":"', 'print(\\"', 'a\\")\\n', '"}']
 
@@ -449,14 +669,24 @@ def test_code_is_told_as_json_while_it_is_written() -> None:
 def test_what_follows_an_unfinished_hosted_item_waits_for_it() -> None:
     search: Object = {"id": "ws_1", "type": "web_search_call", "status": "in_progress"}
     found: Object = {**search, "status": "completed", "action": {"type": "search", "query": "q"}}
-    events: Events = [created(), added(0, search), piece("output_text", 1, "msg_1", "Found.", content_index=0),
-                      done(1, said("msg_1", "Found.")), done(0, found), completed(found, said("msg_1", "Found."))]  # fmt: skip
+    events: Events = [
+        created(),
+        added(0, search),
+        piece("output_text", 1, "msg_1", "Found.", content_index=0),
+        done(1, said("msg_1", "Found.")),
+        done(0, found),
+        completed(found, said("msg_1", "Found.")),
+    ]
     parts = [event.part for event in heard(events) if isinstance(event, Start | Whole)]
     assert [type(part) for part in parts] == [Call, Result, Text]
 
 
 def test_a_message_inside_a_workflow_is_told_while_the_workflow_goes_on() -> None:
-    case = next(case for case in load_streams("azure-foundry") if case.name == "stream-workflow-around-a-message")
+    case = next(
+        case
+        for case in load_streams("azure-foundry")
+        if case.name == "stream-workflow-around-a-message"
+    )
     one = reader("azure-foundry")
     when: dict[str, int] = {}
     for n, event in enumerate(case.events):
@@ -464,15 +694,21 @@ def test_a_message_inside_a_workflow_is_told_while_the_workflow_goes_on() -> Non
         for heard_now in one.read(event):
             if isinstance(heard_now, Delta):
                 when[heard_now.text] = n
-    assert [get(case.events, (when[text], "delta")) for text in ("Cor", "rect!")] == ["Cor", "rect!"]
+    assert [get(case.events, (when[text], "delta")) for text in ("Cor", "rect!")] == [
+        "Cor",
+        "rect!",
+    ]
 
 
 def test_summaries_are_one_thought_and_its_seal_comes_last() -> None:
     events = heard(CASES["stream-parallel-calls-of-one-tool"].events)
     start = next(event for event in events if isinstance(event, Start))
     assert isinstance(start.part, Reasoning)
-    assert "".join(event.text for event in events if isinstance(event, Delta) and event.slot == start.slot) == (
-        "Two cities.\n\nAsk for both."
+    assert (
+        "".join(
+            event.text for event in events if isinstance(event, Delta) and event.slot == start.slot
+        )
+        == "Two cities.\n\nAsk for both."
     )
     assert next(event.seal for event in events if isinstance(event, End)) == "gAAA-sealed"
 
@@ -485,54 +721,110 @@ def test_a_thought_of_which_there_is_only_the_seal_is_hidden() -> None:
 
 def test_an_unknown_item_is_opaque_and_an_unknown_event_is_reported() -> None:
     events = heard(CASES["stream-unknown-events-and-fields"].events)
-    assert [event.part.type for event in events if isinstance(event, Whole) and isinstance(event.part, Opaque)] == [
-        "hologram_call"
-    ]
+    assert [
+        event.part.type
+        for event in events
+        if isinstance(event, Whole) and isinstance(event.part, Opaque)
+    ] == ["hologram_call"]
     reasons = [event.reason for event in events if isinstance(event, Left)]
     assert "an unknown event: response.weather.changed" in reasons
     assert not any("keepalive" in reason for reason in reasons)
 
 
 def test_whether_tools_were_called_is_seen_from_the_calls() -> None:
-    out = list(restream(CASES["stream-output-only-at-the-end"].events, "openai-responses", "anthropic", framed=False))
+    out = list(
+        restream(
+            CASES["stream-output-only-at-the-end"].events,
+            "openai-responses",
+            "anthropic",
+            framed=False,
+        )
+    )
     assert get(out[-2], ("delta", "stop_reason")) == "tool_use"
 
 
-# --- when it breaks ----------------------------------------------------------------------------------------------
+# --- when it breaks -------------------------------------------------------------------------------
 
 
 def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
     events = CASES["stream-parallel-calls-of-one-tool"].events[:-6]
     body = fold(events, "openai-responses")
     assert get(body, ("error",)) == {"code": "stream_cut", "message": CUT}
-    assert [get(body, ("output", n, "arguments")) for n in (2, 3)] == ['{"city": "Oslo"}', '{"city":']
+    assert [get(body, ("output", n, "arguments")) for n in (2, 3)] == [
+        '{"city": "Oslo"}',
+        '{"city":',
+    ]
     assert get(body, ("status",)) == "in_progress"
     told_events = heard(events)
-    assert [event.cut for event in told_events if isinstance(event, End)] == [False, False, True, True]
+    assert [event.cut for event in told_events if isinstance(event, End)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     assert told_events[-1] == Fault(CUT, cut=True)
-    assert [call.id for call in decode(body, "openai-responses", "response").calls()] == ["call_1", "call_2"]
+    assert [call.id for call in decode(body, "openai-responses", "response").calls()] == [
+        "call_1",
+        "call_2",
+    ]
 
 
-@pytest.mark.parametrize("event", [
-    {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down", "param": None, "sequence_number": 3},
-    {"type": "error", "error": {"type": "tokens", "code": "rate_limit_exceeded", "message": "Slow down"}, "sequence_number": 3},
-    {"type": "response.failed", "response": {"id": "resp_1", "object": "response", "status": "failed", "output": [],
-                                             "error": {"code": "rate_limit_exceeded", "message": "Slow down"}}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "event",
+    [
+        {
+            "type": "error",
+            "code": "rate_limit_exceeded",
+            "message": "Slow down",
+            "param": None,
+            "sequence_number": 3,
+        },
+        {
+            "type": "error",
+            "error": {"type": "tokens", "code": "rate_limit_exceeded", "message": "Slow down"},
+            "sequence_number": 3,
+        },
+        {
+            "type": "response.failed",
+            "response": {
+                "id": "resp_1",
+                "object": "response",
+                "status": "failed",
+                "output": [],
+                "error": {"code": "rate_limit_exceeded", "message": "Slow down"},
+            },
+        },
+    ],
+)
 def test_an_error_is_a_fault_after_everything_is_closed(event: JSON) -> None:
-    events = [created(), added(0, function(1, "")), piece("function_call_arguments", 0, "fc_1", '{"a'), event]
+    events = [
+        created(),
+        added(0, function(1, "")),
+        piece("function_call_arguments", 0, "fc_1", '{"a'),
+        event,
+    ]
     out = heard(events)
     assert [event.cut for event in out if isinstance(event, End)] == [True]
     assert out[-1] == Fault("Slow down", "rate_limit_exceeded")
     body = fold(events, "openai-responses")
     assert get(body, ("error", "message")) == "Slow down"
     assert get(body, ("output", 0, "arguments")) == '{"a'
-    assert get(list(restream(events, "openai-responses", "anthropic", framed=False))[-1], ("type",)) == "error"
+    assert (
+        get(list(restream(events, "openai-responses", "anthropic", framed=False))[-1], ("type",))
+        == "error"
+    )
 
 
 def test_an_error_and_the_failed_response_after_it_are_one_fault() -> None:
-    failed: JSON = {"type": "response.failed", "response": {"id": "resp_1", "status": "failed", "output": [], "error": {
-        "code": "server_error", "message": "No."}}}  # fmt: skip
+    failed: JSON = {
+        "type": "response.failed",
+        "response": {
+            "id": "resp_1",
+            "status": "failed",
+            "output": [],
+            "error": {"code": "server_error", "message": "No."},
+        },
+    }
     events = heard([created(), {"type": "error", "code": "server_error", "message": "No."}, failed])
     assert [event.message for event in events if isinstance(event, Fault)] == ["No."]
     assert not [event for event in events if isinstance(event, Finish)]
@@ -540,7 +832,12 @@ def test_an_error_and_the_failed_response_after_it_are_one_fault() -> None:
 
 def test_a_stream_of_one_error_folds_to_a_failed_response() -> None:
     body = fold([{"type": "error", "code": "server_error", "message": "No."}], "openai-responses")
-    assert body == {"object": "response", "status": "failed", "error": {"code": "server_error", "message": "No."}, "output": []}
+    assert body == {
+        "object": "response",
+        "status": "failed",
+        "error": {"code": "server_error", "message": "No."},
+        "output": [],
+    }
     assert decode(body, "openai-responses", "response").calls() == []
 
 
@@ -552,8 +849,13 @@ def test_what_is_no_stream_of_items_is_refused() -> None:
 def test_a_stream_marked_as_done_whose_items_are_all_finished_is_over() -> None:
     spoken = wire("openai-responses").stream
     assert spoken is not None
-    events: list[Chunk] = [{"type": "response.created", "response": {"id": "r", "output": []}},
-                           {"type": "response.output_item.done", "output_index": 0, "item": said("msg_1", "Hello")}]  # fmt: skip
+    events: list[Chunk] = [
+        {"type": "response.created", "response": {"id": "r", "output": []}},
+        {"type": "response.output_item.done", "output_index": 0, "item": said("msg_1", "Hello")},
+    ]
     raw = b"".join(map(spoken.frame, events))
-    assert get(fold(raw + b"data: [DONE]\n\n", "openai-responses"), ("error",)) != {"code": "stream_cut", "message": CUT}
+    assert get(fold(raw + b"data: [DONE]\n\n", "openai-responses"), ("error",)) != {
+        "code": "stream_cut",
+        "message": CUT,
+    }
     assert get(fold(raw, "openai-responses"), ("error", "code")) == "stream_cut"

@@ -1,4 +1,5 @@
-"""`fold` and `restream` as they are called: what may be given, what comes back, and what is never swallowed."""
+"""`fold` and `restream` as they are called: what may be given, what comes back, and what is never
+swallowed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def block(index: int, held: JSON, kind: str = "", field: str = "", *pieces: str)
     """A block and its deltas."""
     out: list[Chunk] = [{"type": "content_block_start", "index": index, "content_block": held}]
     for piece in pieces:
-        out.append({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}})
+        out.append(
+            {"type": "content_block_delta", "index": index, "delta": {"type": kind, field: piece}}
+        )
     return [*out, {"type": "content_block_stop", "index": index}]
 
 
@@ -39,18 +42,36 @@ def text(index: int, *pieces: str) -> list[Chunk]:
 
 
 def call(index: int, id: str, name: str, *pieces: str, kind: str = "tool_use") -> list[Chunk]:
-    return block(index, {"type": kind, "id": id, "name": name, "input": {}}, "input_json_delta", "partial_json", *pieces)
+    return block(
+        index,
+        {"type": kind, "id": id, "name": name, "input": {}},
+        "input_json_delta",
+        "partial_json",
+        *pieces,
+    )
 
 
 def answer(*blocks: list[Chunk]) -> list[Chunk]:
     """An Anthropic answer."""
     usage: JSON = {"input_tokens": 3, "output_tokens": 5}
-    opened: JSON = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
-                    "stop_sequence": None, "usage": usage}  # fmt: skip
+    opened: JSON = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
     return [
         {"type": "message_start", "message": opened},
         *(event for one in blocks for event in one),
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": usage},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+            "usage": usage,
+        },
         {"type": "message_stop"},
     ]
 
@@ -62,7 +83,10 @@ EVENTS = answer(
 )
 STREAM = b"".join(wire("anthropic").stream.frame(event) for event in EVENTS)  # type: ignore[union-attr]
 CUT = EVENTS[:6]
-ERROR: Chunk = {"type": "error", "error": {"type": "overloaded_error", "message": "too many of you"}}
+ERROR: Chunk = {
+    "type": "error",
+    "error": {"type": "overloaded_error", "message": "too many of you"},
+}
 
 
 def said(out: bytes, target: str) -> list[tuple[str, JSON]]:
@@ -73,7 +97,7 @@ def said(out: bytes, target: str) -> list[tuple[str, JSON]]:
 CALLS: list[tuple[str, JSON]] = [("web_search", {"q": "x"}), ("web_search", {"q": "y"})]
 
 
-# --- what may be given ------------------------------------------------------------------------------------------------
+# --- what may be given ----------------------------------------------------------------------------
 
 
 PIECES = [STREAM[i : i + 7] for i in range(0, len(STREAM), 7)]
@@ -105,7 +129,10 @@ def test_every_form_of_a_stream_gives_the_same(form: str) -> None:
 
 @pytest.mark.parametrize("target", [name for name in OTHERS if name != "openai-chat"])
 def test_objects_of_another_sdk_are_events_too(target: str) -> None:
-    chunks = [ChatCompletionChunk.model_validate(chunk) for chunk in restream(EVENTS, "anthropic", "openai-chat", framed=False)]
+    chunks = [
+        ChatCompletionChunk.model_validate(chunk)
+        for chunk in restream(EVENTS, "anthropic", "openai-chat", framed=False)
+    ]
     assert said(b"".join(restream(chunks, "openai-chat", target)), target) == CALLS
 
 
@@ -142,22 +169,38 @@ def test_what_is_no_stream_is_the_callers_mistake(given: object) -> None:
 def test_what_comes_out_may_go_in_again(over: str) -> None:
     twice = restream(restream(EVENTS, "anthropic", over), over, "anthropic")
     assert said(b"".join(twice), "anthropic") == CALLS
-    assert said(b"".join(restream(restream(EVENTS, "anthropic", over, framed=False), over, "anthropic")), "anthropic") == CALLS
-    assert fold(restream(EVENTS, "anthropic", over), over) == fold(b"".join(restream(EVENTS, "anthropic", over)), over)
+    assert (
+        said(
+            b"".join(
+                restream(restream(EVENTS, "anthropic", over, framed=False), over, "anthropic")
+            ),
+            "anthropic",
+        )
+        == CALLS
+    )
+    assert fold(restream(EVENTS, "anthropic", over), over) == fold(
+        b"".join(restream(EVENTS, "anthropic", over)), over
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in toolwire.profiles() if name not in toolwire.wires()] or ["openai-chat"])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in toolwire.profiles() if name not in toolwire.wires()] or ["openai-chat"],
+)
 def test_a_profile_is_a_wire_too(name: str) -> None:
     stream = restream(EVENTS, "anthropic", name)
     there = b"".join(stream)
     made = translate(fold(EVENTS, "anthropic"), "anthropic", name, "response")
     assert stream.ids == made.ids
-    ids = [[one.id for one in decode(body, name, "response").calls()] for body in (fold(there, name), made.body)]
+    ids = [
+        [one.id for one in decode(body, name, "response").calls()]
+        for body in (fold(there, name), made.body)
+    ]
     assert ids[0] == ids[1]
     assert said(b"".join(restream(there, name, "anthropic")), "anthropic") == CALLS
 
 
-# --- what comes back --------------------------------------------------------------------------------------------------
+# --- what comes back ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", STREAMING)
@@ -182,7 +225,10 @@ def test_headers_are_those_of_the_target(target: str) -> None:
 def test_it_goes_over_a_real_socket(target: str) -> None:
     stream = restream(EVENTS, "anthropic", target)
     headers = stream.headers
-    with serve(stream, headers.pop("content-type"), headers=headers) as server, urlopen(server.url + "/any/path") as response:
+    with (
+        serve(stream, headers.pop("content-type"), headers=headers) as server,
+        urlopen(server.url + "/any/path") as response,
+    ):
         assert said(response.read(), target) == CALLS
         assert {name: response.headers[name] for name in headers} == headers
     assert [request.path for request in server.requests] == ["/any/path"]
@@ -194,7 +240,10 @@ def test_losses_grow_with_the_stream() -> None:
     assert stream.losses == []
     for _ in stream:
         pass
-    assert any("surprise" in loss.reason or loss.path[:1] == (1,) or 1 in loss.path for loss in stream.losses)
+    assert any(
+        "surprise" in loss.reason or loss.path[:1] == (1,) or 1 in loss.path
+        for loss in stream.losses
+    )
     assert len(set(stream.losses)) == len(stream.losses)
 
 
@@ -208,10 +257,14 @@ def test_the_id_map_takes_ids_and_names_home(target: str) -> None:
     body = fold(b"".join(stream), target)
     home = translate(body, target, "anthropic", "response", ids=stream.ids.to_dict())
     found = decode(home.body, "anthropic", "response").calls()
-    assert [(one.id, one.name, one.input) for one in found] == [(id, name, {"n": i}) for i, (id, name) in enumerate(ODD)]
+    assert [(one.id, one.name, one.input) for one in found] == [
+        (id, name, {"n": i}) for i, (id, name) in enumerate(ODD)
+    ]
     again = restream(restream_events(events, target), target, "anthropic", ids=stream.ids)
     back = decode(fold(b"".join(again), "anthropic"), "anthropic", "response").calls()
-    assert [(one.id, one.name, one.input) for one in back] == [(id, name, {"n": i}) for i, (id, name) in enumerate(ODD)]
+    assert [(one.id, one.name, one.input) for one in back] == [
+        (id, name, {"n": i}) for i, (id, name) in enumerate(ODD)
+    ]
 
 
 def restream_events(events: list[Chunk], target: str) -> list[Chunk]:
@@ -220,7 +273,8 @@ def restream_events(events: list[Chunk], target: str) -> list[Chunk]:
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_a_result_finds_its_call_with_the_map_of_the_stream(target: str) -> None:
-    """A turn as a client lives it: the stream, then the history with the result, back to where the call came from."""
+    """A turn as a client lives it: the stream, then the history with the result, back to where the
+    call came from."""
     stream = restream(answer(call(0, "call/1+=", "web.search", "{}")), "anthropic", target)
     (sent,) = decode(fold(b"".join(stream), target), target, "response").calls()
     home = stream.ids
@@ -229,7 +283,7 @@ def test_a_result_finds_its_call_with_the_map_of_the_stream(target: str) -> None
     assert home.names.get(sent.name, sent.name) == "web.search"
 
 
-# --- options ----------------------------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------
 
 
 def test_unknown_wires_are_the_callers_mistake_and_told_before_anything_is_read() -> None:
@@ -260,7 +314,9 @@ def test_only_versions_that_a_wire_has_can_be_asked_for(target: str) -> None:
     how = wire(target).stream
     assert how is not None
     for version in how.versions:
-        assert said(b"".join(restream(EVENTS, "anthropic", target, version=version)), target) == CALLS
+        assert (
+            said(b"".join(restream(EVENTS, "anthropic", target, version=version)), target) == CALLS
+        )
 
 
 def test_an_unknown_policy_is_the_callers_mistake() -> None:
@@ -271,15 +327,30 @@ def test_an_unknown_policy_is_the_callers_mistake() -> None:
 HOSTED = answer(
     text(0, "Searching. "),
     call(1, "srvtoolu_1", "web_search", '{"query":"x"}', kind="server_tool_use"),
-    block(2, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
-        {"type": "web_search_result", "url": "https://example.com", "title": "Example", "encrypted_content": "zzz"}]}),
+    block(
+        2,
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "srvtoolu_1",
+            "content": [
+                {
+                    "type": "web_search_result",
+                    "url": "https://example.com",
+                    "title": "Example",
+                    "encrypted_content": "zzz",
+                }
+            ],
+        },
+    ),
     call(3, "toolu_1", "lookup", '{"q":"x"}'),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("policy", ["text", "call", "drop"])
 @pytest.mark.parametrize("target", OTHERS)
-def test_tools_that_a_provider_ran_become_what_translate_makes_of_them(target: str, policy: Hosted) -> None:
+def test_tools_that_a_provider_ran_become_what_translate_makes_of_them(
+    target: str, policy: Hosted
+) -> None:
     stream = restream(HOSTED, "anthropic", target, hosted=policy)
     there = decode(fold(b"".join(stream), target), target, "response")
     made = translate(fold(HOSTED, "anthropic"), "anthropic", target, "response", hosted=policy)
@@ -287,13 +358,16 @@ def test_tools_that_a_provider_ran_become_what_translate_makes_of_them(target: s
     assert [(one.name, one.input, one.executor) for one in there.calls()] == [
         (one.name, one.input, one.executor) for one in whole.calls()
     ]
-    words = ["".join(part.text for part in one.parts() if isinstance(part, Text)) for one in (there, whole)]
+    words = [
+        "".join(part.text for part in one.parts() if isinstance(part, Text))
+        for one in (there, whole)
+    ]
     assert words[0] == words[1]
     assert bool(stream.losses) == bool(made.losses)
     assert "lookup" in [one.name for one in there.calls() if one.executor == "client"]
 
 
-# --- the end, whatever it is ------------------------------------------------------------------------------------------
+# --- the end, whatever it is ----------------------------------------------------------------------
 
 
 class Broken(Exception):
@@ -414,7 +488,10 @@ def test_a_stream_that_breaks_off_ends_in_an_error_and_keeps_the_open_call(targe
     out = b"".join(restream(CUT, "anthropic", target))
     body = fold(out, target)
     found = decode(body, target, "response")
-    assert "".join(part.text for part in found.parts() if isinstance(part, Text)) == "Let me look – ünd sée."
+    assert (
+        "".join(part.text for part in found.parts() if isinstance(part, Text))
+        == "Let me look – ünd sée."
+    )
     assert "the stream ended before the answer was over" in out.decode(errors="replace")
     how = wire(target).stream
     assert how is not None
@@ -423,11 +500,15 @@ def test_a_stream_that_breaks_off_ends_in_an_error_and_keeps_the_open_call(targe
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_the_arguments_of_a_call_that_was_cut_off_are_not_lost(target: str) -> None:
-    stream = restream(answer(call(0, "toolu_1", "web_search", '{"q":"need', "le"))[:4], "anthropic", target)
+    stream = restream(
+        answer(call(0, "toolu_1", "web_search", '{"q":"need', "le"))[:4], "anthropic", target
+    )
     out = b"".join(stream)
     (found,) = decode(fold(out, target), target, "response").calls()
     held = found.input
-    assert (held["_raw"] if isinstance(held, dict) and "_raw" in held else found.arguments) == '{"q":"needle'
+    assert (
+        held["_raw"] if isinstance(held, dict) and "_raw" in held else found.arguments
+    ) == '{"q":"needle'
 
 
 @pytest.mark.parametrize("target", OTHERS)
@@ -448,12 +529,29 @@ def test_folding_an_error_keeps_what_came_before() -> None:
 
 
 GARBAGE = [
-    b"", b"\n\n", b"data: {\n\n",
-    b"data: 7\n\n", b"data: null\n\n", b"data: [1]\n\n", b"\xff\xfe\xfd", b"{", b"[", b"[1,2", b"{}\n{",
-    b"\x00\x00\x00\x10garbage that is no message at all", b"\x00" * 64, b"event: x\n\n", b"data: [DONE]\n\n", b"<html>502</html>",
-    b'data: {"type": "message_start"}\n\n', b"data: \xff\n\n", b'{"error": "boom"}', b'{"error": {"message": "boom"}}',
-    b"data: " + b"[" * 5000 + b"\n\n", b'data: {"a": NaN}\n\n',
-]  # fmt: skip
+    b"",
+    b"\n\n",
+    b"data: {\n\n",
+    b"data: 7\n\n",
+    b"data: null\n\n",
+    b"data: [1]\n\n",
+    b"\xff\xfe\xfd",
+    b"{",
+    b"[",
+    b"[1,2",
+    b"{}\n{",
+    b"\x00\x00\x00\x10garbage that is no message at all",
+    b"\x00" * 64,
+    b"event: x\n\n",
+    b"data: [DONE]\n\n",
+    b"<html>502</html>",
+    b'data: {"type": "message_start"}\n\n',
+    b"data: \xff\n\n",
+    b'{"error": "boom"}',
+    b'{"error": {"message": "boom"}}',
+    b"data: " + b"[" * 5000 + b"\n\n",
+    b'data: {"a": NaN}\n\n',
+]
 
 
 @pytest.mark.parametrize("source", STREAMING)
@@ -486,5 +584,12 @@ def test_nothing_at_all_folds_to_nothing(source: str) -> None:
 def test_the_calls_and_their_ids_are_those_of_the_source() -> None:
     for target in OTHERS:
         stream = restream(EVENTS, "anthropic", target)
-        found = [part for part in decode(fold(b"".join(stream), target), target, "response").parts() if isinstance(part, Call)]
-        assert [stream.ids.ids.get(one.id, one.id) for one in found if one.origin == "wire"] in ([], ["toolu_1", "toolu_2"])
+        found = [
+            part
+            for part in decode(fold(b"".join(stream), target), target, "response").parts()
+            if isinstance(part, Call)
+        ]
+        assert [stream.ids.ids.get(one.id, one.id) for one in found if one.origin == "wire"] in (
+            [],
+            ["toolu_1", "toolu_2"],
+        )

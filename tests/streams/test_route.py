@@ -1,4 +1,5 @@
-"""The route that the README shows: a real client asks, a real server of the model's wire answers, both over loopback."""
+"""The route that the README shows: a real client asks, a real server of the model's wire answers,
+both over loopback."""
 
 from __future__ import annotations
 
@@ -15,25 +16,49 @@ from toolwire import decode, fold
 from toolwire.conversation.json import JSON
 
 CHUNKS: tuple[JSON, ...] = (
-    {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "One "}]}}], "responseId": "r1"},
-    {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "moment."}]}}], "responseId": "r1"},
-    {"candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [
-        {"functionCall": {"id": "c1", "name": "weather", "args": {"city": "Oslo"}}},
-        {"functionCall": {"id": "c2", "name": "weather", "args": {"city": "Rome"}}},
-    ]}}], "responseId": "r1"},
-)  # fmt: skip
-ASKED: JSON = {"id": "chat", "trigger": "submit-message", "messages": [
-    {"id": "u", "role": "user", "parts": [{"type": "text", "text": "Oslo or Rome?"}]},
-]}  # fmt: skip
+    {
+        "candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "One "}]}}],
+        "responseId": "r1",
+    },
+    {
+        "candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "moment."}]}}],
+        "responseId": "r1",
+    },
+    {
+        "candidates": [
+            {
+                "index": 0,
+                "finishReason": "STOP",
+                "content": {
+                    "role": "model",
+                    "parts": [
+                        {"functionCall": {"id": "c1", "name": "weather", "args": {"city": "Oslo"}}},
+                        {"functionCall": {"id": "c2", "name": "weather", "args": {"city": "Rome"}}},
+                    ],
+                },
+            }
+        ],
+        "responseId": "r1",
+    },
+)
+ASKED: JSON = {
+    "id": "chat",
+    "trigger": "submit-message",
+    "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "Oslo or Rome?"}]}],
+}
 
 
 def route() -> CodeType:
-    (code,) = (text for language, text in fences("README.md") if language == "py" and "Starlette" in text)
+    (code,) = (
+        text for language, text in fences("README.md") if language == "py" and "Starlette" in text
+    )
     return compile(code, "README.md", "exec")
 
 
 @pytest.mark.filterwarnings("default")  # the client of the model warns of its own ways
-def test_the_route_of_the_readme_streams_a_models_answer_to_a_chat_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_route_of_the_readme_streams_a_models_answer_to_a_chat_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     sent = [b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in CHUNKS]
     with serve(sent, "text/event-stream") as server:
         monkeypatch.setenv("GEMINI_API_KEY", "none")
@@ -44,7 +69,9 @@ def test_the_route_of_the_readme_streams_a_models_answer_to_a_chat_page(monkeypa
         assert isinstance(app, Starlette)
         with TestClient(app) as page:
             answer = page.post("/api/chat", json=ASKED)
-    assert server.requests[0].json == {"contents": [{"parts": [{"text": "Oslo or Rome?"}], "role": "user"}]}
+    assert server.requests[0].json == {
+        "contents": [{"parts": [{"text": "Oslo or Rome?"}], "role": "user"}]
+    }
     assert answer.headers["x-vercel-ai-ui-message-stream"] == "v1"
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.text.endswith("data: [DONE]\n\n")

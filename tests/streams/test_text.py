@@ -1,4 +1,5 @@
-"""What is peculiar to streams whose calls stand in their text: what is held back, what is let go, and when."""
+"""What is peculiar to streams whose calls stand in their text: what is held back, what is let go,
+and when."""
 
 from __future__ import annotations
 
@@ -29,7 +30,11 @@ TAGGED = '<tool_call>{"id": "c1", "name": "f", "arguments": {"a": 1}}</tool_call
 
 def chunk(content: str | None = None, finish: str | None = None, **delta: JSON) -> Chunk:
     held: Object = {**({} if content is None else {"content": content}), **delta}
-    return {"id": "x", "model": "m", "choices": [{"index": 0, "delta": held, "finish_reason": finish}]}
+    return {
+        "id": "x",
+        "model": "m",
+        "choices": [{"index": 0, "delta": held, "finish_reason": finish}],
+    }
 
 
 def stream(*pieces: str, finish: str | None = "stop") -> list[Chunk]:
@@ -86,33 +91,86 @@ def words(said: list[Event]) -> str:
 
 
 def calls(events: list[Event]) -> list[str]:
-    return [event.part.id for event in events if isinstance(event, Whole) and isinstance(event.part, Call)]
+    return [
+        event.part.id
+        for event in events
+        if isinstance(event, Whole) and isinstance(event.part, Call)
+    ]
 
 
-# --- one reading for streams and bodies ----------------------------------------------------------------------------
+# --- one reading for streams and bodies -----------------------------------------------------------
 
 PIECES = (
-    "<tool_call>", "</tool_call>", '{"name": "f", "arguments": {"a": 1}}', '{"name":"f","parameters":{"b":"}<tool_call>"}}', "<",
-    ">", "[", "{", '"', "\\", "}", "]", "[TOOL_CALLS]", ' [{"name":"h","arguments":{}}]', "<|python_tag|>", "<|eom_id|>", "; ",
-    "\n", "  ", "hello", '<invoke name="f">', '<ns:invoke name="g"><ns:parameter name="p">1</ns:parameter></ns:invoke>', "<div",
-    "<function_calls>", "</function_calls>", '<parameter name="q">x', "</parameter>", "</invoke>", "[f(a=1)]", "[f(", 'a="x)"',
-    ")", "[g(c='é')] ", "<tool", "_call>", '{"x": 1}', '{"name"', ': "f"', ', "parameters"', ": {}}", "tru", "-1.5e", "ns:",
-    "\x0c", "'",
-)  # fmt: skip
+    "<tool_call>",
+    "</tool_call>",
+    '{"name": "f", "arguments": {"a": 1}}',
+    '{"name":"f","parameters":{"b":"}<tool_call>"}}',
+    "<",
+    ">",
+    "[",
+    "{",
+    '"',
+    "\\",
+    "}",
+    "]",
+    "[TOOL_CALLS]",
+    ' [{"name":"h","arguments":{}}]',
+    "<|python_tag|>",
+    "<|eom_id|>",
+    "; ",
+    "\n",
+    "  ",
+    "hello",
+    '<invoke name="f">',
+    '<ns:invoke name="g"><ns:parameter name="p">1</ns:parameter></ns:invoke>',
+    "<div",
+    "<function_calls>",
+    "</function_calls>",
+    '<parameter name="q">x',
+    "</parameter>",
+    "</invoke>",
+    "[f(a=1)]",
+    "[f(",
+    'a="x)"',
+    ")",
+    "[g(c='é')] ",
+    "<tool",
+    "_call>",
+    '{"x": 1}',
+    '{"name"',
+    ': "f"',
+    ', "parameters"',
+    ": {}}",
+    "tru",
+    "-1.5e",
+    "ns:",
+    "\x0c",
+    "'",
+)
 
 
 def by_force(text: str) -> tuple[Dialect | None, list[Block]]:
     """The blocks of a text, found by trying every dialect at every place."""
     for one in CALLS.values():
-        whole = one.parse(text, 0) if one.alone and text.lstrip(" \t\n\r").startswith(one.alone) else None
+        whole = (
+            one.parse(text, 0)
+            if one.alone and text.lstrip(" \t\n\r").startswith(one.alone)
+            else None
+        )
         if whole is not None:
             return one, [whole]
     spoken: Dialect | None = None
     out: list[Block] = []
     at = 0
     while at < len(text):
-        tried = [one for one in ([spoken] if spoken else CALLS.values()) if re.compile(one.opens).match(text, at)]
-        found = next(((one, block) for one in tried if (block := one.parse(text, at)) is not None), None)
+        tried = [
+            one
+            for one in ([spoken] if spoken else CALLS.values())
+            if re.compile(one.opens).match(text, at)
+        ]
+        found = next(
+            ((one, block) for one in tried if (block := one.parse(text, at)) is not None), None
+        )
         if found is None:
             at += 1
             continue
@@ -123,8 +181,13 @@ def by_force(text: str) -> tuple[Dialect | None, list[Block]]:
     return spoken, out
 
 
-@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join), st.lists(st.integers(1, 9), min_size=1))
-def test_a_text_in_pieces_has_the_calls_that_trying_every_place_finds(text: str, sizes: list[int]) -> None:
+@given(
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join),
+    st.lists(st.integers(1, 9), min_size=1),
+)
+def test_a_text_in_pieces_has_the_calls_that_trying_every_place_finds(
+    text: str, sizes: list[int]
+) -> None:
     dialect, blocks = by_force(text)
     assert find_calls(text)[1] == blocks
     scan = Scan()
@@ -137,7 +200,9 @@ def test_a_text_in_pieces_has_the_calls_that_trying_every_place_finds(text: str,
     stretches += scan.end()
     assert "".join(stretch.text for stretch in stretches) == text
     assert scan.dialect is dialect
-    assert [stretch.text for stretch in stretches if stretch.calls is not None] == [text[b.start : b.end] for b in blocks]
+    assert [stretch.text for stretch in stretches if stretch.calls is not None] == [
+        text[b.start : b.end] for b in blocks
+    ]
 
 
 def cut_streams() -> Iterator[tuple[str, list[JSON]]]:
@@ -147,10 +212,14 @@ def cut_streams() -> Iterator[tuple[str, list[JSON]]]:
 
 
 @each("name, events", cut_streams(), ids=lambda one: one[0])
-def test_wherever_a_stream_ends_its_events_say_what_its_body_says(name: str, events: list[Chunk]) -> None:
+def test_wherever_a_stream_ends_its_events_say_what_its_body_says(
+    name: str, events: list[Chunk]
+) -> None:
     told = [event for said in read(events) for event in said]
     answer = decode(fold(events, "text"), "text", "response")
-    whole = gist([part for part in answer.messages[0].parts if not isinstance(part, Text) or part.text])
+    whole = gist(
+        [part for part in answer.messages[0].parts if not isinstance(part, Text) or part.text]
+    )
     assert gist(parts(told)) == whole
 
 
@@ -158,7 +227,7 @@ def test_marks_begin_with_the_characters_that_are_looked_for() -> None:
     assert {one.opens.lstrip("\\")[0] for one in CALLS.values()} == set(MARKS)
 
 
-# --- what is held back, and for how long ----------------------------------------------------------------------------
+# --- what is held back, and for how long ----------------------------------------------------------
 
 
 def test_words_go_on_at_once_and_only_the_beginning_of_a_mark_waits() -> None:
@@ -176,12 +245,31 @@ def test_words_go_on_at_once_and_only_the_beginning_of_a_mark_waits() -> None:
 def test_a_call_is_told_with_the_piece_that_ends_it() -> None:
     told = read(stream("Look.\n", TAGGED[:30], TAGGED[30:-1], ">", " More", " words"))
     assert [calls(events) for events in told] == [[], [], [], [], ["c1"], [], [], [], []]
-    assert [words(events) for events in told] == ["", "Look.", "", "", "", " More", " words", "", ""]
+    assert [words(events) for events in told] == [
+        "",
+        "Look.",
+        "",
+        "",
+        "",
+        " More",
+        " words",
+        "",
+        "",
+    ]
 
 
 def test_an_answer_in_json_is_let_go_at_the_first_key_that_no_call_has() -> None:
     told = read(stream('{"na', 'me": "Paris", ', '"temp', '": 1', "}"))
-    assert [words(events) for events in told] == ["", "", "", "", '{"name": "Paris", "temp": 1', "}", "", ""]
+    assert [words(events) for events in told] == [
+        "",
+        "",
+        "",
+        "",
+        '{"name": "Paris", "temp": 1',
+        "}",
+        "",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -212,12 +300,19 @@ def test_a_message_that_is_nothing_but_a_call_is_told_when_it_is_over() -> None:
 
 def test_line_breaks_beside_calls_are_not_words() -> None:
     told = [
-        event for events in read(stream("\n", "Hm", "\n", "\n", TAGGED, "\n", "\n", TAGGED, "\nSo", "\n")) for event in events
+        event
+        for events in read(stream("\n", "Hm", "\n", "\n", TAGGED, "\n", "\n", TAGGED, "\nSo", "\n"))
+        for event in events
     ]
-    assert [one[:2] for one in gist(parts(told))] == [("text", "\nHm\n"), ("call", "c1"), ("call", "c1"), ("text", "So\n")]
+    assert [one[:2] for one in gist(parts(told))] == [
+        ("text", "\nHm\n"),
+        ("call", "c1"),
+        ("call", "c1"),
+        ("text", "So\n"),
+    ]
 
 
-# --- what is cut off -------------------------------------------------------------------------------------------------
+# --- what is cut off ------------------------------------------------------------------------------
 
 
 @each("cut", range(1, len(TAGGED)))
@@ -225,12 +320,18 @@ def test_a_call_that_is_cut_off_comes_out_as_the_words_it_is(cut: int) -> None:
     events = stream("Look. ", TAGGED[:cut], finish=None)
     body = fold(events, "text")
     assert isinstance(body, dict)
-    assert body["error"] == {"message": "the stream ended before the answer was over", "type": "stream_cut"}
+    assert body["error"] == {
+        "message": "the stream ended before the answer was over",
+        "type": "stream_cut",
+    }
     told = [event for said in read(events) for event in said]
     assert gist(parts(told)) == [("text", "Look. " + TAGGED[:cut])]
     assert isinstance(told[-1], Fault) and told[-1].cut
     out = list(restream(events, "text", "anthropic", framed=False))
-    assert "".join(text for event in out if isinstance(text := _at(event, "delta", "text"), str)) == "Look. " + TAGGED[:cut]
+    assert (
+        "".join(text for event in out if isinstance(text := _at(event, "delta", "text"), str))
+        == "Look. " + TAGGED[:cut]
+    )
     assert out[-1]["type"] == "error"
 
 
@@ -251,18 +352,35 @@ def test_an_error_lets_go_of_what_is_held_before_it_is_told() -> None:
 
 
 def test_calls_in_fields_mean_nothing_here_and_are_kept_for_the_body() -> None:
-    native: JSON = [{"index": 0, "id": "n1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}]
+    native: JSON = [
+        {"index": 0, "id": "n1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}
+    ]
     rest: JSON = [{"index": 0, "function": {"arguments": ": 1}"}}]
-    events = [chunk("Hi", tool_calls=native), chunk(tool_calls=rest), chunk(function_call={"name": "g"}, finish="stop")]
+    events = [
+        chunk("Hi", tool_calls=native),
+        chunk(tool_calls=rest),
+        chunk(function_call={"name": "g"}, finish="stop"),
+    ]
     body = fold(events, "text")
     assert isinstance(body, dict)
-    assert body["choices"] == [{
-        "index": 0, "finish_reason": "stop",
-        "message": {
-            "role": "assistant", "content": "Hi", "function_call": {"name": "g"},
-            "tool_calls": [{"id": "n1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}],
-        },
-    }]  # fmt: skip
+    assert body["choices"] == [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {
+                "role": "assistant",
+                "content": "Hi",
+                "function_call": {"name": "g"},
+                "tool_calls": [
+                    {
+                        "id": "n1",
+                        "type": "function",
+                        "function": {"name": "f", "arguments": '{"a": 1}'},
+                    }
+                ],
+            },
+        }
+    ]
     out = restream(events, "text", "anthropic", framed=False)
     assert not any("tool_use" in json.dumps(event) for event in out)
     assert [loss.reason for loss in out.losses] == ["no such field on this wire"] * 2
@@ -272,7 +390,8 @@ def test_made_ids_are_those_of_the_body_and_no_two_candidates_share_one() -> Non
     call = '<tool_call>{"name": "f"}</tool_call>'
     pieces: list[tuple[int, JSON]] = [(1, call), (0, call), (1, call), (0, call)]
     events: list[Chunk] = [
-        {"id": "x", "choices": [{"index": n, "delta": {"content": text}, "finish_reason": "stop"}]} for n, text in pieces
+        {"id": "x", "choices": [{"index": n, "delta": {"content": text}, "finish_reason": "stop"}]}
+        for n, text in pieces
     ]
     told = [event for said in read(events) for event in said if isinstance(event, Whole)]
     first = [event.part.id for event in told if isinstance(event.part, Call) and event.choice == 0]
@@ -281,12 +400,14 @@ def test_made_ids_are_those_of_the_body_and_no_two_candidates_share_one() -> Non
     assert len({event.part.id for event in told if isinstance(event.part, Call)}) == 4
 
 
-# --- what others say, in tags ----------------------------------------------------------------------------------------
+# --- what others say, in tags ---------------------------------------------------------------------
 
 
 def block(index: int, opened: Object, *deltas: Object) -> list[Chunk]:
     start: Chunk = {"type": "content_block_start", "index": index, "content_block": opened}
-    grows: list[Chunk] = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    grows: list[Chunk] = [
+        {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
+    ]
     return [start, *grows, {"type": "content_block_stop", "index": index}]
 
 
@@ -303,13 +424,26 @@ def call_of(index: int, one: str, *texts: str) -> list[Chunk]:
 
 def answer(*blocks: list[Chunk], stop: str = "tool_use") -> list[Chunk]:
     message: Object = {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [], "stop_reason": None,
-        "stop_sequence": None, "usage": {"input_tokens": 11, "output_tokens": 1},
-    }  # fmt: skip
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 11, "output_tokens": 1},
+    }
     last: Chunk = {
-        "type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 7},
-    }  # fmt: skip
-    return [{"type": "message_start", "message": message}, *(e for one in blocks for e in one), last, {"type": "message_stop"}]
+        "type": "message_delta",
+        "delta": {"stop_reason": stop, "stop_sequence": None},
+        "usage": {"output_tokens": 7},
+    }
+    return [
+        {"type": "message_start", "message": message},
+        *(e for one in blocks for e in one),
+        last,
+        {"type": "message_stop"},
+    ]
 
 
 def said_in_text(events: list[Chunk]) -> str:
@@ -325,25 +459,44 @@ def said_in_text(events: list[Chunk]) -> str:
 @pytest.mark.parametrize(
     ("blocks", "content"),
     [
-        ((words_of(0, "Two ", "cities."), call_of(1, "a", '{"city":', '"Paris"}'), call_of(2, "b", '{"city":"Oslo"}')),
-         'Two cities.\n<tool_call>{"id":"a","name":"get_weather","arguments":{"city":"Paris"}}</tool_call>\n'
-         '<tool_call>{"id":"b","name":"get_weather","arguments":{"city":"Oslo"}}</tool_call>'),
-        ((words_of(0, "\n", "\n"), call_of(1, "a"), words_of(2, " "), words_of(3, "Done.")),
-         '<tool_call>{"id":"a","name":"get_weather","arguments":{}}</tool_call>\nDone.'),
+        (
+            (
+                words_of(0, "Two ", "cities."),
+                call_of(1, "a", '{"city":', '"Paris"}'),
+                call_of(2, "b", '{"city":"Oslo"}'),
+            ),
+            (
+                'Two cities.\n<tool_call>{"id":"a","name":"get_weather","arguments":{"city":"Paris"}}</tool_call>\n'
+                '<tool_call>{"id":"b","name":"get_weather","arguments":{"city":"Oslo"}}</tool_call>'
+            ),
+        ),
+        (
+            (words_of(0, "\n", "\n"), call_of(1, "a"), words_of(2, " "), words_of(3, "Done.")),
+            '<tool_call>{"id":"a","name":"get_weather","arguments":{}}</tool_call>\nDone.',
+        ),
         ((words_of(0, " "), words_of(1, "\n", "So"), words_of(2, "\n")), " \n\nSo\n\n"),
         ((words_of(0, "  "),), "  "),
-        ((call_of(0, "a", '{"x": "</tool_call>"'),),
-         '<tool_call>{"id":"a","name":"get_weather","arguments":{"_raw":"{\\"x\\": \\"<\\/tool_call>\\""}}</tool_call>'),
+        (
+            (call_of(0, "a", '{"x": "</tool_call>"'),),
+            (
+                '<tool_call>{"id":"a","name":"get_weather","arguments":{"_raw":"{\\"x\\":'
+                ' \\"<\\/tool_call>\\""}}</tool_call>'
+            ),
+        ),
     ],
     ids=["calls", "blanks-beside-calls", "blanks-beside-words", "blanks-alone", "broken"],
-)  # fmt: skip
-def test_other_wires_parts_are_written_as_in_a_body(blocks: tuple[list[Chunk], ...], content: str) -> None:
+)
+def test_other_wires_parts_are_written_as_in_a_body(
+    blocks: tuple[list[Chunk], ...], content: str
+) -> None:
     assert said_in_text(answer(*blocks)) == content
 
 
 @pytest.mark.parametrize("first", ["Two", "\n"])
 def test_a_text_that_was_interrupted_goes_on_in_its_line(first: str) -> None:
-    native: JSON = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    native: JSON = [
+        {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    ]
     events = [
         chunk(first),
         chunk(reasoning_content="Hm."),
@@ -355,7 +508,9 @@ def test_a_text_that_was_interrupted_goes_on_in_its_line(first: str) -> None:
     body = fold(restream(events, "openai-chat", "text"), "text")
     assert body == translate(fold(events, "openai-chat"), "openai-chat", "text", "response").body
     message = decode(body, "text", "response").messages[0].raw
-    assert isinstance(message, dict) and str(message["content"]).startswith(f"{first} cities.\n<tool_call>")
+    assert isinstance(message, dict) and str(message["content"]).startswith(
+        f"{first} cities.\n<tool_call>"
+    )
 
 
 def test_words_go_out_at_once_and_a_call_when_it_is_whole() -> None:
@@ -367,11 +522,19 @@ def test_words_go_out_at_once_and_a_call_when_it_is_whole() -> None:
             came.append(n)
             yield event
 
-    out = [(came[-1], event["choices"]) for event in restream(source(), "anthropic", "text", framed=False)]
+    out = [
+        (came[-1], event["choices"])
+        for event in restream(source(), "anthropic", "text", framed=False)
+    ]
     content = [(n, _at(_first(choices), "delta", "content")) for n, choices in out]
     assert [(n, text) for n, text in content if text] == [
-        (2, "Two "), (3, "cities."), (8, '\n<tool_call>{"id":"a","name":"get_weather","arguments":{"city":"Paris"}}</tool_call>'),
-    ]  # fmt: skip
+        (2, "Two "),
+        (3, "cities."),
+        (
+            8,
+            '\n<tool_call>{"id":"a","name":"get_weather","arguments":{"city":"Paris"}}</tool_call>',
+        ),
+    ]
 
 
 def _first(choices: JSON) -> JSON:
@@ -381,17 +544,23 @@ def _first(choices: JSON) -> JSON:
 def test_calls_that_grow_side_by_side_stand_in_the_order_in_which_they_began() -> None:
     one, two = call_of(0, "a", '{"city":"Paris"}'), call_of(1, "b", '{"city":"Oslo"}')
     events = answer([one[0], *two, *one[1:]])
-    assert [call.id for call in decode(fold(restream(events, "anthropic", "text"), "text"), "text", "response").calls()] == [
-        "a",
-        "b",
-    ]
+    assert [
+        call.id
+        for call in decode(
+            fold(restream(events, "anthropic", "text"), "text"), "text", "response"
+        ).calls()
+    ] == ["a", "b"]
 
 
 def test_words_that_would_be_read_as_a_call_are_reported() -> None:
-    events = answer(words_of(0, "Write <tool_", 'call>{"name": "f"}</tool_call>', " so"), stop="end_turn")
+    events = answer(
+        words_of(0, "Write <tool_", 'call>{"name": "f"}</tool_call>', " so"), stop="end_turn"
+    )
     out = restream(events, "anthropic", "text")
     list(out)
-    assert [loss.reason for loss in out.losses] == ["these words have tags in them that mean something here"]
+    assert [loss.reason for loss in out.losses] == [
+        "these words have tags in them that mean something here"
+    ]
 
 
 def test_stopping_for_tools_is_said_by_the_calls_and_is_no_loss() -> None:
@@ -412,26 +581,46 @@ def test_ids_names_and_arguments_survive_a_wire_with_calls_of_its_own(case: Stre
         return [(call.id, call.name, call.input) for call in conversation.calls()]
 
     there = list(restream(case.events, "text", "openai-chat"))
-    assert asked(decode(fold(there, "openai-chat"), "openai-chat", "response")) == asked(decode(case.body, "text", "response"))
+    assert asked(decode(fold(there, "openai-chat"), "openai-chat", "response")) == asked(
+        decode(case.body, "text", "response")
+    )
 
 
-# --- the real client -------------------------------------------------------------------------------------------------
+# --- the real client ------------------------------------------------------------------------------
 
 
 def test_a_chat_client_reads_tagged_calls_that_another_provider_made() -> None:
-    events = answer(words_of(0, "Two ", "cities."), call_of(1, "a", '{"city":', '"Paris"}'), call_of(2, "b", '{"city":"Oslo"}'))
+    events = answer(
+        words_of(0, "Two ", "cities."),
+        call_of(1, "a", '{"city":', '"Paris"}'),
+        call_of(2, "b", '{"city":"Oslo"}'),
+    )
     said = restream(events, "anthropic", "text")
     with serve(said, said.headers["content-type"]) as server:
         client = OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
-        chunks = list(client.chat.completions.create(model="m", messages=[{"role": "user", "content": "?"}], stream=True))
+        chunks = list(
+            client.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "?"}], stream=True
+            )
+        )
     text = "".join(choice.delta.content or "" for one in chunks for choice in one.choices)
-    assert [choice.finish_reason for one in chunks for choice in one.choices if choice.finish_reason] == ["stop"]
-    assert chunks[-1].usage is not None and (chunks[-1].usage.prompt_tokens, chunks[-1].usage.completion_tokens) == (11, 7)
-    body: JSON = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
+    assert [
+        choice.finish_reason for one in chunks for choice in one.choices if choice.finish_reason
+    ] == ["stop"]
+    assert chunks[-1].usage is not None and (
+        chunks[-1].usage.prompt_tokens,
+        chunks[-1].usage.completion_tokens,
+    ) == (11, 7)
+    body: JSON = {
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        ]
+    }
     found = decode(body, "text", "response")
     assert [(call.id, call.name, call.input) for call in found.calls()] == [
-        ("a", "get_weather", {"city": "Paris"}), ("b", "get_weather", {"city": "Oslo"}),
-    ]  # fmt: skip
+        ("a", "get_weather", {"city": "Paris"}),
+        ("b", "get_weather", {"city": "Oslo"}),
+    ]
     assert found.messages[0].stop == "tool"
 
 

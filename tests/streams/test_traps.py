@@ -21,7 +21,9 @@ def chunk(delta: JSON, reason: str | None = None, one: str = "x") -> JSON:
 
 
 def sse(*events: JSON) -> bytes:
-    return b"".join(b"data: " + json.dumps(event, ensure_ascii=False).encode() + b"\n\n" for event in events)
+    return b"".join(
+        b"data: " + json.dumps(event, ensure_ascii=False).encode() + b"\n\n" for event in events
+    )
 
 
 def calls(stream: object, source: str, target: str) -> list[tuple[str, str, JSON]]:
@@ -30,16 +32,28 @@ def calls(stream: object, source: str, target: str) -> list[tuple[str, str, JSON
 
 
 def test_a_line_break_cut_in_two_is_swallowed_once() -> None:
-    stream = b'data: {"id":"x","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\r\n\ndata: [DONE]\r\n\n'
-    assert fold([stream[i : i + 1] for i in range(len(stream))], "openai-chat") == fold(stream, "openai-chat")
+    stream = (
+        b"data:"
+        b' {"id":"x","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\r\n\ndata:'
+        b" [DONE]\r\n\n"
+    )
+    assert fold([stream[i : i + 1] for i in range(len(stream))], "openai-chat") == fold(
+        stream, "openai-chat"
+    )
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "anthropic", "gemini", "mistral"])
 def test_two_calls_of_one_answer_under_one_id_stay_two(target: str) -> None:
     updates: list[JSON] = [
-        {"role": "assistant", "responseId": "r", "contents": [
-            {"$type": "functionCall", "callId": "call_0", "name": "f", "arguments": {"n": n}}]} for n in (1, 2)
-    ]  # fmt: skip
+        {
+            "role": "assistant",
+            "responseId": "r",
+            "contents": [
+                {"$type": "functionCall", "callId": "call_0", "name": "f", "arguments": {"n": n}}
+            ],
+        }
+        for n in (1, 2)
+    ]
     found = calls(updates, "meai", target)
     assert [input for _, _, input in found] == [{"n": 1}, {"n": 2}]
     assert len({one for one, _, _ in found}) == 2
@@ -47,8 +61,14 @@ def test_two_calls_of_one_answer_under_one_id_stay_two(target: str) -> None:
 
 def test_ids_and_names_in_plain_text_are_fitted_too() -> None:
     said = '<tool_call>{"id":"functions.f:0","name":"Calculator.Add@1.0.0","arguments":{"a":1}}</tool_call>'
-    body: JSON = {"choices": [{"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}]}
-    (call,) = decode(translate(body, "text", "anthropic", "response").body, "anthropic", "response").calls()
+    body: JSON = {
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+        ]
+    }
+    (call,) = decode(
+        translate(body, "text", "anthropic", "response").body, "anthropic", "response"
+    ).calls()
     assert (call.id, call.name) == ("functions_f_0_EqvWIZQd", "Calculator_Add_1_0_0_0ZHWb32F")
 
 
@@ -64,15 +84,23 @@ def test_no_event_holds_a_line_break_of_unicodes_own(target: str) -> None:
 
 @pytest.mark.parametrize("index", [("0", "1"), (0.0, 1.0)])
 def test_an_index_may_be_spelled_otherwise(index: tuple[JSON, JSON]) -> None:
-    opened = [{"index": i, "id": one, "function": {"name": "f", "arguments": ""}} for i, one in zip(index, "ab", strict=True)]
+    opened = [
+        {"index": i, "id": one, "function": {"name": "f", "arguments": ""}}
+        for i, one in zip(index, "ab", strict=True)
+    ]
     grown = [{"index": i, "function": {"arguments": f'{{"n":{n}}}'}} for n, i in enumerate(index)]
     stream = [chunk({"tool_calls": [entry]}) for entry in (*opened, *grown)]  # type: ignore[list-item]
-    assert calls([*stream, chunk({}, "tool_calls")], "openai-chat", "anthropic") == [("a", "f", {"n": 0}), ("b", "f", {"n": 1})]
+    assert calls([*stream, chunk({}, "tool_calls")], "openai-chat", "anthropic") == [
+        ("a", "f", {"n": 0}),
+        ("b", "f", {"n": 1}),
+    ]
 
 
 def test_a_route_may_stream_from_a_source_that_is_not_asynchronous() -> None:
     async def route(request: Request) -> StreamingResponse:
-        answer = restream([sse(chunk({"content": "hi"}), chunk({}, "stop"))], "openai-chat", "ai-sdk")
+        answer = restream(
+            [sse(chunk({"content": "hi"}), chunk({}, "stop"))], "openai-chat", "ai-sdk"
+        )
         return StreamingResponse(answer, headers=answer.headers)
 
     with TestClient(Starlette(routes=[Route("/", route)])) as page:
@@ -95,7 +123,12 @@ def test_a_source_that_fails_is_told_to_the_target_and_raised_without_its_words(
 
 def test_a_call_that_was_stopped_inside_a_text_is_not_offered_to_run() -> None:
     def part(call: JSON, **more: JSON) -> JSON:
-        return {"responseId": "r", "candidates": [{"content": {"role": "model", "parts": [{"functionCall": call}]}, **more}]}
+        return {
+            "responseId": "r",
+            "candidates": [
+                {"content": {"role": "model", "parts": [{"functionCall": call}]}, **more}
+            ],
+        }
 
     grows: list[JSON] = [{"jsonPath": "$.path", "stringValue": "/home", "willContinue": True}]
     stream = [
@@ -120,9 +153,16 @@ def test_an_item_whose_call_id_changes_is_one_call() -> None:
     other: Object = {**item, "call_id": "other"}
     stream: list[JSON] = [
         {"type": "response.created", "response": {**head, "status": "in_progress", "output": []}},
-        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "arguments": ""}},
+        {
+            "type": "response.output_item.added",
+            "output_index": 0,
+            "item": {**item, "arguments": ""},
+        },
         {"type": "response.output_item.done", "output_index": 0, "item": other},
-        {"type": "response.completed", "response": {**head, "status": "completed", "output": [other]}},
+        {
+            "type": "response.completed",
+            "response": {**head, "status": "completed", "output": [other]},
+        },
     ]
     assert calls(stream, "openai-responses", "ai-sdk") == [("ca", "f", {"a": 1})]
 
@@ -142,4 +182,6 @@ def test_arguments_that_are_no_object_go_out_inside_one(target: str) -> None:
         {"index": 0, "function": {"arguments": 'j"'}},
     ]
     stream = [chunk({"tool_calls": [piece]}) for piece in pieces]  # type: ignore[list-item]
-    assert calls([*stream, chunk({}, "tool_calls")], "openai-chat", target) == [("c", "f", {"_raw": 'not j"'})]
+    assert calls([*stream, chunk({}, "tool_calls")], "openai-chat", target) == [
+        ("c", "f", {"_raw": 'not j"'})
+    ]

@@ -1,4 +1,6 @@
-"""Replicas, workers and the engine itself are killed; effects are counted outside of all of them."""
+"""Replicas, workers and the engine itself are killed; effects are counted outside of all
+of them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_a_tool_that_may_run_again_is_resumed_and_not_run_again_when_only_its_re
 
 
 @pytest.mark.parametrize("book", BOOKS)
-def test_a_call_that_ended_on_the_engine_while_no_replica_lived_gets_its_result(tmp_path: Path, book: Book) -> None:
+def test_a_call_that_ended_on_the_engine_while_no_replica_lived_gets_its_result(
+    tmp_path: Path, book: Book
+) -> None:
     with staged(tmp_path, book) as stage:
         stage.worker()
         stage.replica("c", die="after start").dies()
@@ -50,7 +54,9 @@ def test_a_call_that_ended_on_the_engine_while_no_replica_lived_gets_its_result(
         assert stage.effects == {"c": 1}
 
 
-def test_a_replica_that_slept_past_its_lease_tells_what_was_recorded_meanwhile(tmp_path: Path) -> None:
+def test_a_replica_that_slept_past_its_lease_tells_what_was_recorded_meanwhile(
+    tmp_path: Path,
+) -> None:
     with staged(tmp_path, "postgres") as stage:
         stage.worker()
         sleeper = stage.replica("c", pause=1)
@@ -63,7 +69,9 @@ def test_a_replica_that_slept_past_its_lease_tells_what_was_recorded_meanwhile(t
 
 
 @pytest.mark.parametrize("book", BOOKS)
-def test_nobody_knows_what_became_of_a_call_whose_worker_was_killed(tmp_path: Path, book: Book) -> None:
+def test_nobody_knows_what_became_of_a_call_whose_worker_was_killed(
+    tmp_path: Path, book: Book
+) -> None:
     with staged(tmp_path, book) as stage:
         worker = stage.worker()
         replica = stage.replica("c", pause=60)
@@ -75,7 +83,9 @@ def test_nobody_knows_what_became_of_a_call_whose_worker_was_killed(tmp_path: Pa
         assert stage.effects == {"c": 1}
 
 
-def test_a_worker_that_was_killed_together_with_its_replica_is_noticed_by_whoever_asks(tmp_path: Path) -> None:
+def test_a_worker_that_was_killed_together_with_its_replica_is_noticed_by_whoever_asks(
+    tmp_path: Path,
+) -> None:
     with staged(tmp_path, "sqlite") as stage:
         worker = stage.worker()
         replica = stage.replica("c", pause=60)
@@ -88,7 +98,9 @@ def test_a_worker_that_was_killed_together_with_its_replica_is_noticed_by_whoeve
 
 
 @pytest.mark.parametrize("book", BOOKS)
-def test_a_tool_that_may_run_again_does_when_its_worker_was_killed(tmp_path: Path, book: Book) -> None:
+def test_a_tool_that_may_run_again_does_when_its_worker_was_killed(
+    tmp_path: Path, book: Book
+) -> None:
     with staged(tmp_path, book) as stage:
         worker = stage.worker()
         replica = stage.replica("c", on_crash="retry", pause=60)
@@ -106,7 +118,9 @@ def test_a_tool_that_can_be_asked_is_when_its_worker_was_killed(tmp_path: Path) 
         until(lambda: stage.effects == {"c": 1})
         worker.kill()
         replica.answers()
-        assert outcomes(stage.replica("c", on_crash="probe", pause=60).answers()) == {("done", '{"probed":true,"rang":"c"}')}
+        assert outcomes(stage.replica("c", on_crash="probe", pause=60).answers()) == {
+            ("done", '{"probed":true,"rang":"c"}')
+        }
         assert stage.effects == {"c": 1}
 
 
@@ -123,7 +137,9 @@ def test_a_call_waits_until_there_is_a_worker_again(tmp_path: Path, book: Book) 
 
 
 @pytest.mark.parametrize("book", BOOKS)
-def test_a_call_survives_the_death_of_the_engine_in_the_middle_of_it(tmp_path: Path, book: Book) -> None:
+def test_a_call_survives_the_death_of_the_engine_in_the_middle_of_it(
+    tmp_path: Path, book: Book
+) -> None:
     server = Server(durable=True)
     try:
         with staged(tmp_path, book, server) as stage:
@@ -138,7 +154,9 @@ def test_a_call_survives_the_death_of_the_engine_in_the_middle_of_it(tmp_path: P
         server.remove()
 
 
-def test_a_call_that_was_asked_while_the_engine_was_away_is_begun_when_it_is_back(tmp_path: Path) -> None:
+def test_a_call_that_was_asked_while_the_engine_was_away_is_begun_when_it_is_back(
+    tmp_path: Path,
+) -> None:
     server = Server(durable=True)
     try:
         with staged(tmp_path, "sqlite", server) as stage:

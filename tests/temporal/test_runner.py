@@ -1,4 +1,5 @@
-"""What tools can do and what they cannot when they run on Temporal: one process, a real server, a real worker."""
+"""What tools can do and what they cannot when they run on Temporal: one process, a real server, a
+real worker."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ import temporal_server
 from msgspec.structs import replace
 from runnables import NOTHING, runnable
 from temporalio.api.common.v1 import Payload
-from temporalio.api.workflowservice.v1 import DeleteActivityExecutionRequest, DescribeActivityExecutionRequest
+from temporalio.api.workflowservice.v1 import (
+    DeleteActivityExecutionRequest,
+    DescribeActivityExecutionRequest,
+)
 from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec
 from temporalio.worker import Worker
@@ -36,7 +40,10 @@ class Xor(PayloadCodec):
     """Hides what is in a payload, well enough for a test."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        return [Payload(metadata={"encoding": b"xor"}, data=_xor(one.SerializeToString())) for one in payloads]
+        return [
+            Payload(metadata={"encoding": b"xor"}, data=_xor(one.SerializeToString()))
+            for one in payloads
+        ]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return [Payload.FromString(_xor(one.data)) for one in payloads]
@@ -75,7 +82,9 @@ class House:
             clock=clock,
             largest=largest,
         )
-        async with Calls(SqliteLedger(self.folder / "ledger.db"), runner=runner, guard_all_logs=False) as calls:
+        async with Calls(
+            SqliteLedger(self.folder / "ledger.db"), runner=runner, guard_all_logs=False
+        ) as calls:
             yield calls
 
     def id(self, call_id: str = "c", attempt: int = 1) -> str:
@@ -86,7 +95,9 @@ def ask(tool: Runnable, call_id: str = "c", **input: str | int) -> Ask:
     return Ask(tool=tool, input={**input}, call_id=call_id, principal="p")
 
 
-def house(tmp_path: Path, act: Callable[[House], Awaitable[None]], codec: PayloadCodec | None = None) -> None:
+def house(
+    tmp_path: Path, act: Callable[[House], Awaitable[None]], codec: PayloadCodec | None = None
+) -> None:
     """Acts in a house of its own."""
     target = temporal_server.shared().target
 
@@ -100,7 +111,14 @@ def house(tmp_path: Path, act: Callable[[House], Awaitable[None]], codec: Payloa
 class Counted:
     """A tool that counts how often it ran."""
 
-    def __init__(self, body: Body, *, on_crash: OnCrash = "report", timeout: float = 55.0, needs: Needs = NOTHING) -> None:
+    def __init__(
+        self,
+        body: Body,
+        *,
+        on_crash: OnCrash = "report",
+        timeout: float = 55.0,
+        needs: Needs = NOTHING,
+    ) -> None:
         self.times = 0
 
         async def run(arguments: Mapping[str, object], context: Context) -> object:
@@ -135,7 +153,9 @@ def test_a_value_comes_back_as_it_was_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("on_crash", ["report", "retry"])
-def test_what_a_tool_raises_is_recorded_and_not_tried_again_by_the_engine(tmp_path: Path, on_crash: OnCrash) -> None:
+def test_what_a_tool_raises_is_recorded_and_not_tried_again_by_the_engine(
+    tmp_path: Path, on_crash: OnCrash
+) -> None:
     def body(arguments: Mapping[str, object], context: Context) -> object:
         raise ValueError("no")
 
@@ -151,8 +171,12 @@ def test_what_a_tool_raises_is_recorded_and_not_tried_again_by_the_engine(tmp_pa
     house(tmp_path, act)
 
 
-@pytest.mark.parametrize("error", [NoEffect("not today", kind="shy"), RetryableToolError("later", kind="shy")])
-def test_a_call_that_did_nothing_runs_again_as_another_activity(tmp_path: Path, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [NoEffect("not today", kind="shy"), RetryableToolError("later", kind="shy")]
+)
+def test_a_call_that_did_nothing_runs_again_as_another_activity(
+    tmp_path: Path, error: Exception
+) -> None:
     def body(arguments: Mapping[str, object], context: Context) -> object:
         if context.attempt == 1:
             raise error
@@ -180,15 +204,23 @@ def test_a_tool_that_takes_too_long_fails_like_anywhere(tmp_path: Path) -> None:
     house(tmp_path, act)
 
 
-# --- what is sent ------------------------------------------------------------------------------------------------------
+# --- what is sent ---------------------------------------------------------------------------------
 
 
 def secretive() -> Counted:
-    return Counted(lambda arguments, context: len(context.secret("API_KEY") + context.token("github")), needs=KEYED)
+    return Counted(
+        lambda arguments, context: len(context.secret("API_KEY") + context.token("github")),
+        needs=KEYED,
+    )
 
 
 def keyed(tool: Runnable) -> Ask:
-    return replace(ask(tool), user_id="u", tokens={"github": "gh-token"}, secrets={"API_KEY": "hunter2-hunter2"})
+    return replace(
+        ask(tool),
+        user_id="u",
+        tokens={"github": "gh-token"},
+        secrets={"API_KEY": "hunter2-hunter2"},
+    )
 
 
 def test_secrets_are_not_sent_in_the_clear(tmp_path: Path) -> None:
@@ -210,10 +242,17 @@ def test_with_a_codec_secrets_reach_the_tool_and_temporal_cannot_read_them(tmp_p
 
     async def act(house: House) -> None:
         async with house.worker(counted.tool), house.calls() as calls:
-            assert await told(calls, keyed(counted.tool)) == ("done", len("gh-token" + "hunter2-hunter2"), 1)
+            assert await told(calls, keyed(counted.tool)) == (
+                "done",
+                len("gh-token" + "hunter2-hunter2"),
+                1,
+            )
         id = activity_id(Claim("new", key_of("p", "u", "c"), b""), house.scope)
         asked = DescribeActivityExecutionRequest(
-            namespace=house.client.namespace, activity_id=id, include_input=True, include_outcome=True
+            namespace=house.client.namespace,
+            activity_id=id,
+            include_input=True,
+            include_outcome=True,
         )
         kept = await house.client.workflow_service.describe_activity_execution(asked)
         assert len(kept.input.payloads) == 1
@@ -231,7 +270,11 @@ def test_arguments_that_are_too_large_are_refused_before_anything_is_sent(tmp_pa
         async with house.worker(counted.tool), house.calls() as calls:
             answer = await calls.call(ask(counted.tool, text="x" * 20_000))
             assert kind(answer) == "too-large"
-            assert answer.outcome and answer.outcome.failure and "10000 are taken" in answer.outcome.failure.message
+            assert (
+                answer.outcome
+                and answer.outcome.failure
+                and "10000 are taken" in answer.outcome.failure.message
+            )
         assert counted.times == 0
 
     house(tmp_path, act)
@@ -260,7 +303,7 @@ def test_what_temporal_itself_finds_too_large_was_not_run(tmp_path: Path) -> Non
     house(tmp_path, act)
 
 
-# --- workers -----------------------------------------------------------------------------------------------------------
+# --- workers --------------------------------------------------------------------------------------
 
 
 def test_a_tool_that_the_worker_does_not_have_was_not_run_and_may_be_later(tmp_path: Path) -> None:
@@ -303,7 +346,9 @@ def test_a_tool_that_blocks_its_event_loop_does_not_look_dead(tmp_path: Path) ->
     house(tmp_path, act)
 
 
-def test_nobody_knows_what_became_of_a_call_whose_worker_was_shut_down_in_the_middle_of_it(tmp_path: Path) -> None:
+def test_nobody_knows_what_became_of_a_call_whose_worker_was_shut_down_in_the_middle_of_it(
+    tmp_path: Path,
+) -> None:
     began = asyncio.Event()
 
     async def body(arguments: Mapping[str, object], context: Context) -> object:
@@ -339,7 +384,7 @@ def test_a_transactional_tool_is_no_tool_for_a_worker(tmp_path: Path) -> None:
     house(tmp_path, act)
 
 
-# --- servers that stop, records that outlive what Temporal knows ----------------------------------------------------------
+# --- servers that stop, records that outlive what Temporal knows ----------------------------------
 
 
 def test_a_server_that_stops_leaves_its_calls_to_the_next_one(tmp_path: Path) -> None:
@@ -373,12 +418,16 @@ async def _begin_and_leave(house: House, counted: Counted) -> None:
 
 
 @pytest.mark.parametrize("days", [0.95, 40])
-def test_a_call_that_temporal_has_forgotten_is_lost_and_not_run_again(tmp_path: Path, days: float) -> None:
+def test_a_call_that_temporal_has_forgotten_is_lost_and_not_run_again(
+    tmp_path: Path, days: float
+) -> None:
     counted = Counted(lambda arguments, context: asyncio.sleep(0.5))
 
     async def act(house: House) -> None:
         await _begin_and_leave(house, counted)
-        forget = DeleteActivityExecutionRequest(namespace=house.client.namespace, activity_id=house.id())
+        forget = DeleteActivityExecutionRequest(
+            namespace=house.client.namespace, activity_id=house.id()
+        )
         await house.client.workflow_service.delete_activity_execution(forget)
         await _until_forgotten(house)
         later = time.time() + days * 86400  # the namespace keeps what has ended for a day
@@ -434,7 +483,9 @@ def test_a_call_that_was_lost_before_the_engine_was_used_is_not_begun_on_it(tmp_
     house(tmp_path, act)
 
 
-def test_another_ledger_in_the_same_namespace_is_not_told_the_result_of_a_different_call(tmp_path: Path) -> None:
+def test_another_ledger_in_the_same_namespace_is_not_told_the_result_of_a_different_call(
+    tmp_path: Path,
+) -> None:
     counted = Counted(lambda arguments, context: arguments["n"])
 
     async def act(house: House) -> None:
@@ -451,7 +502,16 @@ def test_another_ledger_in_the_same_namespace_is_not_told_the_result_of_a_differ
 
 
 def test_no_two_calls_have_one_activity_id() -> None:
-    keys = [("a:b", "c"), ("a", "b:c"), ("a", "b"), ("a%3Ab", "c"), ("a", "b:2"), ("a", "\ud800"), ("é", "x"), ("a" * 2000, "b")]
+    keys = [
+        ("a:b", "c"),
+        ("a", "b:c"),
+        ("a", "b"),
+        ("a%3Ab", "c"),
+        ("a", "b:2"),
+        ("a", "\ud800"),
+        ("é", "x"),
+        ("a" * 2000, "b"),
+    ]
     keys += [("a" * 2000, "c"), ("s/a", "b"), ("1:p", "x:y"), ("1:p:x", "y")]
     ids = [
         activity_id(Claim("new", CallKey(tenant, call_id), b"", attempt), scope)

@@ -36,19 +36,52 @@ class Crew(BaseModel):
 
 
 TYPES: tuple[object, ...] = (
-    int, float, int | float, str, bool, object, int | None, Literal["a", 1, None], Colour, Level, list[int], set[int],
-    frozenset[str], dict[str, int], tuple[int, str], tuple[int, ...], Point, Size, Place, Pair, Point | None, list[Point] | str,
-    Person, list[Person], Crew, Engine | Sail, dict[str, Engine | Sail | None], int | str | list[float], dict[str, Point | int],
-    Annotated[int, Meta(ge=1, lt=9)], Annotated[float, Meta(multiple_of=2)], Annotated[str, Meta(pattern="^a", max_length=3)],
-)  # fmt: skip
+    int,
+    float,
+    int | float,
+    str,
+    bool,
+    object,
+    int | None,
+    Literal["a", 1, None],
+    Colour,
+    Level,
+    list[int],
+    set[int],
+    frozenset[str],
+    dict[str, int],
+    tuple[int, str],
+    tuple[int, ...],
+    Point,
+    Size,
+    Place,
+    Pair,
+    Point | None,
+    list[Point] | str,
+    Person,
+    list[Person],
+    Crew,
+    Engine | Sail,
+    dict[str, Engine | Sail | None],
+    int | str | list[float],
+    dict[str, Point | int],
+    Annotated[int, Meta(ge=1, lt=9)],
+    Annotated[float, Meta(multiple_of=2)],
+    Annotated[str, Meta(pattern="^a", max_length=3)],
+)
 
 LEAVES = (
-    st.none() | st.booleans() | st.integers(-3, 12) | st.sampled_from(["", "a", "ab", "red", "engine", "sail"])
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 12)
+    | st.sampled_from(["", "a", "ab", "red", "engine", "sail"])
     | st.sampled_from([0.0, -0.0, 1.0, 2.5, 1e300, 10**30])
-)  # fmt: skip
+)
 KEYS = st.sampled_from("x y a width city name age colour type level area others".split())
 VALUES: st.SearchStrategy[JSON] = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=6
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=6,
 )
 
 

@@ -1,4 +1,5 @@
-"""The same tools on every model wire, accepted by the official types, with names that lead back to the tool."""
+"""The same tools on every model wire, accepted by the official types, with names that lead back to
+the tool."""
 
 from __future__ import annotations
 
@@ -15,9 +16,19 @@ from toolwire.profiles.table import profile
 from toolwire.tools import Runnable, Tools, offer, tool
 
 OFFERING = (
-    "ai-sdk", "anthropic", "azure-foundry", "bedrock", "cohere", "gemini", "genkit", "meai", "mistral", "ollama", "openai-chat",
+    "ai-sdk",
+    "anthropic",
+    "azure-foundry",
+    "bedrock",
+    "cohere",
+    "gemini",
+    "genkit",
+    "meai",
+    "mistral",
+    "ollama",
+    "openai-chat",
     "openai-responses",
-)  # fmt: skip
+)
 NOT_OFFERING = {
     "adk": "tools belong to the agent",
     "mcp": "a server lists its tools by a call of their own",
@@ -41,7 +52,13 @@ def search(
 
 
 LONG = "Warehouse_With_A_Very_Long_Name.ListAllItemsByLocation"
-IDS = ("Stock.Search@1.9.0", "Stock.Search@1.10.0", "Stock.Search_1_9_0@1.0.0", f"{LONG}@1.0.0", f"{LONG}@2.0.0")
+IDS = (
+    "Stock.Search@1.9.0",
+    "Stock.Search@1.10.0",
+    "Stock.Search_1_9_0@1.0.0",
+    f"{LONG}@1.0.0",
+    f"{LONG}@2.0.0",
+)
 
 
 def shelf() -> Tools:
@@ -50,7 +67,9 @@ def shelf() -> Tools:
 
 def request(wire: str, fields: Object) -> JSON:
     """A request in which the user speaks and the tools are offered."""
-    made = decode({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5}, "openai-chat")
+    made = decode(
+        {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5}, "openai-chat"
+    )
     body = encode(made, wire).body
     assert isinstance(body, dict)
     return {**body, **fields}
@@ -98,7 +117,9 @@ def test_a_profile_is_a_wire_too_and_its_own_names_hold() -> None:
 
 def test_the_list_is_the_value_of_the_wires_own_field() -> None:
     tools = [tool(search, id="Stock.Search@1.0.0").runnable]
-    assert offer(tools, "bedrock").fields == {"toolConfig": {"tools": offer(tools, "bedrock").tools}}
+    assert offer(tools, "bedrock").fields == {
+        "toolConfig": {"tools": offer(tools, "bedrock").tools}
+    }
     assert offer(tools, "openai-chat").fields == {"tools": offer(tools, "openai-chat").tools}
     assert isinstance(offer(tools, "ai-sdk").tools, dict)
 
@@ -112,8 +133,16 @@ def test_a_call_of_a_model_finds_its_tool() -> None:
     tools = shelf()
     offered = offer(tools, "openai-chat")
     name = offered.name(tools.resolve(f"{LONG}@1.0.0"))
-    call: JSON = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": '{"query": "sails"}'}}
-    answer = decode({"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]}, "openai-chat", "response")
+    call: JSON = {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": name, "arguments": '{"query": "sails"}'},
+    }
+    answer = decode(
+        {"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]},
+        "openai-chat",
+        "response",
+    )
     found: Call = answer.calls()[0]
     one: Runnable = offered.names[found.name]
     assert str(one.id) == f"{LONG}@1.0.0"

@@ -1,4 +1,5 @@
-"""A typed function is a tool and stays the function: its name, its docstring and what is said of it."""
+"""A typed function is a tool and stays the function: its name, its docstring and what is said of
+it."""
 
 from __future__ import annotations
 
@@ -50,9 +51,10 @@ def test_async_and_sync_functions_are_told_apart_through_every_wrapping() -> Non
         async def __call__(self, a: int) -> int:
             return a
 
-    assert [made(one).is_async for one in (slow, lazy, quick, wrapped, functools.partial(slow), Object())] == [
-        True, True, False, True, True, True,
-    ]  # fmt: skip
+    assert [
+        made(one).is_async
+        for one in (slow, lazy, quick, wrapped, functools.partial(slow), Object())
+    ] == [True, True, False, True, True, True]
     result = made(slow).body({"a": 1}, CONTEXT)
     assert inspect.iscoroutine(result)
     assert asyncio.run(result) == 1
@@ -67,9 +69,17 @@ def test_names_follow_from_the_function_and_its_module() -> None:
 
     get_unread_emails.__module__ = "my_company.mail_tools"
     assert str(tool(get_unread_emails).runnable.id) == "MailTools.GetUnreadEmails@0.1.0"
-    assert str(tool(get_unread_emails, kit="Mail", version="2.0.1").runnable.id) == "Mail.GetUnreadEmails@2.0.1"
-    assert str(tool(get_unread_emails, kit="Mail", name="unread").runnable.id) == "Mail.unread@0.1.0"
-    assert str(tool(get_unread_emails, id="Mail.Unread", version="2.0.1").runnable.id) == "Mail.Unread@2.0.1"
+    assert (
+        str(tool(get_unread_emails, kit="Mail", version="2.0.1").runnable.id)
+        == "Mail.GetUnreadEmails@2.0.1"
+    )
+    assert (
+        str(tool(get_unread_emails, kit="Mail", name="unread").runnable.id) == "Mail.unread@0.1.0"
+    )
+    assert (
+        str(tool(get_unread_emails, id="Mail.Unread", version="2.0.1").runnable.id)
+        == "Mail.Unread@2.0.1"
+    )
     again = tool(get_unread_emails, kit="Mail")
     assert len(Tools(again, tool(again, kit="Mail", version="2.0.0"))) == 2
 
@@ -89,9 +99,19 @@ def test_what_is_said_of_a_tool_is_kept() -> None:
         concurrency=3,
         deprecated="use Kit.Other",
     )
-    assert (one.timeout, one.on_crash, one.read_only, one.idempotent, one.concurrency) == (5.0, "report", True, True, 3)
+    assert (one.timeout, one.on_crash, one.read_only, one.idempotent, one.concurrency) == (
+        5.0,
+        "report",
+        True,
+        True,
+        3,
+    )
     assert one.needs.authorization == (Authorization("github"), Authorization("google", ("mail",)))
-    assert (one.needs.secrets, one.needs.user_id, one.deprecated) == (("KEY",), True, "use Kit.Other")
+    assert (one.needs.secrets, one.needs.user_id, one.deprecated) == (
+        ("KEY",),
+        True,
+        "use Kit.Other",
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +123,9 @@ def test_what_is_said_of_a_tool_is_kept() -> None:
         ({"idempotent": True, "on_crash": "report"}, "report"),
     ],
 )
-def test_what_may_be_repeated_is_repeated_after_a_crash_unless_said_otherwise(options: Options, on_crash: str) -> None:
+def test_what_may_be_repeated_is_repeated_after_a_crash_unless_said_otherwise(
+    options: Options, on_crash: str
+) -> None:
     def do() -> None: ...
 
     assert made(do, **options).on_crash == on_crash
@@ -208,7 +230,9 @@ def test_notes_and_examples_stay_in_the_description() -> None:
 
 
 def test_what_stands_at_the_parameter_goes_before_the_docstring() -> None:
-    def do(a: Annotated[int, Meta(description="Meta.")], b: Annotated[str, "Plain."] | None = None) -> None:
+    def do(
+        a: Annotated[int, Meta(description="Meta.")], b: Annotated[str, "Plain."] | None = None
+    ) -> None:
         """Do.
 
         Args:
@@ -218,18 +242,24 @@ def test_what_stands_at_the_parameter_goes_before_the_docstring() -> None:
 
     properties = made(do).input_schema["properties"]
     assert isinstance(properties, dict)
-    assert [one["description"] for one in properties.values() if isinstance(one, dict)] == ["Meta.", "Plain."]
+    assert [one["description"] for one in properties.values() if isinstance(one, dict)] == [
+        "Meta.",
+        "Plain.",
+    ]
 
 
 def test_function_tools_need_neither_pydantic_nor_a_validator_of_schemas() -> None:
     code = (
-        "import sys; sys.modules['jsonschema_rs'] = None\n"
-        "from toolwire.tools import tool, ToolMistake\n"
-        "def double(a: int) -> int:\n    'Double.\\n\\n    Args:\\n        a: A number.'\n    return 2 * a\n"
-        "one = tool(double, kit='Kit').runnable\n"
-        "print(one.takes({'a': 5.0}), 'pydantic' in sys.modules, 'asyncio' in sys.modules)\n"
-        "try: tool.from_schema\n"
-        "except ToolMistake as error: print(error)\n"
+        "import sys; sys.modules['jsonschema_rs'] = None\nfrom toolwire.tools import tool,"
+        " ToolMistake\ndef double(a: int) -> int:\n    'Double.\\n\\n    Args:\\n        a: A"
+        " number.'\n    return 2 * a\none = tool(double, kit='Kit').runnable\nprint(one.takes({'a':"
+        " 5.0}), 'pydantic' in sys.modules, 'asyncio' in sys.modules)\ntry:"
+        " tool.from_schema\nexcept ToolMistake as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.splitlines() == ["{'a': 5} False False", "from_schema: needs jsonschema_rs: install toolwire[tools]"]
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines() == [
+        "{'a': 5} False False",
+        "from_schema: needs jsonschema_rs: install toolwire[tools]",
+    ]

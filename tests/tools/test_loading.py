@@ -35,7 +35,9 @@ ONE, TWO = tool(do, id="Kit.One@1.0.0"), tool(do, id="Kit.Two@1.0.0").runnable
         ({}, []),
     ],
 )
-def test_the_tools_of_a_namespace_are_those_under_its_public_names(space: dict[str, object], found: list[str]) -> None:
+def test_the_tools_of_a_namespace_are_those_under_its_public_names(
+    space: dict[str, object], found: list[str]
+) -> None:
     assert [one.id.name for one in collect(space)] == found
     module = ModuleType("any")
     vars(module).update(space)
@@ -65,7 +67,11 @@ FIVE: dict[str, tuple[dict[str, str], list[str], JSON | frozenset[str]]] = {
     "Calculator.Add@1.0.0": ({"a": "number", "b": "number"}, ["a", "b"], {"type": "number"}),
     "Doorbell.Ring@0.1.0": ({"doorbell_id": "string"}, ["doorbell_id"], None),
     "Gmail.GetEmails@1.2.0": ({"query": "string"}, [], frozenset({"emails"})),
-    "SMS.Send@0.1.2": ({"to": "string", "message": "string"}, ["to", "message"], frozenset({"status"})),
+    "SMS.Send@0.1.2": (
+        {"to": "string", "message": "string"},
+        ["to", "message"],
+        frozenset({"status"}),
+    ),
     "System.GetTimestamp@1.0.0": ({}, [], frozenset({"timestamp"})),
 }
 
@@ -77,7 +83,9 @@ def test_the_five_examples_have_the_ids_and_schemas_of_the_protocol() -> None:
         types, required, output = FIVE[str(one.id)]
         properties = one.input_schema["properties"]
         assert isinstance(properties, dict)
-        assert {name: at["type"] for name, at in properties.items() if isinstance(at, dict)} == types
+        assert {
+            name: at["type"] for name, at in properties.items() if isinstance(at, dict)
+        } == types
         assert all(at["description"] for at in properties.values() if isinstance(at, dict))
         assert one.input_schema.get("required", []) == required
         assert one.input_schema["additionalProperties"] is False
@@ -98,17 +106,27 @@ def test_the_five_examples_answer_the_calls_of_the_protocol() -> None:
     assert isinstance(moment, dict)
     assert str(moment["timestamp"]).endswith("Z")
     gmail, sms = tools.resolve("Gmail.GetEmails@1.2.0"), tools.resolve("SMS.Send@0.1.2")
-    assert ([one.id for one in gmail.needs.authorization], gmail.needs.user_id, sms.needs.secrets) == (
-        ["google"],
-        True,
-        ("TWILIO_API_KEY",),
+    assert (
+        [one.id for one in gmail.needs.authorization],
+        gmail.needs.user_id,
+        sms.needs.secrets,
+    ) == (["google"], True, ("TWILIO_API_KEY",))
+    found = run(
+        gmail,
+        {"query": "is:unread"},
+        Context("c", "t", user_id="user_123", tokens={"google": "token"}),
     )
-    found = run(gmail, {"query": "is:unread"}, Context("c", "t", user_id="user_123", tokens={"google": "token"}))
     assert isinstance(found, dict)
     emails = found["emails"]
     assert isinstance(emails, list)
-    assert [sorted(email) for email in emails if isinstance(email, dict)] == [["id", "snippet", "subject"]] * 2
-    sent = run(sms, {"to": "+5556051234567", "message": "Hello"}, Context("c", "t", secrets={"TWILIO_API_KEY": "key"}))
+    assert [sorted(email) for email in emails if isinstance(email, dict)] == [
+        ["id", "snippet", "subject"]
+    ] * 2
+    sent = run(
+        sms,
+        {"to": "+5556051234567", "message": "Hello"},
+        Context("c", "t", secrets={"TWILIO_API_KEY": "key"}),
+    )
     assert sent == {"status": "sent"}
 
 

@@ -1,4 +1,5 @@
-"""A tool that cannot be offered as it was written is refused when it is decorated, with what to do about it."""
+"""A tool that cannot be offered as it was written is refused when it is decorated, with what to do
+about it."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ async def streaming() -> Iterator[int]:  # type: ignore[misc]
 
 async def writes(context: Context) -> None: ...
 async def no_context() -> None: ...
-def other(z: int) -> None: ...  # fmt: skip
+def other(z: int) -> None: ...
 
 
 MISTAKES: list[tuple[Callable[..., object], Mapping[str, object], str]] = [

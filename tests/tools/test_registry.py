@@ -1,4 +1,5 @@
-"""Tools are found by what a caller wrote: an exact version, a major one, none; and whoever misses one is told what there is."""
+"""Tools are found by what a caller wrote: an exact version, a major one, none; and whoever misses
+one is told what there is."""
 
 from __future__ import annotations
 
@@ -19,7 +20,13 @@ def one(id: str) -> Runnable:
     return tool(do, id=id).runnable
 
 
-IDS = ("SMS.Send@0.1.2", "Calculator.Add@1.9.0", "Calculator.Add@1.0.0", "Calculator.Add@1.10.0", "Calculator.Add@3.1.0")
+IDS = (
+    "SMS.Send@0.1.2",
+    "Calculator.Add@1.9.0",
+    "Calculator.Add@1.0.0",
+    "Calculator.Add@1.10.0",
+    "Calculator.Add@3.1.0",
+)
 
 
 def shelf() -> Tools:
@@ -41,10 +48,25 @@ def test_an_id_means_one_tool(text: str, found: str) -> None:
 
 
 MALFORMED: tuple[object, ...] = (
-    "", "Add", "A.B.C", "Calculator.Add@1.0", "Calculator.Add@latest", "Calculator.Add@1.0.0-rc1", "Calculator.Add@",
-    "Calculator.Add\n", "Calculator.Add@1\n", " Calculator.Add", "My-Kit.Add", "Größe.Add", "Calculator.Add@١",
-    "Calculator.Add@" + "9" * 5000, 7, None, [], "x" * 100_000,
-)  # fmt: skip
+    "",
+    "Add",
+    "A.B.C",
+    "Calculator.Add@1.0",
+    "Calculator.Add@latest",
+    "Calculator.Add@1.0.0-rc1",
+    "Calculator.Add@",
+    "Calculator.Add\n",
+    "Calculator.Add@1\n",
+    " Calculator.Add",
+    "My-Kit.Add",
+    "Größe.Add",
+    "Calculator.Add@١",
+    "Calculator.Add@" + "9" * 5000,
+    7,
+    None,
+    [],
+    "x" * 100_000,
+)
 
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text)[:30])
@@ -91,8 +113,12 @@ def test_models_find_the_newest_by_its_name() -> None:
 def test_all_are_sorted_by_id_and_by_version_as_numbers() -> None:
     tools = shelf()
     assert [str(tool.id) for tool in tools] == [
-        "Calculator.Add@1.0.0", "Calculator.Add@1.9.0", "Calculator.Add@1.10.0", "Calculator.Add@3.1.0", "SMS.Send@0.1.2",
-    ]  # fmt: skip
+        "Calculator.Add@1.0.0",
+        "Calculator.Add@1.9.0",
+        "Calculator.Add@1.10.0",
+        "Calculator.Add@3.1.0",
+        "SMS.Send@0.1.2",
+    ]
     assert tools.all() == list(tools)
     assert len(tools) == 5
     assert [str(tool.id) for tool in tools.newest()] == ["Calculator.Add@3.1.0", "SMS.Send@0.1.2"]
@@ -108,9 +134,14 @@ def test_a_version_added_later_is_the_newest_only_if_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("ids", "why"),
-    [(("A.B@1.0.0", "A.B@1.0.0"), "is there twice"), (("A_B.C@1.0.0", "A.B_C@1.0.0"), "models see it as A_B_C, and A_B.C too")],
-)  # fmt: skip
-def test_two_tools_of_one_id_or_one_name_are_refused_and_nothing_is_added(ids: tuple[str, ...], why: str) -> None:
+    [
+        (("A.B@1.0.0", "A.B@1.0.0"), "is there twice"),
+        (("A_B.C@1.0.0", "A.B_C@1.0.0"), "models see it as A_B_C, and A_B.C too"),
+    ],
+)
+def test_two_tools_of_one_id_or_one_name_are_refused_and_nothing_is_added(
+    ids: tuple[str, ...], why: str
+) -> None:
     tools = shelf()
     with pytest.raises(ToolMistake, match=why):
         tools.add(one("New.Tool@1.0.0"), *map(one, ids))
@@ -125,11 +156,15 @@ def test_the_very_same_tool_twice_is_one() -> None:
 def test_functions_tools_modules_and_other_shelves_can_be_added() -> None:
     module = ModuleType("my_tools")
     setattr(module, "do", tool(do, kit="Module"))  # noqa: B010
-    tools = Tools(tool(do, kit="Function"), one("Runnable.Do@1.0.0"), module, Tools(one("Other.Do@1.0.0")))
+    tools = Tools(
+        tool(do, kit="Function"), one("Runnable.Do@1.0.0"), module, Tools(one("Other.Do@1.0.0"))
+    )
     assert [tool.id.kit for tool in tools] == ["Function", "Module", "Other", "Runnable"]
 
 
-@pytest.mark.parametrize("what", [do, 5, "SMS.Send", sys.argv], ids=lambda what: type(what).__name__)
+@pytest.mark.parametrize(
+    "what", [do, 5, "SMS.Send", sys.argv], ids=lambda what: type(what).__name__
+)
 def test_what_is_no_tool_is_refused_with_what_to_do(what: object) -> None:
     with pytest.raises(ToolMistake, match="decorate it with @tool"):
         Tools(what)  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""Schemas without references, of types and as they are given; tools of a given schema are judged by it."""
+"""Schemas without references, of types and as they are given; tools of a given schema are judged by
+it."""
 
 from __future__ import annotations
 
@@ -51,13 +52,23 @@ class Boss(BaseModel):
 Crew.model_rebuild()
 
 
-@pytest.mark.parametrize("annotation", [Boat, list[Boat], dict[str, Boat | None], Crew, tuple[Crew, Boss]], ids=str)
-def test_the_schema_of_a_nested_type_has_no_reference_and_is_a_valid_schema(annotation: object) -> None:
+@pytest.mark.parametrize(
+    "annotation", [Boat, list[Boat], dict[str, Boat | None], Crew, tuple[Crew, Boss]], ids=str
+)
+def test_the_schema_of_a_nested_type_has_no_reference_and_is_a_valid_schema(
+    annotation: object,
+) -> None:
     one = with_type(Annotated[annotation, "It."], returns=annotation)
     for schema in (one.input_schema, one.output_schema):
         assert isinstance(schema, dict)
         jsonschema.Draft202012Validator.check_schema(schema)
-        assert not {key for node in nodes(schema) for key in node} & {"$ref", "$defs", "definitions", "title", "discriminator"}
+        assert not {key for node in nodes(schema) for key in node} & {
+            "$ref",
+            "$defs",
+            "definitions",
+            "title",
+            "discriminator",
+        }
         assert "$ref" not in text_of(schema)
         assert "$defs" not in text_of(schema)
 
@@ -93,19 +104,34 @@ POINT: Object = {"type": "object", "properties": {"x": {"type": "number"}}}
     [
         ({"$ref": "#/$defs/P", "$defs": {"P": POINT}}, POINT),
         ({"items": {"$ref": "#/definitions/P"}, "definitions": {"P": POINT}}, {"items": POINT}),
-        ({"properties": {"a": POINT, "b": {"$ref": "#/properties/a"}}}, {"properties": {"a": POINT, "b": POINT}}),
-        ({"anyOf": [{"type": "null"}, {"$ref": "#/anyOf/0"}]}, {"anyOf": [{"type": "null"}, {"type": "null"}]}),
+        (
+            {"properties": {"a": POINT, "b": {"$ref": "#/properties/a"}}},
+            {"properties": {"a": POINT, "b": POINT}},
+        ),
+        (
+            {"anyOf": [{"type": "null"}, {"$ref": "#/anyOf/0"}]},
+            {"anyOf": [{"type": "null"}, {"type": "null"}]},
+        ),
         ({"$ref": "#/$defs/a~1b%20c", "$defs": {"a/b c": {"type": "null"}}}, {"type": "null"}),
         (
             {"not": {"$ref": "#/$defs/P", "description": "Not it."}, "$defs": {"P": POINT}},
             {"not": {**POINT, "description": "Not it."}},
         ),
         (
-            {"not": {"$ref": "#/$defs/P", "type": "object", "description": "It."}, "$defs": {"P": POINT}},
+            {
+                "not": {"$ref": "#/$defs/P", "type": "object", "description": "It."},
+                "$defs": {"P": POINT},
+            },
             {"not": {"description": "It.", "allOf": [POINT, {"type": "object"}]}},
         ),
-        ({"properties": {"$ref": POINT, "$defs": POINT}}, {"properties": {"$ref": POINT, "$defs": POINT}}),
-        ({"enum": [{"$ref": "#/nowhere"}], "default": {"$ref": 5}}, {"enum": [{"$ref": "#/nowhere"}], "default": {"$ref": 5}}),
+        (
+            {"properties": {"$ref": POINT, "$defs": POINT}},
+            {"properties": {"$ref": POINT, "$defs": POINT}},
+        ),
+        (
+            {"enum": [{"$ref": "#/nowhere"}], "default": {"$ref": 5}},
+            {"enum": [{"$ref": "#/nowhere"}], "default": {"$ref": 5}},
+        ),
         ({"items": [{"$ref": "#/$defs/P"}, True], "$defs": {"P": POINT}}, {"items": [POINT, True]}),
         (True, True),
     ],
@@ -118,7 +144,7 @@ def test_a_whole_number_or_a_number_is_a_number() -> None:
     assert of_type(int | float | None) == {"anyOf": [{"type": "number"}, {"type": "null"}]}
 
 
-# --- tools of a given schema ------------------------------------------------------------------------------------------
+# --- tools of a given schema ----------------------------------------------------------------------
 
 SCHEMA: Object = {
     "type": "object",
@@ -132,10 +158,15 @@ SCHEMA: Object = {
 
 
 def given(
-    schema: JSON, fn: Callable[..., object] = lambda arguments: None, output_schema: JSON = None, **options: object
+    schema: JSON,
+    fn: Callable[..., object] = lambda arguments: None,
+    output_schema: JSON = None,
+    **options: object,
 ) -> Runnable:
     found: Behaviour = options  # type: ignore[assignment]
-    return tool.from_schema("Kit.Do@1.0.0", "Does it.", schema, fn, output_schema=output_schema, **found)
+    return tool.from_schema(
+        "Kit.Do@1.0.0", "Does it.", schema, fn, output_schema=output_schema, **found
+    )
 
 
 def test_a_given_schema_judges_the_input_and_all_problems_are_told_without_values() -> None:
@@ -149,7 +180,9 @@ def test_a_given_schema_judges_the_input_and_all_problems_are_told_without_value
     assert errors(one, {"a": True, "b": 1}) == {"a": 'is not of type "integer"'}
 
 
-@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"type": "object", "properties": {}}], ids=str)
+@pytest.mark.parametrize(
+    "schema", [{}, {"type": "object"}, {"type": "object", "properties": {}}], ids=str
+)
 def test_a_schema_that_says_little_takes_any_object(schema: JSON) -> None:
     one = given(schema)
     assert one.input_schema == {"type": "object", "properties": {}}
@@ -157,14 +190,21 @@ def test_a_schema_that_says_little_takes_any_object(schema: JSON) -> None:
 
 
 def test_an_older_dialect_is_read_as_such() -> None:
-    pair: Object = {"description": "P.", "items": [{"type": "string"}, {"type": "number"}], "additionalItems": False}
+    pair: Object = {
+        "description": "P.",
+        "items": [{"type": "string"}, {"type": "number"}],
+        "additionalItems": False,
+    }
     one = given({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"p": pair}})
     assert one.takes({"p": ["a", 1]})
     assert list(errors(one, {"p": ["a", 1, 2]})) == ["p"]
 
 
 def test_the_name_of_the_dialect_that_is_meant_anyway_is_left_out() -> None:
-    assert given({"$schema": "https://json-schema.org/draft/2020-12/schema"}).input_schema == {"type": "object", "properties": {}}
+    assert given({"$schema": "https://json-schema.org/draft/2020-12/schema"}).input_schema == {
+        "type": "object",
+        "properties": {},
+    }
 
 
 LAUGHS: Object = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n in range(9)}
@@ -183,7 +223,13 @@ LAUGHS: Object = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n
         ({"properties": {"a": {"$ref": "#/$defs/none"}}}, "leads nowhere"),
         ({"properties": {"a": {"$ref": "https://example.com/a.json"}}}, "leads out of the schema"),
         ({"properties": {"a": {"$ref": "#"}}}, "contains itself"),
-        ({"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}, "contains itself"),
+        (
+            {
+                "properties": {"a": {"$ref": "#/$defs/a"}},
+                "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}},
+            },
+            "contains itself",
+        ),
         ({"properties": {"a": {"$dynamicRef": "#a"}}}, "$dynamicRef"),
         ({"$schema": "https://example.com/dialect"}, "not a JSON Schema"),
         ({"properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": {**LAUGHS, "l9": {}}}, "too large"),
@@ -199,7 +245,12 @@ def test_a_bad_schema_is_a_mistake_that_is_explained(schema: JSON, why: str) -> 
 
 def test_the_output_is_judged_by_its_schema() -> None:
     one = given(
-        {}, output_schema={"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}
+        {},
+        output_schema={
+            "type": "object",
+            "properties": {"n": {"$ref": "#/$defs/n"}},
+            "$defs": {"n": {"type": "integer"}},
+        },
     )
     assert one.output_schema == {"type": "object", "properties": {"n": {"type": "integer"}}}
     assert one.gives({"n": 10**30}) == {"n": 10**30}

@@ -1,4 +1,5 @@
-"""Arguments arrive as the types a function names, without coercion; what it gives leaves as JSON of its output schema."""
+"""Arguments arrive as the types a function names, without coercion; what it gives leaves as JSON of
+its output schema."""
 
 from __future__ import annotations
 
@@ -9,7 +10,20 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta
 from pydantic import Field
-from tools.made import CONTEXT, Colour, Pair, Person, Place, Point, Size, described, errors, made, schema_of, with_type
+from tools.made import (
+    CONTEXT,
+    Colour,
+    Pair,
+    Person,
+    Place,
+    Point,
+    Size,
+    described,
+    errors,
+    made,
+    schema_of,
+    with_type,
+)
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.tools import Context, ToolWarning
@@ -28,30 +42,70 @@ TYPES: list[tuple[object, Object, JSON, object]] = [
     (Literal[1, 2], {"enum": [1, 2]}, 1.0, 1),
     (Colour, {"enum": ["blue", "red"]}, "red", Colour.RED),
     (list[int], {"type": "array", "items": {"type": "integer"}}, [1, 2.0], [1, 2]),
-    (set[int], {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, [1, 2], {1, 2}),
-    (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 1}, {"a": 1}),
+    (
+        set[int],
+        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+        [1, 2],
+        {1, 2},
+    ),
+    (
+        dict[str, int],
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        {"a": 1},
+        {"a": 1},
+    ),
     (
         tuple[int, str],
-        {"type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False},
+        {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "prefixItems": [{"type": "integer"}, {"type": "string"}],
+            "items": False,
+        },
         [1, "a"],
         (1, "a"),
     ),
     (
         Point,
-        {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, "required": ["x"]},
+        {
+            "type": "object",
+            "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}},
+            "required": ["x"],
+        },
         {"x": 1},
         Point(1),
     ),
-    (Size, {"type": "object", "properties": {"width": {"type": "integer"}}, "required": ["width"]}, {"width": 3}, Size(3)),
-    (Place, {"type": "object", "properties": {"city": {"type": "string"}}, "required": []}, {"city": "Oslo"}, {"city": "Oslo"}),
+    (
+        Size,
+        {"type": "object", "properties": {"width": {"type": "integer"}}, "required": ["width"]},
+        {"width": 3},
+        Size(3),
+    ),
+    (
+        Place,
+        {"type": "object", "properties": {"city": {"type": "string"}}, "required": []},
+        {"city": "Oslo"},
+        {"city": "Oslo"},
+    ),
     (
         Pair,
-        {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2},
+        {
+            "type": "array",
+            "prefixItems": [{"type": "integer"}, {"type": "string"}],
+            "minItems": 2,
+            "maxItems": 2,
+        },
         [1, "a"],
         Pair(1, "a"),
     ),
     (Annotated[int, Meta(ge=1, le=9)], {"type": "integer", "minimum": 1, "maximum": 9}, 9, 9),
-    (Annotated[str, Meta(pattern="^a", max_length=3)], {"type": "string", "maxLength": 3, "pattern": "^a"}, "abc", "abc"),
+    (
+        Annotated[str, Meta(pattern="^a", max_length=3)],
+        {"type": "string", "maxLength": 3, "pattern": "^a"},
+        "abc",
+        "abc",
+    ),
     (
         list[Person],
         {
@@ -60,7 +114,12 @@ TYPES: list[tuple[object, Object, JSON, object]] = [
                 "type": "object",
                 "properties": {
                     "name": {"type": "string"},
-                    "age": {"type": "integer", "minimum": 0, "default": 0, "description": "In years."},
+                    "age": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "default": 0,
+                        "description": "In years.",
+                    },
                     "colour": {"type": "string", "enum": ["red", "blue"], "default": "red"},
                 },
                 "required": ["name"],
@@ -74,7 +133,9 @@ TYPES: list[tuple[object, Object, JSON, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "schema", "given", "got"), TYPES, ids=lambda one: str(one)[:40])
+@pytest.mark.parametrize(
+    ("annotation", "schema", "given", "got"), TYPES, ids=lambda one: str(one)[:40]
+)
 def test_a_type_has_a_schema_and_its_values_arrive_as_that_type(
     annotation: object, schema: Object, given: JSON, got: object
 ) -> None:
@@ -109,14 +170,22 @@ WRONG: list[tuple[object, JSON, str]] = [
     (Literal[1], True, "must be one of 1"),
     (Colour, "x-secret", "must be one of blue, red"),
     (Annotated[int, Meta(ge=10)], 7, "must be at least 10"),
-    (Annotated[int, Meta(gt=10, multiple_of=4)], 7, "must be more than 10; must be a multiple of 4"),
+    (
+        Annotated[int, Meta(gt=10, multiple_of=4)],
+        7,
+        "must be more than 10; must be a multiple of 4",
+    ),
     (
         Annotated[str, Meta(min_length=20, pattern="^a")],
         "x-secret",
         "must have at least 20 characters; does not match the pattern ^a",
     ),
     (Annotated[list[int], Meta(max_length=1)], [1, 2], "must have at most 1 items"),
-    (list[int], ["x-secret", 1, None], "/0: expected an integer, got a string; /2: expected an integer, got null"),
+    (
+        list[int],
+        ["x-secret", 1, None],
+        "/0: expected an integer, got a string; /2: expected an integer, got null",
+    ),
     (dict[str, int], {"a/b": "x-secret"}, "/a~1b: expected an integer, got a string"),
     (set[int], [1, 1], "holds an item twice"),
     (Decimal, 5.5, "expected a string, got a number"),
@@ -133,7 +202,9 @@ WRONG: list[tuple[object, JSON, str]] = [
 
 
 @pytest.mark.parametrize(("annotation", "given", "why"), WRONG, ids=lambda one: str(one)[:40])
-def test_a_wrong_value_is_refused_with_its_place_and_never_quoted(annotation: object, given: JSON, why: str) -> None:
+def test_a_wrong_value_is_refused_with_its_place_and_never_quoted(
+    annotation: object, given: JSON, why: str
+) -> None:
     found = errors(with_type(described(annotation)), {"value": given})
     assert found == {"value": why}
 
@@ -184,7 +255,11 @@ def test_a_missing_argument_leaves_the_default_of_the_function() -> None:
     one = made(do)
     properties = one.input_schema["properties"]
     assert isinstance(properties, dict)
-    assert [value.get("default") for value in properties.values() if isinstance(value, dict)] == [None, {"x": 1, "y": 2}, None]
+    assert [value.get("default") for value in properties.values() if isinstance(value, dict)] == [
+        None,
+        {"x": 1, "y": 2},
+        None,
+    ]
     assert one.input_schema["required"] == ["a"]
     assert one.takes({"a": 1}) == {"a": 1}
     assert one.gives(one.body({"a": 1}, CONTEXT)) == [1, {"x": 1, "y": 2}, None]
@@ -206,14 +281,28 @@ GIVEN: list[tuple[object, JSON, object, JSON]] = [
     (Point, None, Point(1), {"x": 1, "y": 0}),
     (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, (1, 2), [1, 2]),
     (Colour, {"enum": ["blue", "red"]}, Colour.RED, "red"),
-    (object, {}, {"a": (1, Person(name="Ada"))}, {"a": [1, {"name": "Ada", "age": 0, "colour": "red"}]}),
-    (dict[int, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {1: 2}, {"1": 2}),
+    (
+        object,
+        {},
+        {"a": (1, Person(name="Ada"))},
+        {"a": [1, {"name": "Ada", "age": 0, "colour": "red"}]},
+    ),
+    (
+        dict[int, int],
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        {1: 2},
+        {"1": 2},
+    ),
     (list[Person], None, [Person(name="Ada")], [{"name": "Ada", "age": 0, "colour": "red"}]),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("returns", "schema", "value", "json"), GIVEN, ids=lambda one: str(one)[:40])
-def test_what_a_tool_gives_is_json_of_its_output_schema(returns: object, schema: JSON, value: object, json: JSON) -> None:
+@pytest.mark.parametrize(
+    ("returns", "schema", "value", "json"), GIVEN, ids=lambda one: str(one)[:40]
+)
+def test_what_a_tool_gives_is_json_of_its_output_schema(
+    returns: object, schema: JSON, value: object, json: JSON
+) -> None:
     one = with_type(described(object), returns=returns)
     assert schema is None or one.output_schema == schema
     assert one.gives(value) == json
@@ -222,12 +311,23 @@ def test_what_a_tool_gives_is_json_of_its_output_schema(returns: object, schema:
 @pytest.mark.parametrize(
     ("returns", "value"),
     [
-        (int, "5"), (int, True), (float, float("nan")), (object, float("inf")), (object, {"a": [float("-inf")]}), (object, ...),
-        (Point, {"x": "1"}), (list[int], [1, None]), (Person, {"name": 5}), (Person, "x"), (object, {(1, 2): 3}),
+        (int, "5"),
+        (int, True),
+        (float, float("nan")),
+        (object, float("inf")),
+        (object, {"a": [float("-inf")]}),
+        (object, ...),
+        (Point, {"x": "1"}),
+        (list[int], [1, None]),
+        (Person, {"name": 5}),
+        (Person, "x"),
+        (object, {(1, 2): 3}),
     ],
     ids=lambda one: str(one)[:40],
-)  # fmt: skip
-def test_what_is_not_of_the_output_schema_or_not_json_is_refused(returns: object, value: object) -> None:
+)
+def test_what_is_not_of_the_output_schema_or_not_json_is_refused(
+    returns: object, value: object
+) -> None:
     one = with_type(described(object), returns=returns)
     with pytest.raises((ValueError, TypeError)):
         one.gives(value)

@@ -47,7 +47,10 @@ def test_every_part_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]
     conversation = decode(body, NAME, kind)
     (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
     assert isinstance(part, Call if entry["direction"] == "call" else Result)
-    assert (part.family, part.executor) == (entry["family"], {"server": "provider"}.get(entry["executor"], entry["executor"]))
+    assert (part.family, part.executor) == (
+        entry["family"],
+        {"server": "provider"}.get(entry["executor"], entry["executor"]),
+    )
     assert encode(conversation, NAME, kind).body == body
     rows = {(row.direction, row.family, row.origin) for row in catalogue() if row.wire == NAME}
     assert (entry["direction"], entry["family"], entry["origin_class"]) in rows
@@ -62,7 +65,9 @@ def call(one: str | None = MINE, name: str = "f", **args: JSON) -> JSON:
 
 
 def answer(response: JSON, one: str | None = MINE, name: str = "f") -> JSON:
-    return {"functionResponse": {"name": name, "response": response, **({"id": one} if one else {})}}
+    return {
+        "functionResponse": {"name": name, "response": response, **({"id": one} if one else {})}
+    }
 
 
 def at(body: JSON, *path: str | int) -> JSON:
@@ -71,19 +76,21 @@ def at(body: JSON, *path: str | int) -> JSON:
     return body
 
 
-# --- ids ---------------------------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "anthropic", "genkit", "meai"])
 def test_an_id_that_adk_made_up_goes_to_every_wire_that_has_ids(target: str) -> None:
-    log = [event("a", call(), call(OTHER)), event("a", answer({"n": 2}, OTHER), answer({"n": 1}), role="user")]
+    log = [
+        event("a", call(), call(OTHER)),
+        event("a", answer({"n": 2}, OTHER), answer({"n": 1}), role="user"),
+    ]
     made = translate(log, NAME, target)
     again = decode(made.json(), target)
     assert [one.id for one in again.calls()] == [MINE, OTHER]
-    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in again.pairs()] == [
-        (MINE, '{"n":1}'),
-        (OTHER, '{"n":2}'),
-    ]
+    assert [
+        (pair.call and pair.call.id, pair.result and pair.result.text) for pair in again.pairs()
+    ] == [(MINE, '{"n":1}'), (OTHER, '{"n":2}')]
     assert made.losses == []
 
 
@@ -111,7 +118,10 @@ def test_towards_gemini_an_id_is_taken_off_exactly_where_adk_takes_it_off() -> N
 
 
 def test_an_id_that_was_taken_off_comes_home_with_the_map() -> None:
-    log = [event("a", call(x=1), call(OTHER, x=2)), event("a", answer({"n": 2}, OTHER), answer({"n": 1}), role="user")]
+    log = [
+        event("a", call(x=1), call(OTHER, x=2)),
+        event("a", answer({"n": 2}, OTHER), answer({"n": 1}), role="user"),
+    ]
     there = translate(log, NAME, "gemini")
     assert MINE not in there.json().decode()
     home = decode(translate(there.json(), "gemini", NAME, ids=there.ids.to_dict()).json(), NAME)
@@ -133,24 +143,37 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
     contents: list[JSON] = [
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 1}}}]},
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 2}}}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": said}}} for said in ("one", "two")]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "f", "response": {"output": said}}}
+                for said in ("one", "two")
+            ],
+        },
     ]
     made = translate({"contents": contents}, "gemini", NAME)
     assert b"tw-" not in made.json()
     pairs = decode(made.json(), NAME).pairs()
-    assert [(pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs] == [
-        ({"k": 1}, "one"), ({"k": 2}, "two"),
-    ]  # fmt: skip
+    assert [
+        (pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs
+    ] == [({"k": 1}, "one"), ({"k": 2}, "two")]
 
 
 def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() -> None:
     ids = ("tw-0123456789abcdef", "tw-fedcba9876543210")
-    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids]
+    calls: list[JSON] = [
+        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+    ]
     asked: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
-    made = translate({"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]}, "openai-chat", NAME)
-    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in decode(made.json(), NAME).pairs()] == [
-        (ids[0], None), (ids[1], "b"),
-    ]  # fmt: skip
+    made = translate(
+        {"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
+        "openai-chat",
+        NAME,
+    )
+    assert [
+        (pair.call and pair.call.id, pair.result and pair.result.text)
+        for pair in decode(made.json(), NAME).pairs()
+    ] == [(ids[0], None), (ids[1], "b")]
     assert made.losses == []
 
 
@@ -161,7 +184,7 @@ def test_an_id_of_adk_is_the_wires_own_and_pairs_by_it() -> None:
     assert (pair.call.id, pair.call.origin, pair.how) == (MINE, "wire", "id")
 
 
-# --- who speaks --------------------------------------------------------------------------------------------------
+# --- who speaks -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -180,7 +203,9 @@ def test_the_author_says_whose_event_it_is_and_results_are_nobodys(said: JSON, r
     assert [message.role for message in decode([said], NAME).messages] == [role]
 
 
-def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_stay_visible() -> None:
+def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_stay_visible() -> (
+    None
+):
     log = [
         event("a", call(), longRunningToolIds=[MINE]),
         event("a", answer({"status": "pending"}), role="user"),
@@ -188,19 +213,27 @@ def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_st
         event("user", answer({"status": "done"}), role="user"),
     ]
     found = decode(log, NAME)
-    assert [(pair.call and pair.call.id, pair.result and pair.result.text, pair.how) for pair in found.pairs()] == [
-        (MINE, '{"status":"pending"}', "id"),
-        (None, '{"status":"done"}', None),
-    ]
+    assert [
+        (pair.call and pair.call.id, pair.result and pair.result.text, pair.how)
+        for pair in found.pairs()
+    ] == [(MINE, '{"status":"pending"}', "id"), (None, '{"status":"done"}', None)]
     assert found.results()[1].call_id == MINE
     chat = translate(log, NAME, "openai-chat")
     assert [loss.pointer for loss in chat.losses] == ["/0/longRunningToolIds"]
-    assert [at(m, "tool_call_id") for m in at(chat.body, "messages") if at(m, "role") == "tool"] == [MINE, MINE]  # type: ignore[union-attr]
+    assert [
+        at(m, "tool_call_id") for m in at(chat.body, "messages") if at(m, "role") == "tool"
+    ] == [MINE, MINE]  # type: ignore[union-attr]
 
 
 def test_towards_gemini_a_second_answer_is_reported_since_nothing_ties_it_to_its_call() -> None:
-    log = [event("a", call()), event("a", answer({"n": 1}), role="user"), event("user", answer({"n": 2}), role="user")]
-    assert [loss.pointer for loss in translate(log, NAME, "gemini").losses] == ["/2/content/parts/0"]
+    log = [
+        event("a", call()),
+        event("a", answer({"n": 1}), role="user"),
+        event("user", answer({"n": 2}), role="user"),
+    ]
+    assert [loss.pointer for loss in translate(log, NAME, "gemini").losses] == [
+        "/2/content/parts/0"
+    ]
 
 
 def test_a_confirmation_is_a_call_with_an_id_of_its_own() -> None:
@@ -219,7 +252,7 @@ def test_a_confirmation_is_a_call_with_an_id_of_its_own() -> None:
     ]
 
 
-# --- events ------------------------------------------------------------------------------------------------------
+# --- events ---------------------------------------------------------------------------------------
 
 
 def test_a_fragment_that_is_repeated_counts_once_and_is_no_loss() -> None:
@@ -230,21 +263,47 @@ def test_a_fragment_that_is_repeated_counts_once_and_is_no_loss() -> None:
 
 
 def test_a_fragment_that_nothing_repeats_is_reported() -> None:
-    assert [loss.pointer for loss in translate([event("a", {"text": "Hel"}, partial=True)], NAME, "openai-chat").losses] == ["/0"]
+    assert [
+        loss.pointer
+        for loss in translate(
+            [event("a", {"text": "Hel"}, partial=True)], NAME, "openai-chat"
+        ).losses
+    ] == ["/0"]
 
 
 def test_a_call_that_was_sent_only_in_a_fragment_and_answered_is_read() -> None:
-    log = [event("a", {"text": "Well."}, call(), partial=True), event("a", answer({"n": 1}), role="user")]
+    log = [
+        event("a", {"text": "Well."}, call(), partial=True),
+        event("a", answer({"n": 1}), role="user"),
+    ]
     assert [pair.how for pair in decode(log, NAME).pairs()] == ["id"]
 
 
 def test_what_an_event_says_beyond_its_content_is_reported_and_empty_defaults_are_not() -> None:
-    quiet: JSON = {"stateDelta": {}, "artifactDelta": {}, "requestedAuthConfigs": {}, "requestedToolConfirmations": {}}
+    quiet: JSON = {
+        "stateDelta": {},
+        "artifactDelta": {},
+        "requestedAuthConfigs": {},
+        "requestedToolConfirmations": {},
+    }
     log: list[JSON] = [
         event(
-            "user", {"text": "hi"}, role="user", actions=quiet, nodeInfo={"path": ""}, id="e1", timestamp=1.5, invocationId="i"
+            "user",
+            {"text": "hi"},
+            role="user",
+            actions=quiet,
+            nodeInfo={"path": ""},
+            id="e1",
+            timestamp=1.5,
+            invocationId="i",
         ),
-        event("a", {"text": "ho"}, actions={"artifactDelta": {}, "stateDelta": {"k": 1}}, finishReason="STOP", branch="a.b"),
+        event(
+            "a",
+            {"text": "ho"},
+            actions={"artifactDelta": {}, "stateDelta": {"k": 1}},
+            finishReason="STOP",
+            branch="a.b",
+        ),
         {"author": "a", "errorCode": "429", "actions": quiet},
     ]
     pointers = [loss.pointer for loss in translate(log, NAME, "openai-chat").losses]
@@ -253,7 +312,12 @@ def test_what_an_event_says_beyond_its_content_is_reported_and_empty_defaults_ar
 
 def test_a_message_taken_out_leaves_the_silent_events_where_they_were() -> None:
     silent: JSON = {"author": "a", "actions": {"stateDelta": {"k": 1}}}
-    log = [event("user", {"text": "1"}, role="user"), silent, event("a", {"text": "2"}), event("a", {"text": "3"})]
+    log = [
+        event("user", {"text": "1"}, role="user"),
+        silent,
+        event("a", {"text": "2"}),
+        event("a", {"text": "3"}),
+    ]
     found = decode(log, NAME)
     written = encode(replace(found, messages=(found.messages[0], found.messages[2])), NAME)
     assert written.body == [log[0], silent, log[3]]
@@ -261,11 +325,21 @@ def test_a_message_taken_out_leaves_the_silent_events_where_they_were() -> None:
 
 
 def test_a_part_added_to_an_event_leaves_the_rest_of_the_event() -> None:
-    log: dict[str, JSON] = {"id": "s", "appName": "p", "userId": "u", "events": [event("a", {"text": "1"}, id="e1", branch="b")]}
+    log: dict[str, JSON] = {
+        "id": "s",
+        "appName": "p",
+        "userId": "u",
+        "events": [event("a", {"text": "1"}, id="e1", branch="b")],
+    }
     found = decode(log, NAME)
     (message,) = found.messages
-    written = encode(replace(found, messages=(replace(message, parts=(*message.parts, Text("2"))),)), NAME)
-    assert written.body == {**log, "events": [event("a", {"text": "1"}, {"text": "2"}, id="e1", branch="b")]}
+    written = encode(
+        replace(found, messages=(replace(message, parts=(*message.parts, Text("2"))),)), NAME
+    )
+    assert written.body == {
+        **log,
+        "events": [event("a", {"text": "1"}, {"text": "2"}, id="e1", branch="b")],
+    }
 
 
 def test_instruction_tools_and_settings_belong_to_the_agent_and_are_reported() -> None:
@@ -279,7 +353,7 @@ def test_instruction_tools_and_settings_belong_to_the_agent_and_are_reported() -
     assert [loss.pointer for loss in made.losses] == ["/model", "/tools/0", "/messages/0"]
 
 
-# --- runs --------------------------------------------------------------------------------------------------------
+# --- runs -----------------------------------------------------------------------------------------
 
 
 def test_calls_answered_within_a_run_are_done_and_those_left_open_are_the_clients() -> None:
@@ -289,19 +363,32 @@ def test_calls_answered_within_a_run_are_done_and_those_left_open_are_the_client
         event("a", call(OTHER), id="e2", finishReason="STOP"),
     ]
     found = decode(run, NAME, "response")
-    assert [(one.id, one.executor) for one in found.calls()] == [(MINE, "provider"), (OTHER, "client")]
+    assert [(one.id, one.executor) for one in found.calls()] == [
+        (MINE, "provider"),
+        (OTHER, "client"),
+    ]
     (message,) = found.messages
     assert message.stop == "tool"
     chat = encode(found, "openai-chat", "response")
-    assert [at(one, "id") for one in at(chat.body, "choices", 0, "message", "tool_calls")] == [OTHER]  # type: ignore[union-attr]
+    assert [at(one, "id") for one in at(chat.body, "choices", 0, "message", "tool_calls")] == [
+        OTHER
+    ]  # type: ignore[union-attr]
     assert [loss.pointer for loss in chat.losses] == ["/0/content/parts/0", "/1/content/parts/0"]
 
 
 def test_the_tokens_of_a_run_add_up() -> None:
     run = [
-        event("a", {"text": "1"}, usageMetadata={"promptTokenCount": 10, "candidatesTokenCount": 2}),
         event(
-            "a", {"text": "2"}, usage_metadata={"prompt_token_count": 20, "candidates_token_count": 3, "thoughts_token_count": 1}
+            "a", {"text": "1"}, usageMetadata={"promptTokenCount": 10, "candidatesTokenCount": 2}
+        ),
+        event(
+            "a",
+            {"text": "2"},
+            usage_metadata={
+                "prompt_token_count": 20,
+                "candidates_token_count": 3,
+                "thoughts_token_count": 1,
+            },
         ),
     ]
     usage = decode(run, NAME, "response").settings["usage"]
@@ -317,10 +404,14 @@ def test_a_part_of_a_run_taken_out_leaves_the_other_events() -> None:
     found = decode(run, NAME, "response")
     (message,) = found.messages
     shorter = replace(found, messages=(replace(message, parts=message.parts[:-1]),))
-    assert encode(shorter, NAME, "response").body == [run[0], run[1], event("a", {"text": "x"}, id="e2")]
+    assert encode(shorter, NAME, "response").body == [
+        run[0],
+        run[1],
+        event("a", {"text": "x"}, id="e2"),
+    ]
 
 
-# --- the real thing ----------------------------------------------------------------------------------------------
+# --- the real thing -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", KNOWN, ids=str)
@@ -330,7 +421,9 @@ def test_adk_accepts_the_cases(case: Case) -> None:
 
 def test_an_event_as_adk_dumps_it_is_read_in_both_spellings() -> None:
     one = Event.model_validate(event("a", call(x=1)))
-    camel, snake = (one.model_dump(mode="json", by_alias=alias, exclude_none=True) for alias in (True, False))
+    camel, snake = (
+        one.model_dump(mode="json", by_alias=alias, exclude_none=True) for alias in (True, False)
+    )
     assert decode([camel], NAME).messages == decode([snake], NAME).messages
     assert decode([camel], NAME).calls()[0].id == MINE
     assert encode(decode([snake], NAME), NAME).body == [snake]
@@ -344,4 +437,7 @@ def test_a_log_is_told_from_other_bodies() -> None:
 def test_a_new_message_becomes_an_event_of_the_user() -> None:
     found = decode([event("a", {"text": "1"})], NAME)
     longer = replace(found, messages=(*found.messages, Message("user", (Text("2"),))))
-    assert encode(longer, NAME).body == [event("a", {"text": "1"}), event("user", {"text": "2"}, role="user")]
+    assert encode(longer, NAME).body == [
+        event("a", {"text": "1"}),
+        event("user", {"text": "2"}, role="user"),
+    ]

@@ -1,4 +1,5 @@
-"""The AI SDK's messages: parts that hold a call and its result, runs of steps, and the real package as judge."""
+"""The AI SDK's messages: parts that hold a call and its result, runs of steps, and the real package
+as judge."""
 
 from __future__ import annotations
 
@@ -52,25 +53,52 @@ def parts_of(body: JSON, message: int = 0) -> list[JSON]:
     return found
 
 
-# --- the catalogue -----------------------------------------------------------------------------------------------
+# --- the catalogue --------------------------------------------------------------------------------
 
 STEP: JSON = {"type": "step-start"}
 CALL: Object = {"type": "tool-call", "toolCallId": "c1", "toolName": "roll", "input": {"sides": 6}}
-RESULT: Object = {"type": "tool-result", "toolCallId": "c1", "toolName": "roll", "output": {"type": "json", "value": 4}}
+RESULT: Object = {
+    "type": "tool-result",
+    "toolCallId": "c1",
+    "toolName": "roll",
+    "output": {"type": "json", "value": 4},
+}
 PART: Object = {"toolCallId": "c1", "state": "output-available", "input": {"sides": 6}, "output": 4}
 
 EXAMPLES: tuple[tuple[JSON, dict[str, str], str, str, str], ...] = (
     ({"type": "tool-roll", **PART}, {"type": "tool-*"}, "call+output", "function", "client"),
-    ({"type": "tool-roll", **PART, "providerExecuted": True}, {"type": "tool-*", "providerExecuted": "true"}, "call+output",
-     "server-tool", "provider"),
-    ({"type": "dynamic-tool", "toolName": "roll", **PART}, {"type": "dynamic-tool"}, "call+output", "function", "client"),
-    ({"type": "dynamic-tool", "toolName": "roll", **PART, "providerExecuted": True},
-     {"type": "dynamic-tool", "providerExecuted": "true"}, "call+output", "server-tool", "provider"),
+    (
+        {"type": "tool-roll", **PART, "providerExecuted": True},
+        {"type": "tool-*", "providerExecuted": "true"},
+        "call+output",
+        "server-tool",
+        "provider",
+    ),
+    (
+        {"type": "dynamic-tool", "toolName": "roll", **PART},
+        {"type": "dynamic-tool"},
+        "call+output",
+        "function",
+        "client",
+    ),
+    (
+        {"type": "dynamic-tool", "toolName": "roll", **PART, "providerExecuted": True},
+        {"type": "dynamic-tool", "providerExecuted": "true"},
+        "call+output",
+        "server-tool",
+        "provider",
+    ),
     (CALL, {"type": "tool-call"}, "call", "function", "client"),
-    ({**CALL, "providerExecuted": True}, {"type": "tool-call", "providerExecuted": "true"}, "call", "server-tool", "provider"),
+    (
+        {**CALL, "providerExecuted": True},
+        {"type": "tool-call", "providerExecuted": "true"},
+        "call",
+        "server-tool",
+        "provider",
+    ),
     (RESULT, {"type": "tool-result"}, "output", "function", "client"),
     (RESULT, {"type": "tool-result", "role": "assistant"}, "output", "server-tool", "provider"),
-)  # fmt: skip
+)
 
 
 def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
@@ -84,7 +112,9 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     return ui(STEP, example), "request"
 
 
-@pytest.mark.parametrize(("example", "tell", "direction", "family", "executor"), EXAMPLES, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(
+    ("example", "tell", "direction", "family", "executor"), EXAMPLES, ids=lambda v: str(v)[:40]
+)
 def test_every_type_of_call_and_result_is_read_as_the_catalogue_says(
     example: JSON, tell: dict[str, str], direction: str, family: str, executor: str
 ) -> None:
@@ -92,20 +122,32 @@ def test_every_type_of_call_and_result_is_read_as_the_catalogue_says(
     assert held is not None
     conversation = decode(held[0], "ai-sdk", held[1])
     found = [part for part in conversation.parts() if isinstance(part, Call | Result)]
-    assert ["call" if isinstance(part, Call) else "output" for part in found] == direction.split("+")
-    assert {(part.family, part.executor, part.origin) for part in found} == {(family, executor, "wire")}
+    assert ["call" if isinstance(part, Call) else "output" for part in found] == direction.split(
+        "+"
+    )
+    assert {(part.family, part.executor, part.origin) for part in found} == {
+        (family, executor, "wire")
+    }
     assert encode(conversation, "ai-sdk").body == held[0]
-    said = [(e.tell, e.direction, e.family, e.executor, e.origin) for e in catalogue() if e.wire == "ai-sdk"]
+    said = [
+        (e.tell, e.direction, e.family, e.executor, e.origin)
+        for e in catalogue()
+        if e.wire == "ai-sdk"
+    ]
     assert (tell, direction, family, executor, "natural") in said
 
 
 def test_the_catalogue_of_this_wire_holds_nothing_else() -> None:
     assert sum(entry.wire == "ai-sdk" for entry in catalogue()) == len(EXAMPLES)
     if CATALOGUE.is_file():
-        assert [entry for entry in json.loads(CATALOGUE.read_text()) if entry["wire"] == "ai-sdk" and entry["core_wire"]] == []
+        assert [
+            entry
+            for entry in json.loads(CATALOGUE.read_text())
+            if entry["wire"] == "ai-sdk" and entry["core_wire"]
+        ] == []
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -114,18 +156,36 @@ def test_the_catalogue_of_this_wire_holds_nothing_else() -> None:
         (tool("output-available", output={"n": 4}), {"n": 4}, False),
         (tool("output-available", output=None), "", False),
         (tool("output-error", errorText="lost"), "lost", True),
-        (tool("output-denied", approval={"id": "a", "approved": False, "reason": "no"}), "no", True),
-        (tool("output-denied", approval={"id": "a", "approved": False}), "Tool call execution denied.", True),
+        (
+            tool("output-denied", approval={"id": "a", "approved": False, "reason": "no"}),
+            "no",
+            True,
+        ),
+        (
+            tool("output-denied", approval={"id": "a", "approved": False}),
+            "Tool call execution denied.",
+            True,
+        ),
         (tool("half-done", output=[4]), [4], False),
     ],
 )
-def test_a_state_with_an_answer_is_a_result_under_the_id_of_its_call(part: JSON, output: JSON, error: bool) -> None:
+def test_a_state_with_an_answer_is_a_result_under_the_id_of_its_call(
+    part: JSON, output: JSON, error: bool
+) -> None:
     (pair,) = decode(ui(part), "ai-sdk").pairs()
     assert pair.call is not None and pair.result is not None
-    assert (pair.result.call_id, pair.result.output, pair.result.error, pair.how) == ("c1", output, error, "id")
+    assert (pair.result.call_id, pair.result.output, pair.result.error, pair.how) == (
+        "c1",
+        output,
+        error,
+        "id",
+    )
 
 
-@pytest.mark.parametrize("state", ["input-streaming", "input-available", "approval-requested", "approval-responded", "queued"])
+@pytest.mark.parametrize(
+    "state",
+    ["input-streaming", "input-available", "approval-requested", "approval-responded", "queued"],
+)
 def test_a_state_without_an_answer_is_an_open_call(state: str) -> None:
     conversation = decode(ui(tool(state)), "ai-sdk")
     assert (len(conversation.calls()), conversation.results()) == (1, [])
@@ -133,9 +193,17 @@ def test_a_state_without_an_answer_is_an_open_call(state: str) -> None:
 
 def test_in_a_step_all_calls_come_first_and_then_all_results() -> None:
     conversation = decode(case("call-and-result-share-a-part").body, "ai-sdk")
-    assert [message.role for message in conversation.messages] == ["user", "assistant", "tool", "assistant", "user"]
+    assert [message.role for message in conversation.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
     assert [type(part) for part in conversation.messages[1].parts] == [Text, Call, Call]
-    assert [part.call_id for part in conversation.messages[2].parts if isinstance(part, Result)] == ["call_p1", "call_r1"]
+    assert [
+        part.call_id for part in conversation.messages[2].parts if isinstance(part, Result)
+    ] == ["call_p1", "call_r1"]
 
 
 def test_an_id_that_comes_back_in_a_later_step_names_the_newer_call() -> None:
@@ -154,14 +222,26 @@ def test_unfinished_input_keeps_its_value_or_else_its_text() -> None:
 
 
 def test_unfinished_input_and_approvals_are_reported_on_other_wires() -> None:
-    losses = {loss.pointer for loss in translate(case("unfinished-input-stays-open").body, "ai-sdk", "openai-chat").losses}
+    losses = {
+        loss.pointer
+        for loss in translate(
+            case("unfinished-input-stays-open").body, "ai-sdk", "openai-chat"
+        ).losses
+    }
     assert {f"/messages/1/parts/{n}/state" for n in (1, 2, 3)} <= losses
     assert {f"/messages/1/parts/{n}/approval" for n in (4, 5, 6)} <= losses
 
 
 def test_a_users_words_in_the_middle_of_a_run_stand_between_its_turns() -> None:
     messages = decode(case("version-7-parts").body, "ai-sdk").messages
-    assert [message.role for message in messages] == ["user", "assistant", "tool", "user", "assistant", "user"]
+    assert [message.role for message in messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert messages[3].parts == (Text("Only the left half, please."),)
 
 
@@ -169,9 +249,18 @@ def test_twins_without_ids_keep_the_results_that_stand_in_their_parts() -> None:
     conversation = decode(case("missing-ids").body, "ai-sdk")
     pairs = conversation.pairs()
     assert [pair.result and pair.result.output for pair in pairs] == [4, 17, 1, None]
-    assert [pair.call.origin for pair in pairs if pair.call] == ["minted", "minted", "wire", "minted"]
-    added = replace(conversation, messages=(*conversation.messages, Message("user", (Text("Again."),))))
-    assert parts_of(encode(added, "ai-sdk").body, 1) == parts_of(case("missing-ids").body, 1), "an id was sent that is ours"
+    assert [pair.call.origin for pair in pairs if pair.call] == [
+        "minted",
+        "minted",
+        "wire",
+        "minted",
+    ]
+    added = replace(
+        conversation, messages=(*conversation.messages, Message("user", (Text("Again."),)))
+    )
+    assert parts_of(encode(added, "ai-sdk").body, 1) == parts_of(case("missing-ids").body, 1), (
+        "an id was sent that is ours"
+    )
 
 
 def test_only_text_and_files_are_a_users() -> None:
@@ -180,37 +269,54 @@ def test_only_text_and_files_are_a_users() -> None:
 
 
 def test_a_call_answered_in_a_response_ran_elsewhere_and_an_open_one_is_the_readers() -> None:
-    body: JSON = {"id": "m", "role": "assistant", "parts": [tool("output-available", output=4), {**PART, "type": "tool-roll",
-                  "toolCallId": "c2", "state": "input-available"}]}  # fmt: skip
+    body: JSON = {
+        "id": "m",
+        "role": "assistant",
+        "parts": [
+            tool("output-available", output=4),
+            {**PART, "type": "tool-roll", "toolCallId": "c2", "state": "input-available"},
+        ],
+    }
     conversation = decode(body, "ai-sdk", "response")
     assert [call.executor for call in conversation.calls()] == ["provider", "client"]
     assert conversation.messages[0].stop == "tool"
 
 
 def test_the_fields_of_a_message_that_became_several_are_reported_once() -> None:
-    losses = [loss.pointer for loss in translate(case("steps-are-turns").body, "ai-sdk", "anthropic").losses]
+    losses = [
+        loss.pointer
+        for loss in translate(case("steps-are-turns").body, "ai-sdk", "anthropic").losses
+    ]
     assert losses.count("/messages/2/metadata") == 1
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def test_an_answer_to_an_open_call_goes_into_its_part_and_touches_nothing_else() -> None:
     body = case("steps-are-turns").body
     conversation = decode(body, "ai-sdk")
     call = conversation.calls()[-1]
-    answered = replace(conversation, messages=(*conversation.messages, Message("tool", (call.result(["18:05"]),))))
+    answered = replace(
+        conversation, messages=(*conversation.messages, Message("tool", (call.result(["18:05"]),)))
+    )
     written = encode(answered, "ai-sdk")
     _, part = parts_of(body, 4)
     assert isinstance(part, dict)
-    assert parts_of(written.body, 4) == [STEP, {**part, "state": "output-available", "output": ["18:05"]}]
+    assert parts_of(written.body, 4) == [
+        STEP,
+        {**part, "state": "output-available", "output": ["18:05"]},
+    ]
     assert (get(written.body, ("messages", 2)), written.losses) == (get(body, ("messages", 2)), [])
 
 
 def test_an_approval_that_was_never_given_cannot_stand_beside_a_result() -> None:
     conversation = decode(ui(tool("approval-requested", approval={"id": "a"})), "ai-sdk")
     result = conversation.calls()[0].result("done")
-    written = encode(replace(conversation, messages=(*conversation.messages, Message("tool", (result,)))), "ai-sdk")
+    written = encode(
+        replace(conversation, messages=(*conversation.messages, Message("tool", (result,)))),
+        "ai-sdk",
+    )
     assert parts_of(written.body) == [tool("output-available", output="done")]
     assert [loss.pointer for loss in written.losses] == ["/messages/0/parts/0/approval"]
 
@@ -225,7 +331,9 @@ def test_a_result_taken_away_leaves_an_open_call() -> None:
 def test_a_failure_that_is_edited_into_a_success_changes_its_state(name: str) -> None:
     conversation = decode(case(name).body, "ai-sdk")
     old = conversation.results()[0]
-    body = encode(conversation.replace(old, replace(old, output={"ok": True}, error=False)), "ai-sdk").body
+    body = encode(
+        conversation.replace(old, replace(old, output={"ok": True}, error=False)), "ai-sdk"
+    ).body
     part = get(body, old.at)
     assert isinstance(part, dict)
     assert (part["state"], part["output"]) == ("output-available", {"ok": True})
@@ -242,13 +350,22 @@ def test_a_denial_that_is_edited_stays_a_denial() -> None:
 
 def test_a_message_taken_out_of_a_run_leaves_its_id_and_fields() -> None:
     conversation = decode(case("steps-are-turns").body, "ai-sdk")
-    fewer = tuple(m for m in conversation.messages if not (m.role == "assistant" and m.parts[0] == Text("Booked: seat 12A.")))
+    fewer = tuple(
+        m
+        for m in conversation.messages
+        if not (m.role == "assistant" and m.parts[0] == Text("Booked: seat 12A."))
+    )
     run = get(encode(replace(conversation, messages=fewer), "ai-sdk").body, ("messages", 2))
     assert isinstance(run, dict)
     assert (run["id"], run["metadata"]) == ("a1", {"totalTokens": 321})
     assert [get(part, ("type",)) for part in parts_of({"messages": [run]})] == [
-        "step-start", "reasoning", "tool-timetable", "step-start", "text", "tool-book",
-    ]  # fmt: skip
+        "step-start",
+        "reasoning",
+        "tool-timetable",
+        "step-start",
+        "text",
+        "tool-book",
+    ]
 
 
 CHAT: JSON = {
@@ -256,14 +373,23 @@ CHAT: JSON = {
     "messages": [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Roll two dice."},
-        {"role": "assistant", "content": None, "tool_calls": [
-            {"id": i, "type": "function", "function": {"name": "roll", "arguments": '{"sides": 6}'}} for i in ("a", "b")
-        ]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": i,
+                    "type": "function",
+                    "function": {"name": "roll", "arguments": '{"sides": 6}'},
+                }
+                for i in ("a", "b")
+            ],
+        },
         {"role": "tool", "tool_call_id": "b", "content": "5"},
         {"role": "tool", "tool_call_id": "a", "content": "2"},
         {"role": "assistant", "content": "Seven."},
     ],
-}  # fmt: skip
+}
 
 
 def test_the_turns_of_a_run_become_one_message_with_results_in_their_calls() -> None:
@@ -273,32 +399,73 @@ def test_the_turns_of_a_run_become_one_message_with_results_in_their_calls() -> 
         "messages": [
             {"id": "msg-0", "role": "system", "parts": [{"type": "text", "text": "Be brief."}]},
             {"id": "msg-1", "role": "user", "parts": [{"type": "text", "text": "Roll two dice."}]},
-            {"id": "msg-2", "role": "assistant", "parts": [
-                STEP,
-                {"type": "tool-roll", "toolCallId": "a", "state": "output-available", "input": {"sides": 6}, "output": "2"},
-                {"type": "tool-roll", "toolCallId": "b", "state": "output-available", "input": {"sides": 6}, "output": "5"},
-                STEP,
-                {"type": "text", "text": "Seven."},
-            ]},
+            {
+                "id": "msg-2",
+                "role": "assistant",
+                "parts": [
+                    STEP,
+                    {
+                        "type": "tool-roll",
+                        "toolCallId": "a",
+                        "state": "output-available",
+                        "input": {"sides": 6},
+                        "output": "2",
+                    },
+                    {
+                        "type": "tool-roll",
+                        "toolCallId": "b",
+                        "state": "output-available",
+                        "input": {"sides": 6},
+                        "output": "5",
+                    },
+                    STEP,
+                    {"type": "text", "text": "Seven."},
+                ],
+            },
         ],
-    }  # fmt: skip
+    }
     assert written.losses == []
 
 
 def test_arguments_cut_off_are_unfinished_input() -> None:
-    body = {"messages": [{"role": "assistant", "content": None, "tool_calls": [
-        {"id": "a", "type": "function", "function": {"name": "roll", "arguments": '{"sides": '}}]}]}  # fmt: skip
+    body = {
+        "messages": [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": "a",
+                        "type": "function",
+                        "function": {"name": "roll", "arguments": '{"sides": '},
+                    }
+                ],
+            }
+        ]
+    }
     written = translate(body, "openai-chat", "ai-sdk")  # type: ignore[arg-type]
-    part = {"type": "tool-roll", "toolCallId": "a", "state": "input-streaming", "rawInput": '{"sides": '}
+    part = {
+        "type": "tool-roll",
+        "toolCallId": "a",
+        "state": "input-streaming",
+        "rawInput": '{"sides": ',
+    }
     assert parts_of(written.body) == [STEP, part]
     assert decode(written.body, "ai-sdk").calls()[0].args == Json('{"sides": ')
 
 
 def test_a_result_without_its_call_has_no_place_and_is_reported() -> None:
-    body = {"messages": [{"role": "user", "content": "Hi."}, {"role": "tool", "tool_call_id": "gone", "content": "4"}]}
+    body = {
+        "messages": [
+            {"role": "user", "content": "Hi."},
+            {"role": "tool", "tool_call_id": "gone", "content": "4"},
+        ]
+    }
     written = translate(body, "openai-chat", "ai-sdk")  # type: ignore[arg-type]
     assert [loss.pointer for loss in written.losses] == ["/messages/1"]
-    assert written.body == {"messages": [{"id": "msg-0", "role": "user", "parts": [{"type": "text", "text": "Hi."}]}]}
+    assert written.body == {
+        "messages": [{"id": "msg-0", "role": "user", "parts": [{"type": "text", "text": "Hi."}]}]
+    }
 
 
 def test_media_in_a_result_come_back_as_media() -> None:
@@ -314,24 +481,46 @@ def test_media_in_a_result_come_back_as_media() -> None:
 
 
 def test_reasoning_has_a_place_unless_only_its_provider_can_read_it() -> None:
-    body = {"messages": [{"role": "assistant", "content": [
-        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, {"type": "redacted_thinking", "data": "eA=="},
-        {"type": "text", "text": "Hello."}]}]}  # fmt: skip
+    body = {
+        "messages": [
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+                    {"type": "redacted_thinking", "data": "eA=="},
+                    {"type": "text", "text": "Hello."},
+                ],
+            }
+        ]
+    }
     written = translate(body, "anthropic", "ai-sdk")  # type: ignore[arg-type]
     assert decode(written.body, "ai-sdk").messages[0].parts == (Reasoning("Hm."), Text("Hello."))
-    assert [loss.pointer for loss in written.losses] == ["/messages/0/content/0", "/messages/0/content/1"]
+    assert [loss.pointer for loss in written.losses] == [
+        "/messages/0/content/0",
+        "/messages/0/content/1",
+    ]
 
 
 def test_settings_and_tools_stand_beside_the_messages() -> None:
     conversation = decode(case("settings-stand-beside").body, "ai-sdk")
     assert conversation.settings["choice"] == Choice("required", ("roll",))
     assert [(one.name, one.kind) for one in conversation.tools] == [
-        ("roll", "function"), ("old", "function"), ("search", "openai.web_search"),
-    ]  # fmt: skip
+        ("roll", "function"),
+        ("old", "function"),
+        ("search", "openai.web_search"),
+    ]
     there = encode(conversation, "openai-chat")
     back = translate(there.body, "openai-chat", "ai-sdk", ids=there.ids)
     source = case("settings-stand-beside").body
-    for name in ("model", "maxOutputTokens", "temperature", "topP", "seed", "stopSequences", "toolChoice"):
+    for name in (
+        "model",
+        "maxOutputTokens",
+        "temperature",
+        "topP",
+        "seed",
+        "stopSequences",
+        "toolChoice",
+    ):
         assert get(back.body, (name,)) == get(source, (name,))
     assert get(back.body, ("tools", "roll")) == get(source, ("tools", "roll"))
 
@@ -348,10 +537,18 @@ def test_messages_that_came_as_model_messages_go_back_as_model_messages() -> Non
     messages = get(written.body, ("messages",))
     assert isinstance(messages, list)
     assert messages[:-2] == get(body, ("messages",))
-    content: JSON = [{"type": "text", "text": "Here."}, {"type": "image-data", "data": "aGk=", "mediaType": "image/png"}]
+    content: JSON = [
+        {"type": "text", "text": "Here."},
+        {"type": "image-data", "data": "aGk=", "mediaType": "image/png"},
+    ]
     output: JSON = {"type": "content", "value": content}
     assert messages[-2:] == [
-        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c8", "toolName": "try", "output": output}]},
+        {
+            "role": "tool",
+            "content": [
+                {"type": "tool-result", "toolCallId": "c8", "toolName": "try", "output": output}
+            ],
+        },
         {"role": "assistant", "content": [{"type": "text", "text": "Yes."}]},
     ]
 
@@ -361,10 +558,14 @@ def test_a_bare_list_stays_a_bare_list() -> None:
     more = (*conversation.messages, Message("user", (Text("Again."),)))
     written = encode(replace(conversation, messages=more), "ai-sdk").body
     assert isinstance(written, list)
-    assert written[-1] == {"id": "msg-2", "role": "user", "parts": [{"type": "text", "text": "Again."}]}
+    assert written[-1] == {
+        "id": "msg-2",
+        "role": "user",
+        "parts": [{"type": "text", "text": "Again."}],
+    }
 
 
-# --- telling it from others ----------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("one", load("ai-sdk"), ids=str)
@@ -372,7 +573,7 @@ def test_its_bodies_are_known_for_its_own(one: Case) -> None:
     assert detect(one.body) == "ai-sdk"
 
 
-# --- the real package as judge -------------------------------------------------------------------------------------
+# --- the real package as judge --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
@@ -381,7 +582,9 @@ def judge() -> Judge:
     installed()
 
     def ask(bodies: list[JSON]) -> list[Verdict]:
-        return answers(Path(__file__).with_name("ai_sdk_judge.mjs"), ({"body": body} for body in bodies))
+        return answers(
+            Path(__file__).with_name("ai_sdk_judge.mjs"), ({"body": body} for body in bodies)
+        )
 
     return ask
 
@@ -400,7 +603,9 @@ ODD = {
 def test_the_cases_are_what_the_official_package_accepts_but_for_the_odd_ones(judge: Judge) -> None:
     cases = load("ai-sdk")
     verdicts = judge([one.body for one in cases])
-    assert {one.name for one, verdict in zip(cases, verdicts, strict=True) if verdict["error"]} == ODD
+    assert {
+        one.name for one, verdict in zip(cases, verdicts, strict=True) if verdict["error"]
+    } == ODD
 
 
 def test_the_official_package_makes_the_same_pairs_of_ui_messages(judge: Judge) -> None:
@@ -408,20 +613,39 @@ def test_the_official_package_makes_the_same_pairs_of_ui_messages(judge: Judge) 
     for one, verdict in zip(cases, judge([one.body for one in cases]), strict=True):
         conversation = decode(one.body, "ai-sdk")
         # The package sends a model no call whose input is still streaming.
-        whole = [call for call in conversation.calls() if get(call.raw, ("state",)) != "input-streaming"]  # type: ignore[arg-type]
-        blocks = [block for message in verdict["model"] for block in message["content"] if isinstance(block, dict)]  # type: ignore[union-attr,index,call-overload]
-        assert [block["toolCallId"] for block in blocks if block["type"] == "tool-call"] == [call.id for call in whole], str(one)
-        assert sorted(str(block["toolCallId"]) for block in blocks if block["type"] == "tool-result") == sorted(
-            result.call_id for result in conversation.results()
-        ), str(one)
+        whole = [
+            call for call in conversation.calls() if get(call.raw, ("state",)) != "input-streaming"
+        ]  # type: ignore[arg-type]
+        blocks = [
+            block
+            for message in verdict["model"]
+            for block in message["content"]
+            if isinstance(block, dict)
+        ]  # type: ignore[union-attr,index,call-overload]
+        assert [block["toolCallId"] for block in blocks if block["type"] == "tool-call"] == [
+            call.id for call in whole
+        ], str(one)
+        assert sorted(
+            str(block["toolCallId"]) for block in blocks if block["type"] == "tool-result"
+        ) == sorted(result.call_id for result in conversation.results()), str(one)
 
 
-def test_what_is_translated_from_other_wires_is_accepted_by_the_official_package(judge: Judge) -> None:
+def test_what_is_translated_from_other_wires_is_accepted_by_the_official_package(
+    judge: Judge,
+) -> None:
     cases = [one for one in ALL if one.wire != "ai-sdk"]
     written = [translate(one.body, one.wire, "ai-sdk", one.kind).body for one in cases]
-    told = [(one, body) for one, body in zip(cases, written, strict=True) if get(body, ("messages",)) != []]
+    told = [
+        (one, body)
+        for one, body in zip(cases, written, strict=True)
+        if get(body, ("messages",)) != []
+    ]
     verdicts = judge([body for _, body in told])
-    assert [(str(one), verdict["error"]) for (one, _), verdict in zip(told, verdicts, strict=True) if verdict["error"]] == []
+    assert [
+        (str(one), verdict["error"])
+        for (one, _), verdict in zip(told, verdicts, strict=True)
+        if verdict["error"]
+    ] == []
     assert any(one.pairs for one, _ in told)
 
 
@@ -430,11 +654,26 @@ def test_what_is_edited_is_still_accepted_by_the_official_package(judge: Judge) 
     for one in CASES:
         if one.wire == "ai-sdk" and one.kind == "request" and one.name not in ODD:
             conversation = decode(one.body, "ai-sdk")
-            answers = [pair.call.result({"late": True}) for pair in conversation.pairs() if pair.call and pair.result is None]
+            answers = [
+                pair.call.result({"late": True})
+                for pair in conversation.pairs()
+                if pair.call and pair.result is None
+            ]
             bodies.append(
-                encode(replace(conversation, messages=(*conversation.messages, Message("tool", tuple(answers)))), "ai-sdk").body
+                encode(
+                    replace(
+                        conversation,
+                        messages=(*conversation.messages, Message("tool", tuple(answers))),
+                    ),
+                    "ai-sdk",
+                ).body
             )
             for result in conversation.results():
-                bodies.append(encode(conversation.replace(result, replace(result, output=[1], error=False)), "ai-sdk").body)
+                bodies.append(
+                    encode(
+                        conversation.replace(result, replace(result, output=[1], error=False)),
+                        "ai-sdk",
+                    ).body
+                )
     assert [verdict["error"] for verdict in judge(bodies) if verdict["error"]] == []
     assert len(bodies) > 20

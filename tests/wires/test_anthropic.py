@@ -31,7 +31,11 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
 
 
 @pytest.mark.parametrize(
-    "entry", ENTRIES, ids=lambda entry: f"{entry['form']}-{entry['type_name']}-{entry['discriminator'].get('toolset_name', '')}"
+    "entry",
+    ENTRIES,
+    ids=lambda entry: (
+        f"{entry['form']}-{entry['type_name']}-{entry['discriminator'].get('toolset_name', '')}"
+    ),
 )
 def test_every_block_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
     held = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
@@ -40,7 +44,10 @@ def test_every_block_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str
     conversation = decode(body, NAME, kind)
     (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
     assert isinstance(part, Call if entry["direction"] == "call" else Result)
-    assert (part.family, part.executor) == (entry["family"], {"server": "provider"}.get(entry["executor"], entry["executor"]))
+    assert (part.family, part.executor) == (
+        entry["family"],
+        {"server": "provider"}.get(entry["executor"], entry["executor"]),
+    )
     assert encode(conversation, NAME, kind).body == body
     rows = {(row.direction, row.family, row.origin) for row in catalogue() if row.wire == NAME}
     assert (entry["direction"], entry["family"], entry["origin_class"]) in rows
@@ -79,7 +86,9 @@ def test_all_results_of_a_turn_stand_in_one_user_message_before_any_text() -> No
 
 
 @pytest.mark.parametrize("arguments", ['{"a', "[1]", '"x"', "7"])
-def test_arguments_that_are_no_object_are_sent_under_raw_and_reported_and_come_home(arguments: str) -> None:
+def test_arguments_that_are_no_object_are_sent_under_raw_and_reported_and_come_home(
+    arguments: str,
+) -> None:
     source = chat({"role": "assistant", "tool_calls": [fn("a", arguments)]})
     there = translate(source, "openai-chat", NAME)
     assert decode(there.body, NAME).calls()[0].input == {"_raw": arguments}
@@ -90,7 +99,9 @@ def test_arguments_that_are_no_object_are_sent_under_raw_and_reported_and_come_h
 
 @pytest.mark.parametrize("arguments", ["", "{}", "null"])
 def test_no_arguments_are_an_empty_object(arguments: str) -> None:
-    there = translate(chat({"role": "assistant", "tool_calls": [fn("a", arguments)]}), "openai-chat", NAME)
+    there = translate(
+        chat({"role": "assistant", "tool_calls": [fn("a", arguments)]}), "openai-chat", NAME
+    )
     assert decode(there.body, NAME).calls()[0].input == {}
     assert there.losses == []
 
@@ -103,7 +114,10 @@ def test_the_system_prompt_stands_apart() -> None:
             {"role": "user", "content": "hi"},
         )
     )
-    assert body["system"] == [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}]
+    assert body["system"] == [
+        {"type": "text", "text": "Be brief."},
+        {"type": "text", "text": "Be kind."},
+    ]
     assert body["messages"] == [{"role": "user", "content": "hi"}]
 
 
@@ -113,12 +127,25 @@ def test_a_request_says_how_long_the_answer_may_be() -> None:
 
 
 def test_thinking_keeps_its_seal_and_reasoning_of_others_is_not_taken_back() -> None:
-    body: JSON = {"messages": [{"role": "assistant", "content": [
-        {"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "redacted_thinking", "data": "d"},
-    ]}]}  # fmt: skip
+    body: JSON = {
+        "messages": [
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "s"},
+                    {"type": "redacted_thinking", "data": "d"},
+                ],
+            }
+        ]
+    }
     parts = list(decode(body, NAME).parts())
-    assert [(p.text, p.seal, p.hidden) for p in parts if isinstance(p, Reasoning)] == [("hm", "s", None), ("", None, "d")]
-    foreign: JSON = {"contents": [{"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "yes"}]}]}
+    assert [(p.text, p.seal, p.hidden) for p in parts if isinstance(p, Reasoning)] == [
+        ("hm", "s", None),
+        ("", None, "d"),
+    ]
+    foreign: JSON = {
+        "contents": [{"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "yes"}]}]
+    }
     there = translate(foreign, "gemini", NAME)
     assert there.body["messages"] == [{"role": "assistant", "content": "yes"}]  # type: ignore[index,call-overload]
     assert [loss.path for loss in there.losses] == [("contents", 0, "parts", 0)]
@@ -142,11 +169,17 @@ def test_an_id_is_fitted_to_the_charset_and_unique_in_the_whole_request() -> Non
 
 
 def test_a_server_tool_and_its_result_stand_in_the_same_message_and_pair() -> None:
-    body: JSON = {"content": [
-        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
-        {"type": "web_search_tool_result", "tool_use_id": "s",
-         "content": {"type": "web_search_tool_result_error", "error_code": "x"}},
-    ], "role": "assistant"}  # fmt: skip
+    body: JSON = {
+        "content": [
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+            {
+                "type": "web_search_tool_result",
+                "tool_use_id": "s",
+                "content": {"type": "web_search_tool_result_error", "error_code": "x"},
+            },
+        ],
+        "role": "assistant",
+    }
     (pair,) = decode(body, NAME, "response").pairs()
     assert pair.how == "id"
     assert pair.result is not None
@@ -154,7 +187,12 @@ def test_a_server_tool_and_its_result_stand_in_the_same_message_and_pair() -> No
 
 
 def test_usage_counts_what_came_from_the_cache_as_read() -> None:
-    usage: JSON = {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 100}
+    usage: JSON = {
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "cache_read_input_tokens": 10,
+        "cache_creation_input_tokens": 100,
+    }
     body: JSON = {"content": [], "role": "assistant", "usage": usage}
     assert decode(body, NAME, "response").settings["usage"] == Usage(111, 2, 10, 100)
     there = translate(body, NAME, "openai-chat", "response").body
@@ -162,12 +200,16 @@ def test_usage_counts_what_came_from_the_cache_as_read() -> None:
 
 
 def test_a_block_that_does_not_fit_its_own_type_is_kept_as_unknown() -> None:
-    body: JSON = {"messages": [{"role": "user", "content": [{"type": "image", "source": 7}, {"type": 7}, {}]}]}
+    body: JSON = {
+        "messages": [{"role": "user", "content": [{"type": "image", "source": 7}, {"type": 7}, {}]}]
+    }
     assert [type(part) for part in decode(body, NAME).parts()] == [Opaque] * 3
 
 
 def test_the_parallel_flag_stands_inside_the_choice_and_is_turned_round() -> None:
-    tools: list[JSON] = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    tools: list[JSON] = [
+        {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    ]
     body = made(chat({"role": "user", "content": "hi"}, parallel_tool_calls=False, tools=tools))
     assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert decode(body, NAME).settings["parallel"] is False
@@ -175,10 +217,18 @@ def test_the_parallel_flag_stands_inside_the_choice_and_is_turned_round() -> Non
 
 @pytest.mark.parametrize(
     ("model", "longest"),
-    [("claude-sonnet-4-5", 32000), ("claude-opus-5", 32000), ("claude-3-haiku-20240307", 4096),
-     ("claude-3-5-sonnet-20241022", 8192), ("us.anthropic.claude-haiku-4-5-20251001-v1:0", 32000), ("kimi-k2", 4096)],
-)  # fmt: skip
-def test_an_answer_of_which_nobody_said_how_long_may_be_as_long_as_the_model_can(model: str, longest: int) -> None:
+    [
+        ("claude-sonnet-4-5", 32000),
+        ("claude-opus-5", 32000),
+        ("claude-3-haiku-20240307", 4096),
+        ("claude-3-5-sonnet-20241022", 8192),
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", 32000),
+        ("kimi-k2", 4096),
+    ],
+)
+def test_an_answer_of_which_nobody_said_how_long_may_be_as_long_as_the_model_can(
+    model: str, longest: int
+) -> None:
     body = made({"model": model, "messages": [{"role": "user", "content": "hi"}]})
     assert body["max_tokens"] == longest
 
@@ -190,4 +240,7 @@ def test_an_answer_has_room_beside_its_thoughts() -> None:
     }
     body = translate(asked, "gemini", NAME).body
     assert isinstance(body, dict)
-    assert (body["thinking"], body["max_tokens"]) == ({"type": "enabled", "budget_tokens": 9000}, 13096)
+    assert (body["thinking"], body["max_tokens"]) == (
+        {"type": "enabled", "budget_tokens": 9000},
+        13096,
+    )

@@ -1,4 +1,6 @@
-"""Azure AI Foundry: what it has beyond the Responses wire. The laws hold for it as for every wire."""
+"""Azure AI Foundry: what it has beyond the Responses wire. The laws hold for it as for
+every wire.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ __all__ = ["hold"]
 
 
 def answer(*items: JSON) -> dict[str, JSON]:
-    return {"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": list(items)}
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "status": "completed",
+        "model": "m",
+        "output": list(items),
+    }
 
 
 @each("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
@@ -28,13 +36,19 @@ def test_every_type_of_the_catalogue_is_read_for_what_it_is(entry: dict[str, obj
 def test_both_spellings_are_one_family_and_keep_their_own_spelling(stem: str) -> None:
     for kind in (f"{stem}_call", f"{stem}_preview_call"):
         body = answer(
-            {"type": kind, "id": "i", "call_id": "c", "arguments": "{}"}, {"type": f"{kind}_output", "id": "o", "call_id": "c"}
+            {"type": kind, "id": "i", "call_id": "c", "arguments": "{}"},
+            {"type": f"{kind}_output", "id": "o", "call_id": "c"},
         )
         conversation = decode(body, NAME, "response")
         pair = conversation.pairs()[0]
         assert pair.how == "id"
         assert pair.call
-        assert (pair.call.name, pair.call.family, pair.call.executor, pair.call.item) == (stem, PAIRED[stem], "provider", "i")
+        assert (pair.call.name, pair.call.family, pair.call.executor, pair.call.item) == (
+            stem,
+            PAIRED[stem],
+            "provider",
+            "i",
+        )
         assert encode(conversation, NAME, "response").body == body
 
 
@@ -54,29 +68,59 @@ def test_memory_without_an_id_gets_one_that_is_not_sent_back() -> None:
 
 
 def test_results_that_answer_no_call_stay_alone_under_their_item_id() -> None:
-    body = answer({"type": "workflow_action", "id": "wfa_1", "kind": "SetVariable", "action_id": "a", "status": "failed"},
-                  {"type": "structured_outputs", "id": "so_1", "output": {"grade": 5}})  # fmt: skip
+    body = answer(
+        {
+            "type": "workflow_action",
+            "id": "wfa_1",
+            "kind": "SetVariable",
+            "action_id": "a",
+            "status": "failed",
+        },
+        {"type": "structured_outputs", "id": "so_1", "output": {"grade": 5}},
+    )
     conversation = decode(body, NAME, "response")
     assert [(pair.call, pair.how) for pair in conversation.pairs()] == [(None, None), (None, None)]
-    assert [(r.call_id, r.origin, r.error) for r in conversation.results()] == [("wfa_1", "item", True), ("so_1", "item", False)]
+    assert [(r.call_id, r.origin, r.error) for r in conversation.results()] == [
+        ("wfa_1", "item", True),
+        ("so_1", "item", False),
+    ]
     assert conversation.results()[1].output == {"grade": 5}
 
 
 def test_service_tools_are_told_in_text_elsewhere_and_each_is_reported() -> None:
-    body = answer({"type": "openapi_call", "id": "i", "call_id": "c", "name": "weather", "arguments": "{}", "response_id": "r"},
-                  {"type": "openapi_call_output", "id": "o", "call_id": "c", "output": "18 C"})  # fmt: skip
+    body = answer(
+        {
+            "type": "openapi_call",
+            "id": "i",
+            "call_id": "c",
+            "name": "weather",
+            "arguments": "{}",
+            "response_id": "r",
+        },
+        {"type": "openapi_call_output", "id": "o", "call_id": "c", "output": "18 C"},
+    )
     written = translate(body, NAME, "openai-chat", "response")
-    assert {"/output/0", "/output/1", "/output/0/response_id"} <= {loss.pointer for loss in written.losses}
+    assert {"/output/0", "/output/1", "/output/0/response_id"} <= {
+        loss.pointer for loss in written.losses
+    }
 
 
 def test_client_calls_of_the_wire_it_extends_keep_their_kind() -> None:
     shown: JSON = {"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
-    call: JSON = {"type": "shell_call", "id": "sh_1", "call_id": "c", "action": {"commands": ["ls"]}}
-    body: dict[str, JSON] = {"model": "m", "input": [call, {"type": "shell_call_output", "call_id": "c", "output": [shown]}]}
+    call: JSON = {
+        "type": "shell_call",
+        "id": "sh_1",
+        "call_id": "c",
+        "action": {"commands": ["ls"]},
+    }
+    body: dict[str, JSON] = {
+        "model": "m",
+        "input": [call, {"type": "shell_call_output", "call_id": "c", "output": [shown]}],
+    }
     written = decode(translate(body, "openai-responses", NAME).json(), NAME)
-    assert [(part.family, part.executor) for part in written.parts() if isinstance(part, Call | Result)] == [
-        ("function-shell", "client")
-    ] * 2
+    assert [
+        (part.family, part.executor) for part in written.parts() if isinstance(part, Call | Result)
+    ] == [("function-shell", "client")] * 2
     assert written.results()[0] == decode(body, "openai-responses").results()[0]
 
 

@@ -22,13 +22,17 @@ CASES = HERE / "cases" / "bedrock"
 DATA = HERE.parents[1] / "shared" / "data"
 complaints = partial(judges.complaints, "bedrock")
 
-# --- the cases ---------------------------------------------------------------------------------------------------
+# --- the cases ------------------------------------------------------------------------------------
 
 
 def cases() -> Iterator[tuple[str, Kind, Object]]:
     """Every body in the case folders."""
     for path in sorted(CASES.glob("*/re*.json")):
-        yield path.parent.name, "request" if path.stem == "request" else "response", json.loads(path.read_bytes())
+        yield (
+            path.parent.name,
+            "request" if path.stem == "request" else "response",
+            json.loads(path.read_bytes()),
+        )
 
 
 def case(name: str, kind: Kind = "request") -> Object:
@@ -37,7 +41,8 @@ def case(name: str, kind: Kind = "request") -> Object:
 
 
 def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
-    """A whole body around one block: a call stands in an answer, a client's result in a history, a provider's in an answer."""
+    """A whole body around one block: a call stands in an answer, a client's result in a history, a
+    provider's in an answer."""
     if form == "response-stream":
         return None
     if discriminator["content_field"] == "toolResult":
@@ -50,7 +55,7 @@ def lost(body: JSON, source: str, target: str, kind: Kind = "request") -> list[s
     return [loss.pointer for loss in translate(body, source, target, kind).losses]
 
 
-# --- the catalogue and the recorded traffic ----------------------------------------------------------------------
+# --- the catalogue and the recorded traffic -------------------------------------------------------
 
 
 def test_every_type_of_the_catalogue_is_read_and_goes_back_as_it_came() -> None:
@@ -82,13 +87,15 @@ def test_recorded_traffic_goes_back_as_it_came_also_when_the_list_is_rebuilt() -
             assert known <= {"cachePoint", "citationsContent"}
 
 
-# --- cases -------------------------------------------------------------------------------------------------------
+# --- cases ----------------------------------------------------------------------------------------
 
 
 def test_every_case_goes_back_as_it_came_when_everything_is_written_anew() -> None:
     for name, kind, body in cases():
         read = decode(body, "bedrock", kind)
-        again = replace(read, messages=(*read.messages,), tools=(*read.tools,), settings={**read.settings})
+        again = replace(
+            read, messages=(*read.messages,), tools=(*read.tools,), settings={**read.settings}
+        )
         written = encode(again, "bedrock", kind)
         assert (name, written.body, written.losses) == (name, body, [])
 
@@ -107,7 +114,7 @@ def test_every_case_is_told_from_the_other_wires() -> None:
     assert {detect(body) for _, _, body in cases()} == {"bedrock"}
 
 
-# --- history -----------------------------------------------------------------------------------------------------
+# --- history --------------------------------------------------------------------------------------
 
 CHAT: Object = {
     "model": "gpt-x",
@@ -115,15 +122,27 @@ CHAT: Object = {
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Oslo and Rome?"},
         {"role": "user", "content": "In Celsius."},
-        {"role": "assistant", "content": None, "tool_calls": [
-            {"id": "call_a", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Oslo"}'}},
-            {"id": "call b!", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":'}},
-        ]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "call_a",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": '{"city":"Oslo"}'},
+                },
+                {
+                    "id": "call b!",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": '{"city":'},
+                },
+            ],
+        },
         {"role": "tool", "tool_call_id": "call b!", "content": "14"},
         {"role": "tool", "tool_call_id": "call_a", "content": ""},
         {"role": "user", "content": "Well?"},
     ],
-}  # fmt: skip
+}
 
 
 def test_neighbours_of_one_role_become_one_message() -> None:
@@ -131,13 +150,21 @@ def test_neighbours_of_one_role_become_one_message() -> None:
     messages = get(body, ("messages",))
     assert isinstance(messages, list)
     assert [get(message, ("role",)) for message in messages] == ["user", "assistant", "user"]
-    assert get(body, ("messages", 0, "content")) == [{"text": "Oslo and Rome?"}, {"text": "In Celsius."}]
+    assert get(body, ("messages", 0, "content")) == [
+        {"text": "Oslo and Rome?"},
+        {"text": "In Celsius."},
+    ]
     assert get(body, ("messages", 2, "content", 2)) == {"text": "Well?"}
     assert complaints(body) == ""
 
 
 def test_neighbours_that_came_so_stay_apart() -> None:
-    body: JSON = {"messages": [{"role": "user", "content": [{"text": "a"}]}, {"role": "user", "content": [{"text": "b"}]}]}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": [{"text": "a"}]},
+            {"role": "user", "content": [{"text": "b"}]},
+        ]
+    }
     read = decode(body, "bedrock")
     assert encode(replace(read, messages=(*read.messages,)), "bedrock").body == body
     more = replace(read, messages=(*read.messages, Message("user", (Text("c"),))))
@@ -152,7 +179,9 @@ def test_a_history_with_calls_gets_stubs_that_vanish_on_the_way_home() -> None:
     home = translate(there.body, "bedrock", "openai-chat", ids=there.ids).body
     assert isinstance(home, dict) and "tools" not in home
     calls, came = decode(home, "openai-chat").calls(), decode(CHAT, "openai-chat").calls()
-    assert [(call.id, call.name, call.arguments) for call in calls] == [(c.id, c.name, c.arguments) for c in came]
+    assert [(call.id, call.name, call.arguments) for call in calls] == [
+        (c.id, c.name, c.arguments) for c in came
+    ]
 
 
 def test_stubs_are_written_when_the_last_tool_is_taken_away() -> None:
@@ -171,30 +200,46 @@ def test_a_choice_without_tools_is_reported_and_left_out() -> None:
 
 def test_media_in_a_system_prompt_are_named() -> None:
     image: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-    body: JSON = {"messages": [{"role": "system", "content": [image]}, {"role": "user", "content": "Hi"}]}
+    body: JSON = {
+        "messages": [{"role": "system", "content": [image]}, {"role": "user", "content": "Hi"}]
+    }
     there = translate(body, "openai-chat", "bedrock")
     assert get(there.body, ("system",)) == [{"text": "[image image/png]"}]
     assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
 
 
-# --- results -----------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def test_an_error_that_says_nothing_says_error() -> None:
     body = case("text-after-results")
     read = decode(body, "bedrock")
     failed = read.calls()[0].result("", error=True)
-    there = encode(replace(read, messages=(*read.messages[:2], Message("tool", (failed,)))), "bedrock")
+    there = encode(
+        replace(read, messages=(*read.messages[:2], Message("tool", (failed,)))), "bedrock"
+    )
     answer = get(there.body, ("messages", 2, "content", 0, "toolResult"))
-    assert answer == {"toolUseId": "tooluse_find", "content": [{"text": "error"}], "status": "error"}
+    assert answer == {
+        "toolUseId": "tooluse_find",
+        "content": [{"text": "error"}],
+        "status": "error",
+    }
     assert len(there.losses) == 1
 
 
 def test_an_object_is_json_and_any_other_value_is_text_that_comes_home_as_json() -> None:
     call: JSON = {"functionCall": {"id": "c1", "name": "f", "args": {}}}
-    for output, content in (({"a": 1}, {"json": {"a": 1}}), ([1, 2], {"text": "[1,2]"}), (7, {"text": "7"})):
-        answer: JSON = {"functionResponse": {"id": "c1", "name": "f", "response": {"output": output}}}  # type: ignore[dict-item]
-        body: JSON = {"contents": [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]}
+    for output, content in (
+        ({"a": 1}, {"json": {"a": 1}}),
+        ([1, 2], {"text": "[1,2]"}),
+        (7, {"text": "7"}),
+    ):
+        answer: JSON = {
+            "functionResponse": {"id": "c1", "name": "f", "response": {"output": output}}
+        }  # type: ignore[dict-item]
+        body: JSON = {
+            "contents": [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
+        }
         there = translate(body, "gemini", "bedrock")
         assert get(there.body, ("messages", 1, "content", 0, "toolResult", "content")) == [content]
         home = translate(there.body, "bedrock", "gemini", ids=there.ids).body
@@ -203,7 +248,11 @@ def test_an_object_is_json_and_any_other_value_is_text_that_comes_home_as_json()
 
 def test_a_result_in_an_assistants_message_is_the_providers() -> None:
     read = decode(case("server-tools-answer-in-place", "response"), "bedrock", "response")
-    assert [call.executor for call in read.calls()] == [result.executor for result in read.results()] == ["provider"]
+    assert (
+        [call.executor for call in read.calls()]
+        == [result.executor for result in read.results()]
+        == ["provider"]
+    )
     assert decode(case("text-after-results"), "bedrock").results()[0].executor == "client"
 
 
@@ -215,7 +264,7 @@ def test_input_that_is_no_object_is_kept_here_and_wrapped_elsewhere() -> None:
     assert get(there.body, ("messages", 0, "content", 0, "input")) == {"_raw": '"ls -l"'}
 
 
-# --- parts -------------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 
 def test_editing_one_argument_changes_just_that() -> None:
@@ -224,7 +273,13 @@ def test_editing_one_argument_changes_just_that() -> None:
     call = read.calls()[0]
     edited = encode(read.replace(call, replace(call, args=Json('{"zone":"cet"}'))), "bedrock").body
     use = get(edited, ("messages", 1, "content", 1, "toolUse"))
-    assert use == {"toolUseId": "tooluse_1", "name": "clock", "input": {"zone": "cet"}, "type": "tool_use", "lane": 2}
+    assert use == {
+        "toolUseId": "tooluse_1",
+        "name": "clock",
+        "input": {"zone": "cet"},
+        "type": "tool_use",
+        "lane": 2,
+    }
 
 
 def test_an_edited_thought_keeps_its_signature() -> None:
@@ -236,8 +291,12 @@ def test_an_edited_thought_keeps_its_signature() -> None:
 
 
 def test_what_a_source_of_media_says_beyond_its_place_is_reported() -> None:
-    assert "/messages/0/content/2/image/source" in lost(case("media-of-every-kind"), "bedrock", "gemini")
-    assert "/messages/0/content/1/image/source" not in lost(case("media-of-every-kind"), "bedrock", "gemini")
+    assert "/messages/0/content/2/image/source" in lost(
+        case("media-of-every-kind"), "bedrock", "gemini"
+    )
+    assert "/messages/0/content/1/image/source" not in lost(
+        case("media-of-every-kind"), "bedrock", "gemini"
+    )
 
 
 def test_words_that_were_guarded_are_carried_and_the_guard_is_reported() -> None:
@@ -247,8 +306,16 @@ def test_words_that_were_guarded_are_carried_and_the_guard_is_reported() -> None
 
 
 def test_a_document_gets_a_name_of_allowed_characters_and_that_is_reported() -> None:
-    file: JSON = {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0xLjQK", "filename": "q3_report.pdf"}}
-    body: JSON = {"messages": [{"role": "user", "content": [file, {"type": "text", "text": "Read."}]}]}
+    file: JSON = {
+        "type": "file",
+        "file": {
+            "file_data": "data:application/pdf;base64,JVBERi0xLjQK",
+            "filename": "q3_report.pdf",
+        },
+    }
+    body: JSON = {
+        "messages": [{"role": "user", "content": [file, {"type": "text", "text": "Read."}]}]
+    }
     there = translate(body, "openai-chat", "bedrock")
     assert get(there.body, ("messages", 0, "content", 0, "document", "name")) == "q3-report-pdf"
     assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
@@ -256,20 +323,37 @@ def test_a_document_gets_a_name_of_allowed_characters_and_that_is_reported() -> 
 
 
 def test_a_picture_on_the_web_can_only_be_named() -> None:
-    body: JSON = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}]}]}
+    body: JSON = {
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}],
+            }
+        ]
+    }
     there = translate(body, "openai-chat", "bedrock")
     assert get(there.body, ("messages", 0, "content")) == [{"text": "[image https://a.b/c.png]"}]
     assert [loss.pointer for loss in there.losses] == ["/messages/0/content/0"]
 
 
 def test_every_format_has_one_mime_type_and_comes_back_as_it_was() -> None:
-    media = [part for part in decode(case("media-of-every-kind"), "bedrock").parts() if isinstance(part, Media)]
+    media = [
+        part
+        for part in decode(case("media-of-every-kind"), "bedrock").parts()
+        if isinstance(part, Media)
+    ]
     assert [part.mime for part in media] == [
-        "image/jpeg", "image/webp", "application/pdf", None, "text/plain", "video/3gpp", "audio/wav",
-    ]  # fmt: skip
+        "image/jpeg",
+        "image/webp",
+        "application/pdf",
+        None,
+        "text/plain",
+        "video/3gpp",
+        "audio/wav",
+    ]
 
 
-# --- settings and answers ----------------------------------------------------------------------------------------
+# --- settings and answers -------------------------------------------------------------------------
 
 
 def test_a_thinking_budget_is_carried_to_the_model_that_has_one_and_to_no_other() -> None:
@@ -279,14 +363,21 @@ def test_a_thinking_budget_is_carried_to_the_model_that_has_one_and_to_no_other(
         "thinking": {"type": "enabled", "budget_tokens": 2048},
     }
     claude = translate({**body, "model": "claude-x"}, "anthropic", "bedrock")  # type: ignore[dict-item]
-    assert get(claude.body, ("additionalModelRequestFields", "thinking")) == {"type": "enabled", "budget_tokens": 2048}
+    assert get(claude.body, ("additionalModelRequestFields", "thinking")) == {
+        "type": "enabled",
+        "budget_tokens": 2048,
+    }
     nova = translate({**body, "model": "amazon.nova"}, "anthropic", "bedrock")  # type: ignore[dict-item]
     assert isinstance(nova.body, dict) and "additionalModelRequestFields" not in nova.body
     assert [loss.pointer for loss in nova.losses] == ["/thinking"]
 
 
 def test_settings_beyond_what_can_be_said_are_reported_where_they_stood() -> None:
-    body: JSON = {"messages": [{"role": "user", "content": "Hi"}], "temperature": 1.7, "tool_choice": "none"}
+    body: JSON = {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "temperature": 1.7,
+        "tool_choice": "none",
+    }
     there = translate(body, "openai-chat", "bedrock")
     assert get(there.body, ("inferenceConfig", "temperature")) == 1.0
     assert [loss.pointer for loss in there.losses] == ["/tool_choice", "/temperature"]
@@ -302,16 +393,35 @@ def test_usage_counts_what_came_from_the_cache() -> None:
 
 def test_answers_of_other_wires_are_answers_here() -> None:
     answer: JSON = {
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
-        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
-            "role": "assistant", "content": "I look.", "reasoning_content": "Hm.",
-            "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
-        }}],
-    }  # fmt: skip
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "tool_calls",
+                "message": {
+                    "role": "assistant",
+                    "content": "I look.",
+                    "reasoning_content": "Hm.",
+                    "tool_calls": [
+                        {
+                            "id": "call_1",
+                            "type": "function",
+                            "function": {"name": "f", "arguments": "{}"},
+                        }
+                    ],
+                },
+            }
+        ],
+    }
     there = translate(answer, "openai-chat", "bedrock", "response")
     assert complaints(there.body, "response") == ""
     assert get(there.body, ("stopReason",)) == "tool_use"
-    assert get(there.body, ("output", "message", "content", 0)) == {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+    assert get(there.body, ("output", "message", "content", 0)) == {
+        "reasoningContent": {"reasoningText": {"text": "Hm."}}
+    }
     assert {loss.pointer for loss in there.losses} == {"/id", "/created", "/model"}
 
 

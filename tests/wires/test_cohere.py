@@ -1,4 +1,5 @@
-"""What is peculiar to Cohere Chat v2: the plan, documents as results, one strictness for all tools, citations."""
+"""What is peculiar to Cohere Chat v2: the plan, documents as results, one strictness for all tools,
+citations."""
 
 from __future__ import annotations
 
@@ -10,7 +11,20 @@ from cases import Case, load, recorded
 from judges import cohere as judge
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, Media, Message, Reasoning, Result, Text, catalogue, decode, detect, encode, translate
+from toolwire import (
+    Call,
+    Conversation,
+    Media,
+    Message,
+    Reasoning,
+    Result,
+    Text,
+    catalogue,
+    decode,
+    detect,
+    encode,
+    translate,
+)
 from toolwire.conversation.json import JSON, Json, Object, get
 from toolwire.conversation.model import Choice, Kind, Usage
 
@@ -21,12 +35,20 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     """An example of the catalogue in a whole body."""
     if form == "response-stream":
         return None
-    call: JSON = {"id": "get_weather_001", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+    call: JSON = {
+        "id": "get_weather_001",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": "{}"},
+    }
     if discriminator.get("role") == "tool":
         return {"messages": [{"role": "assistant", "tool_calls": [call]}, example]}, "request"
     if form == "request":
         return {"messages": [{"role": "assistant", "tool_calls": [example]}]}, "request"
-    return {"id": "1", "finish_reason": "TOOL_CALL", "message": {"role": "assistant", "tool_calls": [example]}}, "response"
+    return {
+        "id": "1",
+        "finish_reason": "TOOL_CALL",
+        "message": {"role": "assistant", "tool_calls": [example]},
+    }, "response"
 
 
 def read(name: str) -> Conversation:
@@ -43,12 +65,16 @@ def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> 
         assert held is not None
         conversation = decode(held[0], "cohere", held[1])
         found = conversation.calls() if entry["direction"] == "call" else conversation.results()
-        assert [(part.family, part.executor) for part in found] == [(entry["family"], entry["executor"])]
+        assert [(part.family, part.executor) for part in found] == [
+            (entry["family"], entry["executor"])
+        ]
         assert encode(conversation, "cohere", held[1]).body == held[0]
 
 
 @pytest.mark.parametrize("case", load("cohere") + recorded("cohere"), ids=str)
-def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_broken_on_purpose(case: Case) -> None:
+def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_broken_on_purpose(
+    case: Case,
+) -> None:
     broken = {"missing-and-empty-ids", "unknown-blocks-and-fields"}
     if case.name not in broken:
         judge(case.body, case.kind)
@@ -65,14 +91,27 @@ def test_the_plan_is_reasoning_before_the_calls_and_goes_back_as_the_plan() -> N
 def test_reasoning_of_another_wire_is_a_plan_beside_calls_and_a_thinking_block_without() -> None:
     call = Call("c1", "look", Json("{}"))
     thought = Reasoning("Because.")
-    conversation = Conversation((Message("assistant", (thought, call)), Message("assistant", (thought, Text("So.")))))
+    conversation = Conversation(
+        (Message("assistant", (thought, call)), Message("assistant", (thought, Text("So."))))
+    )
     body = encode(conversation, "cohere").body
     assert isinstance(body, dict)
     assert body["messages"] == [
-        {"role": "assistant", "tool_plan": "Because.", "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]},
-        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Because."}, {"type": "text", "text": "So."}]},
-    ]  # fmt: skip
+        {
+            "role": "assistant",
+            "tool_plan": "Because.",
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Because."},
+                {"type": "text", "text": "So."},
+            ],
+        },
+    ]
     assert decode(body, "cohere") == conversation
 
 
@@ -86,10 +125,15 @@ def test_a_bare_document_is_a_json_result_and_several_are_documents() -> None:
     assert outputs[5] == (Media("file", "text/plain", text="A text alone."),)
 
 
-@pytest.mark.parametrize("output", [{"a": 1}, {"text": "x"}, {"text": 1}, [1, 2], "plain", '{"a": 1}', True, 0])
+@pytest.mark.parametrize(
+    "output", [{"a": 1}, {"text": "x"}, {"text": 1}, [1, 2], "plain", '{"a": 1}', True, 0]
+)
 def test_every_json_result_comes_home_through_this_wire(output: JSON) -> None:
     call = Call("c1", "look", Json("{}"))
-    start = encode(Conversation((Message("assistant", (call,)), Message("tool", (call.result(output),)))), "gemini")
+    start = encode(
+        Conversation((Message("assistant", (call,)), Message("tool", (call.result(output),)))),
+        "gemini",
+    )
     there = translate(start.body, "gemini", "cohere")
     judge(there.body, "request")
     back = translate(there.body, "cohere", "gemini", ids=there.ids)
@@ -99,7 +143,9 @@ def test_every_json_result_comes_home_through_this_wire(output: JSON) -> None:
 def test_a_picture_in_a_result_follows_in_a_user_message_and_is_reported() -> None:
     call = Call("c1", "draw", Json("{}"))
     drawn = call.result((Text("Here."), Media("image", "image/png", "QUJD")))
-    encoded = encode(Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "cohere")
+    encoded = encode(
+        Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "cohere"
+    )
     judge(encoded.body, "request")
     picture: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
     said: JSON = [{"type": "text", "text": "From tool call c1:"}, picture]
@@ -110,10 +156,15 @@ def test_a_picture_in_a_result_follows_in_a_user_message_and_is_reported() -> No
 def test_an_error_flag_is_reported_and_comes_home() -> None:
     call = Call("c1", "look", Json("{}"))
     start = encode(
-        Conversation((Message("assistant", (call,)), Message("tool", (call.result({"no": 1}, error=True),)))), "gemini"
+        Conversation(
+            (Message("assistant", (call,)), Message("tool", (call.result({"no": 1}, error=True),)))
+        ),
+        "gemini",
     )
     there = translate(start.body, "gemini", "cohere")
-    assert [loss.reason for loss in there.losses] == ["a tool message has no error flag; its text is kept"]
+    assert [loss.reason for loss in there.losses] == [
+        "a tool message has no error flag; its text is kept"
+    ]
     home = translate(there.body, "cohere", "gemini", ids=there.ids)
     assert decode(home.body, "gemini").results()[0].error
 
@@ -134,8 +185,13 @@ def test_strict_tools_holds_for_every_tool_and_is_written_only_if_all_agree() ->
 
 def test_a_choice_of_one_tool_becomes_any_and_auto_is_said_by_silence_both_reported() -> None:
     user = Message("user", (Text("Hi"),))
-    named = encode(Conversation((user,), settings={"choice": Choice("required", ("look",))}), "cohere")
-    assert named.body == {"tool_choice": "REQUIRED", "messages": [{"role": "user", "content": "Hi"}]}
+    named = encode(
+        Conversation((user,), settings={"choice": Choice("required", ("look",))}), "cohere"
+    )
+    assert named.body == {
+        "tool_choice": "REQUIRED",
+        "messages": [{"role": "user", "content": "Hi"}],
+    }
     auto = encode(Conversation((user,), settings={"choice": Choice("auto")}), "cohere")
     assert "tool_choice" not in auto.body  # type: ignore[operator]
     assert [len(encoded.losses) for encoded in (named, auto)] == [1, 1]
@@ -153,7 +209,8 @@ def test_counts_may_be_written_as_fractions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "stop"), [("COMPLETE", "stop"), ("TOOL_CALL", "tool"), ("ERROR", "ERROR"), ("TIMEOUT", "TIMEOUT")]
+    ("reason", "stop"),
+    [("COMPLETE", "stop"), ("TOOL_CALL", "tool"), ("ERROR", "ERROR"), ("TIMEOUT", "TIMEOUT")],
 )
 def test_a_reason_without_a_neutral_word_keeps_its_own(reason: str, stop: str) -> None:
     body: Object = {
@@ -163,13 +220,25 @@ def test_a_reason_without_a_neutral_word_keeps_its_own(reason: str, stop: str) -
     }
     conversation = decode(body, "cohere", "response")
     assert conversation.messages[0].stop == stop
-    assert encode(replace(conversation, settings=dict(conversation.settings)), "cohere", "response").body == body
+    assert (
+        encode(
+            replace(conversation, settings=dict(conversation.settings)), "cohere", "response"
+        ).body
+        == body
+    )
 
 
 @pytest.mark.parametrize("case", load("cohere"), ids=str)
 def test_detect_names_this_wire_or_says_nothing_wrong(case: Case) -> None:
-    vague = {"missing-and-empty-ids", "odd-arguments", "open-and-stray", "pictures", "thinking-in-the-content", "format-object",
-             "unknown-blocks-and-fields"}  # fmt: skip
+    vague = {
+        "missing-and-empty-ids",
+        "odd-arguments",
+        "open-and-stray",
+        "pictures",
+        "thinking-in-the-content",
+        "format-object",
+        "unknown-blocks-and-fields",
+    }
     if case.name not in vague:
         assert detect(case.body) == "cohere"
 
@@ -181,5 +250,8 @@ def test_a_result_added_to_a_history_leaves_the_rest_to_the_letter() -> None:
     body = encode(replace(conversation, messages=(*conversation.messages, answer)), "cohere").body
     assert isinstance(body, dict)
     assert isinstance(case.body, dict)
-    assert body["messages"] == [*case.body["messages"], {"role": "tool", "tool_call_id": "a", "content": "18 C"}]  # type: ignore[misc]
+    assert body["messages"] == [
+        *case.body["messages"],
+        {"role": "tool", "tool_call_id": "a", "content": "18 C"},
+    ]  # type: ignore[misc]
     assert isinstance(decode(body, "cohere").pairs()[0].result, Result)

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from toolwire import Call, Choice, Format, Reasoning, Result, Text, Usage, catalogue, decode, encode, translate
+from toolwire import (
+    Call,
+    Choice,
+    Format,
+    Reasoning,
+    Result,
+    Text,
+    Usage,
+    catalogue,
+    decode,
+    encode,
+    translate,
+)
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Kind
 
@@ -36,7 +48,10 @@ def test_every_part_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]
     conversation = decode(body, NAME, kind)
     (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
     assert isinstance(part, Call if entry["direction"] == "call" else Result)
-    assert (part.family, part.executor) == (entry["family"], {"server": "provider"}.get(entry["executor"], entry["executor"]))
+    assert (part.family, part.executor) == (
+        entry["family"],
+        {"server": "provider"}.get(entry["executor"], entry["executor"]),
+    )
     assert encode(conversation, NAME, kind).body == body
     rows = {(row.direction, row.family, row.origin) for row in catalogue() if row.wire == NAME}
     assert (entry["direction"], entry["family"], entry["origin_class"]) in rows
@@ -47,7 +62,9 @@ def call(name: str = "f", one: str | None = None) -> JSON:
 
 
 def answer(response: JSON, name: str = "f", one: str | None = None) -> JSON:
-    return {"functionResponse": {"name": name, "response": response, **({"id": one} if one else {})}}
+    return {
+        "functionResponse": {"name": name, "response": response, **({"id": one} if one else {})}
+    }
 
 
 def history(calls: list[JSON], answers: list[JSON]) -> JSON:
@@ -55,7 +72,9 @@ def history(calls: list[JSON], answers: list[JSON]) -> JSON:
 
 
 def pairs(body: JSON) -> list[tuple[str | None, str | None]]:
-    return [(pair.how, pair.result.text if pair.result else None) for pair in decode(body, NAME).pairs()]
+    return [
+        (pair.how, pair.result.text if pair.result else None) for pair in decode(body, NAME).pairs()
+    ]
 
 
 def chat(*messages: JSON, **more: JSON) -> JSON:
@@ -80,11 +99,17 @@ def test_without_ids_order_decides_among_calls_of_one_tool() -> None:
 
 
 def test_without_ids_too_few_answers_of_one_tool_are_not_guessed() -> None:
-    assert pairs(history([call(), call()], [answer({"output": "1"})])) == [(None, None), (None, None), (None, "1")]
+    assert pairs(history([call(), call()], [answer({"output": "1"})])) == [
+        (None, None),
+        (None, None),
+        (None, "1"),
+    ]
 
 
 def test_without_ids_calls_of_different_tools_pair_by_name_in_any_order() -> None:
-    body = history([call("f"), call("g")], [answer({"output": "g"}, "g"), answer({"output": "f"}, "f")])
+    body = history(
+        [call("f"), call("g")], [answer({"output": "g"}, "g"), answer({"output": "f"}, "f")]
+    )
     assert pairs(body) == [("name", "f"), ("name", "g")]
 
 
@@ -93,7 +118,10 @@ def test_an_id_is_echoed_if_the_call_had_one_and_an_invented_one_is_never_sent()
     over = translate(body, NAME, "openai-chat")
     back = translate(over.body, "openai-chat", NAME, ids=over.ids).body
     assert back == body
-    with_ids = history([call(one="a"), call(one="b")], [answer({"output": "2"}, one="b"), answer({"output": "1"}, one="a")])
+    with_ids = history(
+        [call(one="a"), call(one="b")],
+        [answer({"output": "2"}, one="b"), answer({"output": "1"}, one="a")],
+    )
     over = translate(with_ids, NAME, "anthropic")
     back = translate(over.body, "anthropic", NAME, ids=over.ids).body
     assert pairs(back) == [("id", "1"), ("id", "2")]
@@ -110,7 +138,10 @@ def test_all_responses_stand_in_one_content_in_the_order_of_their_calls_and_alon
     )
     assert body["contents"] == [
         {"role": "model", "parts": [call(one="a") | {}, call(one="b") | {}]},  # type: ignore[operator]
-        {"role": "user", "parts": [answer({"output": "A"}, one="a"), answer({"output": "B"}, one="b")]},
+        {
+            "role": "user",
+            "parts": [answer({"output": "A"}, one="a"), answer({"output": "B"}, one="b")],
+        },
         {"role": "user", "parts": [{"text": "go"}]},
     ]
 
@@ -128,12 +159,16 @@ def test_all_responses_stand_in_one_content_in_the_order_of_their_calls_and_alon
     ],
     ids=str,
 )
-def test_a_response_holds_output_or_error_or_is_the_result_itself(response: JSON, text: str, error: bool) -> None:
+def test_a_response_holds_output_or_error_or_is_the_result_itself(
+    response: JSON, text: str, error: bool
+) -> None:
     (result,) = decode(history([], [answer(response)]), NAME).results()
     assert (result.text, result.error) == (text, error)
 
 
-@pytest.mark.parametrize("value", [{"output": "x"}, {"error": "x"}, {"a": 1}, [1], 7, None, "x", {}], ids=str)
+@pytest.mark.parametrize(
+    "value", [{"output": "x"}, {"error": "x"}, {"a": 1}, [1], 7, None, "x", {}], ids=str
+)
 def test_a_result_that_looks_like_an_envelope_is_put_in_one_and_comes_back(value: JSON) -> None:
     start = decode(history([call(one="a")], [answer({"output": "x"}, one="a")]), NAME)
     result = start.results()[0]
@@ -144,7 +179,12 @@ def test_a_result_that_looks_like_an_envelope_is_put_in_one_and_comes_back(value
 
 
 def test_a_response_names_its_function_also_when_the_source_did_not() -> None:
-    body = made(chat({"role": "assistant", "tool_calls": [fn("a")]}, {"role": "tool", "tool_call_id": "a", "content": "A"}))
+    body = made(
+        chat(
+            {"role": "assistant", "tool_calls": [fn("a")]},
+            {"role": "tool", "tool_call_id": "a", "content": "A"},
+        )
+    )
     assert body["contents"][1]["parts"][0]["functionResponse"]["name"] == "f"  # type: ignore[index,call-overload]
 
 
@@ -159,12 +199,22 @@ def test_a_signature_stands_on_the_part_and_stays_there_when_the_call_is_edited(
 
 def test_both_spellings_are_read_alike_and_go_back_as_they_came() -> None:
     camel: JSON = {
-        "contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "s"}]}],
+        "contents": [
+            {
+                "role": "model",
+                "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "s"}],
+            }
+        ],
         "generationConfig": {"maxOutputTokens": 7},
         "toolConfig": {"functionCallingConfig": {"mode": "ANY"}},
     }
     snake: JSON = {
-        "contents": [{"role": "model", "parts": [{"function_call": {"name": "f", "args": {}}, "thought_signature": "s"}]}],
+        "contents": [
+            {
+                "role": "model",
+                "parts": [{"function_call": {"name": "f", "args": {}}, "thought_signature": "s"}],
+            }
+        ],
         "generation_config": {"max_output_tokens": 7},
         "tool_config": {"function_calling_config": {"mode": "ANY"}},
     }
@@ -173,32 +223,66 @@ def test_both_spellings_are_read_alike_and_go_back_as_they_came() -> None:
 
 
 def test_an_answer_in_snake_case_is_read_as_one_in_camel_case() -> None:
-    camel: JSON = {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "MAX_TOKENS"}], "responseId": "r",
-                   "modelVersion": "m", "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2}}  # fmt: skip
-    snake: JSON = {"candidates": [{"content": {"parts": [{"text": "x"}]}, "finish_reason": "MAX_TOKENS"}], "response_id": "r",
-                   "model_version": "m", "usage_metadata": {"prompt_token_count": 1, "candidates_token_count": 2}}  # fmt: skip
+    camel: JSON = {
+        "candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "MAX_TOKENS"}],
+        "responseId": "r",
+        "modelVersion": "m",
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 2},
+    }
+    snake: JSON = {
+        "candidates": [{"content": {"parts": [{"text": "x"}]}, "finish_reason": "MAX_TOKENS"}],
+        "response_id": "r",
+        "model_version": "m",
+        "usage_metadata": {"prompt_token_count": 1, "candidates_token_count": 2},
+    }
     read = decode(camel, NAME, "response")
     assert read.settings == {"id": "r", "model": "m", "usage": Usage(1, 2)}
     assert decode(snake, NAME, "response") == read
 
 
 def test_a_thought_is_reasoning() -> None:
-    body: JSON = {"contents": [{"role": "model", "parts": [{"text": "hm", "thought": True}, {"thought": False, "text": "yes"}]}]}
+    body: JSON = {
+        "contents": [
+            {
+                "role": "model",
+                "parts": [{"text": "hm", "thought": True}, {"thought": False, "text": "yes"}],
+            }
+        ]
+    }
     parts = list(decode(body, NAME).parts())
     assert parts == [Reasoning("hm"), Text("yes")]
 
 
 def test_a_format_is_read_from_either_kind_of_schema_and_written_as_json_schema() -> None:
-    for key, schema in (("responseSchema", {"type": "STRING"}), ("responseJsonSchema", {"type": "string"})):
-        body: JSON = {"contents": [], "generationConfig": {"responseMimeType": "application/json", key: schema}}  # type: ignore[dict-item]
+    for key, schema in (
+        ("responseSchema", {"type": "STRING"}),
+        ("responseJsonSchema", {"type": "string"}),
+    ):
+        body: JSON = {
+            "contents": [],
+            "generationConfig": {"responseMimeType": "application/json", key: schema},
+        }  # type: ignore[dict-item]
         assert decode(body, NAME).settings["format"] == Format({"type": "string"})
-    wanted: JSON = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "string"}}}
-    config = made(chat({"role": "user", "content": "hi"}, response_format=wanted))["generationConfig"]
-    assert config == {"responseMimeType": "application/json", "responseJsonSchema": {"type": "string"}}
+    wanted: JSON = {
+        "type": "json_schema",
+        "json_schema": {"name": "n", "schema": {"type": "string"}},
+    }
+    config = made(chat({"role": "user", "content": "hi"}, response_format=wanted))[
+        "generationConfig"
+    ]
+    assert config == {
+        "responseMimeType": "application/json",
+        "responseJsonSchema": {"type": "string"},
+    }
 
 
 def test_any_of_some_tools_is_a_required_choice_with_names() -> None:
-    body: JSON = {"contents": [], "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f", "g"]}}}
+    body: JSON = {
+        "contents": [],
+        "toolConfig": {
+            "functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f", "g"]}
+        },
+    }
     assert decode(body, NAME).settings["choice"] == Choice("required", ("f", "g"))
 
 

@@ -1,4 +1,5 @@
-"""What quick ways of reading and writing must not lose: messages without a role, tools that were taken out, maps of others."""
+"""What quick ways of reading and writing must not lose: messages without a role, tools that were
+taken out, maps of others."""
 
 from __future__ import annotations
 
@@ -14,7 +15,11 @@ USER: JSON = {"role": "user", "content": "hi"}
 @pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere", "ollama"])
 @pytest.mark.parametrize("more", [{}, {"reasoning_content": "hm"}])
 def test_a_message_without_a_role_keeps_its_calls(wire: str, more: Object) -> None:
-    call: JSON = {"id": "call_abc1", "type": "function", "function": {"name": "f", "arguments": {} if wire == "ollama" else "{}"}}
+    call: JSON = {
+        "id": "call_abc1",
+        "type": "function",
+        "function": {"name": "f", "arguments": {} if wire == "ollama" else "{}"},
+    }
     said: JSON = {"content": "Let me look.", "tool_calls": [call], **more}
     there = translate({"model": "m", "messages": [USER, said]}, wire, "anthropic")
     assert [one.name for one in decode(there.body, "anthropic").calls()] == ["f"]
@@ -29,10 +34,22 @@ def test_a_message_without_a_role_keeps_its_thoughts() -> None:
 
 
 @pytest.mark.parametrize(
-    "wire", ["anthropic", "openai-chat", "gemini", "mistral", "cohere", "ollama", "bedrock", "openai-responses"]
+    "wire",
+    [
+        "anthropic",
+        "openai-chat",
+        "gemini",
+        "mistral",
+        "cohere",
+        "ollama",
+        "bedrock",
+        "openai-responses",
+    ],
 )
 def test_tools_that_were_taken_out_are_not_offered(wire: str) -> None:
-    asked = Conversation((Message("user", (Text("hi"),)),), (Tool("f", "", {"type": "object", "properties": {}}),))
+    asked = Conversation(
+        (Message("user", (Text("hi"),)),), (Tool("f", "", {"type": "object", "properties": {}}),)
+    )
     read = decode(encode(asked, wire).body, wire)
     assert read.tools
     assert not decode(encode(replace(read, tools=()), wire).body, wire).tools

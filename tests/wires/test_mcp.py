@@ -11,7 +11,19 @@ from cases import load
 from judges import mcp as judge
 from msgspec.structs import replace
 
-from toolwire import Call, Message, Opaque, Result, Text, Tool, catalogue, decode, detect, encode, translate
+from toolwire import (
+    Call,
+    Message,
+    Opaque,
+    Result,
+    Text,
+    Tool,
+    catalogue,
+    decode,
+    detect,
+    encode,
+    translate,
+)
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Json, Object, get
 from toolwire.conversation.model import Kind
@@ -22,15 +34,24 @@ FOLDERS = Path(__file__).parents[1] / "cases" / "mcp"
 OTHERS = ("openai-chat", "anthropic", "gemini")
 
 
-# --- some messages -------------------------------------------------------------------------------------------------
+# --- some messages --------------------------------------------------------------------------------
 
 
 def ask(one: JSON, name: str = "f", **arguments: JSON) -> Object:
-    return {"jsonrpc": "2.0", "id": one, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    return {
+        "jsonrpc": "2.0",
+        "id": one,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments},
+    }
 
 
 def tell(one: JSON, text: str, **more: JSON) -> Object:
-    return {"jsonrpc": "2.0", "id": one, "result": {"content": [{"type": "text", "text": text}], **more}}
+    return {
+        "jsonrpc": "2.0",
+        "id": one,
+        "result": {"content": [{"type": "text", "text": text}], **more},
+    }
 
 
 def case(name: str, kind: Kind = "request") -> JSON:
@@ -38,22 +59,28 @@ def case(name: str, kind: Kind = "request") -> JSON:
     return found
 
 
-# --- the catalogue -------------------------------------------------------------------------------------------------
+# --- the catalogue --------------------------------------------------------------------------------
 
 RUN_BY_THE_CALLER = {"server": "client", "client": "client"}
-"""The catalogue names who runs the tool as the protocol does. Seen from a model, a tool of an MCP server is the client's: the
-provider of the model runs none of them."""
+"""The catalogue names who runs the tool as the protocol does. Seen from a model, a tool of an MCP
+server is the client's: the provider of the model runs none of them."""
 
 
 def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON, Kind] | None:
-    """A whole body around an example: messages are bodies already, blocks of sampling stand in a request for a message."""
+    """A whole body around an example: messages are bodies already, blocks of sampling stand in a
+    request for a message."""
     if form == "response-stream":
         return None
     if "type" not in discriminator:
         return example, "request" if form == "request" else "response"
     role = "user" if discriminator["type"] == "tool_result" else "assistant"
     params: Object = {"maxTokens": 1, "messages": [{"role": role, "content": [example]}]}
-    return {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": params}, "request"
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "sampling/createMessage",
+        "params": params,
+    }, "request"
 
 
 def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
@@ -64,7 +91,10 @@ def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
         found = decode(held[0], "mcp", held[1])
         [part] = [part for part in found.parts() if isinstance(part, Call | Result)]
         assert isinstance(part, Call) == (entry["direction"] == "call")
-        assert (part.family, part.executor) == (entry["family"], RUN_BY_THE_CALLER[entry["executor"]])
+        assert (part.family, part.executor) == (
+            entry["family"],
+            RUN_BY_THE_CALLER[entry["executor"]],
+        )
         assert encode(found, "mcp", held[1]).body == held[0]
         said = [(one.direction, one.family, one.origin) for one in catalogue() if one.wire == "mcp"]
         assert (entry["direction"], entry["family"], entry["origin_class"]) in said
@@ -76,21 +106,43 @@ def test_every_fact_of_the_docstring_has_a_case_of_its_name() -> None:
     assert facts <= {folder.name for folder in FOLDERS.iterdir()}
 
 
-# --- ids -----------------------------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 
 def test_an_integer_and_a_string_of_the_same_digits_are_two_ids() -> None:
-    body: list[JSON] = [ask(1, n="integer"), ask("1", n="string"), tell("1", "string"), tell(1, "integer")]
+    body: list[JSON] = [
+        ask(1, n="integer"),
+        ask("1", n="string"),
+        tell("1", "string"),
+        tell(1, "integer"),
+    ]
     found = decode(body, "mcp")
     assert [call.id for call in found.calls()] == ["1", '"1"']
-    assert [(p.call and p.call.input, p.result and p.result.output, p.how) for p in found.pairs()] == [
-        ({"n": "integer"}, "integer", "id"),
-        ({"n": "string"}, "string", "id"),
-    ]
+    assert [
+        (p.call and p.call.input, p.result and p.result.output, p.how) for p in found.pairs()
+    ] == [({"n": "integer"}, "integer", "id"), ({"n": "string"}, "string", "id")]
 
 
 @pytest.mark.parametrize(
-    "one", [1, 0, -7, 2**70, "1", "-7", '"1"', '"\\"1\\""', "01", "1.0", "abc", '"abc"', "a b", "ü", "-0", "1e3"]
+    "one",
+    [
+        1,
+        0,
+        -7,
+        2**70,
+        "1",
+        "-7",
+        '"1"',
+        '"\\"1\\""',
+        "01",
+        "1.0",
+        "abc",
+        '"abc"',
+        "a b",
+        "ü",
+        "-0",
+        "1e3",
+    ],
 )
 def test_an_id_and_its_neutral_form_lead_to_each_other(one: JSON) -> None:
     neutral, origin = mcp.neutral_id(one)
@@ -99,7 +151,9 @@ def test_an_id_and_its_neutral_form_lead_to_each_other(one: JSON) -> None:
     assert (type(back), back) == (type(one), one)
 
 
-@pytest.mark.parametrize("text", ["1", '"1"', "01", "call_1", '"call_1"', '"\\"1\\""', "-0", "toolu_01", "½"])
+@pytest.mark.parametrize(
+    "text", ["1", '"1"', "01", "call_1", '"call_1"', '"\\"1\\""', "-0", "toolu_01", "½"]
+)
 def test_an_id_of_another_wire_comes_back_as_it_was(text: str) -> None:
     assert mcp.neutral_id(mcp.json_id(text))[0] == text
 
@@ -117,7 +171,9 @@ def test_ids_keep_their_json_type_on_the_way_there_and_back(over: str) -> None:
 
 
 @pytest.mark.parametrize("one", [None, "", " ", "null", True, 1.5, [], {}])
-def test_a_request_without_a_usable_id_gets_a_minted_one_that_is_not_written_back(one: JSON) -> None:
+def test_a_request_without_a_usable_id_gets_a_minted_one_that_is_not_written_back(
+    one: JSON,
+) -> None:
     found = decode(ask(one), "mcp")
     [call] = found.calls()
     assert is_minted(call.id)
@@ -126,15 +182,24 @@ def test_a_request_without_a_usable_id_gets_a_minted_one_that_is_not_written_bac
     assert renamed == {**ask(one, "g")}
 
 
-# --- turns and pairs -----------------------------------------------------------------------------------------------
+# --- turns and pairs ------------------------------------------------------------------------------
 
 
 def test_a_call_made_while_another_waits_belongs_to_the_same_turn() -> None:
-    found = decode([ask(1), ask(2), tell(2, "b"), ask(3), tell(3, "c"), tell(1, "a"), ask(4), tell(4, "d")], "mcp")
-    assert [[getattr(part, "id", None) or getattr(part, "call_id", None) for part in m.parts] for m in found.messages] == [
-        ["1", "2", "3"], ["2", "3", "1"], ["4"], ["4"],
-    ]  # fmt: skip
-    assert [message.role for message in found.messages] == ["assistant", "tool", "assistant", "tool"]
+    found = decode(
+        [ask(1), ask(2), tell(2, "b"), ask(3), tell(3, "c"), tell(1, "a"), ask(4), tell(4, "d")],
+        "mcp",
+    )
+    assert [
+        [getattr(part, "id", None) or getattr(part, "call_id", None) for part in m.parts]
+        for m in found.messages
+    ] == [["1", "2", "3"], ["2", "3", "1"], ["4"], ["4"]]
+    assert [message.role for message in found.messages] == [
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+    ]
 
 
 def test_a_call_that_nobody_answers_does_not_hold_its_turn_open() -> None:
@@ -159,10 +224,15 @@ def test_the_response_to_another_method_is_no_result() -> None:
     ]
     found = decode(body, "mcp")
     assert [type(part) for part in found.parts()] == [Opaque] * 4
-    assert {loss.pointer for loss in encode(found, "openai-chat").losses} == {"/0", "/1", "/2", "/3"}
+    assert {loss.pointer for loss in encode(found, "openai-chat").losses} == {
+        "/0",
+        "/1",
+        "/2",
+        "/3",
+    }
 
 
-# --- results -------------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def test_structured_content_that_the_text_repeats_is_the_output() -> None:
@@ -179,9 +249,20 @@ def test_structured_content_that_says_something_else_is_a_reported_loss() -> Non
 
 def test_a_failure_of_the_protocol_comes_home_as_one_and_a_failure_of_a_tool_as_the_other() -> None:
     body: list[JSON] = [
-        ask(1), {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no such tool", "data": [1]}},
-        ask(2), tell(2, '{"code":404,"message":"gone"}', structuredContent={"code": 404, "message": "gone"}, isError=True),
-    ]  # fmt: skip
+        ask(1),
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "error": {"code": -32602, "message": "no such tool", "data": [1]},
+        },
+        ask(2),
+        tell(
+            2,
+            '{"code":404,"message":"gone"}',
+            structuredContent={"code": 404, "message": "gone"},
+            isError=True,
+        ),
+    ]
     for over in OTHERS:
         there = translate(body, "mcp", over)
         assert translate(there.json(), over, "mcp", ids=there.ids).body == body
@@ -199,11 +280,13 @@ def test_a_result_that_wants_input_goes_back_as_it_came_when_something_else_is_e
 
 
 def test_a_state_that_only_the_server_reads_is_a_reported_loss() -> None:
-    pointers = [loss.pointer for loss in translate(case("input-required"), "mcp", "anthropic").losses]
+    pointers = [
+        loss.pointer for loss in translate(case("input-required"), "mcp", "anthropic").losses
+    ]
     assert pointers == ["/2/params/requestState", "/2/params/inputResponses"]
 
 
-# --- writing -------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def test_every_case_is_accepted_by_the_official_types() -> None:
@@ -215,28 +298,60 @@ def test_every_case_is_accepted_by_the_official_types() -> None:
             "answer-of-a-model",
         ):
             messages = one.body if isinstance(one.body, list) else [one.body]
-            judge([m for m in messages if isinstance(m, dict) and get(m, ("result", "resultType")) != "input_required"
-                   and "serverInfo" not in str(m) and m.get("id") is not None], one.kind)  # fmt: skip
+            judge(
+                [
+                    m
+                    for m in messages
+                    if isinstance(m, dict)
+                    and get(m, ("result", "resultType")) != "input_required"
+                    and "serverInfo" not in str(m)
+                    and m.get("id") is not None
+                ],
+                one.kind,
+            )
 
 
 def test_text_is_a_reported_loss_and_calls_and_results_become_an_exchange() -> None:
-    body: JSON = {"model": "m", "messages": [
-        {"role": "user", "content": "Weather?"},
-        {"role": "assistant", "content": "Looking.", "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "w", "arguments": '{"city": "Oslo"}'}}]},
-        {"role": "tool", "tool_call_id": "c1", "content": "4 C"},
-    ]}  # fmt: skip
+    body: JSON = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "Weather?"},
+            {
+                "role": "assistant",
+                "content": "Looking.",
+                "tool_calls": [
+                    {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {"name": "w", "arguments": '{"city": "Oslo"}'},
+                    }
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "4 C"},
+        ],
+    }
     made = translate(body, "openai-chat", "mcp")
     assert made.body == [ask("c1", "w", city="Oslo"), tell("c1", "4 C")]
-    assert {loss.pointer for loss in made.losses} == {"/model", "/messages/0/content", "/messages/1/content"}
+    assert {loss.pointer for loss in made.losses} == {
+        "/model",
+        "/messages/0/content",
+        "/messages/1/content",
+    }
 
 
 def test_tools_on_offer_become_a_list_of_tools_before_the_calls() -> None:
-    tools: JSON = [{"type": "function", "function": {"name": "w", "description": "Weather.", "parameters": {"type": "object"}}}]
+    tools: JSON = [
+        {
+            "type": "function",
+            "function": {"name": "w", "description": "Weather.", "parameters": {"type": "object"}},
+        }
+    ]
     body: JSON = {"messages": [], "tools": tools}
     made = translate(body, "openai-chat", "mcp")
     assert made.losses == []
-    assert get(made.body, (1, "result", "tools")) == [{"name": "w", "description": "Weather.", "inputSchema": {"type": "object"}}]
+    assert get(made.body, (1, "result", "tools")) == [
+        {"name": "w", "description": "Weather.", "inputSchema": {"type": "object"}}
+    ]
     assert translate(made.json(), "mcp", "openai-chat").body == body
 
 
@@ -247,9 +362,29 @@ def test_a_response_is_the_result_of_the_last_answered_call() -> None:
 
 
 def test_the_answer_of_a_model_becomes_that_of_sampling_and_comes_home() -> None:
-    body: JSON = {"id": "r1", "object": "chat.completion", "created": 0, "model": "m", "choices": [{
-        "index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": "Looking.", "tool_calls": [
-            {"id": "c1", "type": "function", "function": {"name": "w", "arguments": "{}"}}]}}]}  # fmt: skip
+    body: JSON = {
+        "id": "r1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "tool_calls",
+                "message": {
+                    "role": "assistant",
+                    "content": "Looking.",
+                    "tool_calls": [
+                        {
+                            "id": "c1",
+                            "type": "function",
+                            "function": {"name": "w", "arguments": "{}"},
+                        }
+                    ],
+                },
+            }
+        ],
+    }
     made = translate(body, "openai-chat", "mcp", "response")
     assert [loss.pointer for loss in made.losses] == ["/created"]
     assert get(made.body, ("result", "stopReason")) == "toolUse"
@@ -269,7 +404,9 @@ def test_a_turn_taken_out_of_a_log_leaves_every_other_message_where_it_was() -> 
     kept = tuple(
         message
         for message in found.messages
-        if not any(getattr(p, "id", "") == "3" or getattr(p, "call_id", "") == "3" for p in message.parts)
+        if not any(
+            getattr(p, "id", "") == "3" or getattr(p, "call_id", "") == "3" for p in message.parts
+        )
     )
     written = encode(replace(found, messages=kept), "mcp").body
     assert written == [*body[:7], ask(4, "ping"), tell(4, "pong")]
@@ -283,10 +420,15 @@ def test_a_tool_that_was_changed_is_changed_and_no_other_field() -> None:
     listed = get(written, (4, "result", "tools"))
     assert isinstance(listed, list)
     assert listed[0] == {**found.tools[0].raw, "description": "Reads it."}  # type: ignore[dict-item]
-    assert [get(tool, ("name",)) for tool in listed] == ["files/read.text", "ping", "server___tool", "new"]
+    assert [get(tool, ("name",)) for tool in listed] == [
+        "files/read.text",
+        "ping",
+        "server___tool",
+        "new",
+    ]
 
 
-# --- sampling ------------------------------------------------------------------------------------------------------
+# --- sampling -------------------------------------------------------------------------------------
 
 
 def test_a_request_for_a_message_is_a_whole_conversation_on_other_wires() -> None:
@@ -297,19 +439,26 @@ def test_a_request_for_a_message_is_a_whole_conversation_on_other_wires() -> Non
     assert get(made.body, ("messages", 0)) == {"role": "system", "content": "Answer in one line."}
     lost = {loss.pointer for loss in made.losses}
     assert {"/params/modelPreferences", "/params/includeContext", "/params/metadata"} <= lost
-    assert not {"/params/tools", "/params/messages", "/params/systemPrompt", "/params/maxTokens"} & lost
+    assert (
+        not {"/params/tools", "/params/messages", "/params/systemPrompt", "/params/maxTokens"}
+        & lost
+    )
 
 
 def test_a_message_added_to_a_request_for_one_leaves_the_rest_to_the_letter() -> None:
     body = case("sampling-turns-the-tables")
     found = decode(body, "mcp")
-    written = encode(replace(found, messages=(*found.messages, Message("user", (Text("Well?"),)))), "mcp").body
+    written = encode(
+        replace(found, messages=(*found.messages, Message("user", (Text("Well?"),)))), "mcp"
+    ).body
     messages = get(written, ("params", "messages"))
     assert isinstance(messages, list)
     assert messages[:-1] == get(body, ("params", "messages"))
     assert messages[-1] == {"role": "user", "content": {"type": "text", "text": "Well?"}}
     rest = {key: value for key, value in get(written, ("params",)).items() if key != "messages"}  # type: ignore[union-attr]
-    assert rest == {key: value for key, value in get(body, ("params",)).items() if key != "messages"}  # type: ignore[union-attr]
+    assert rest == {
+        key: value for key, value in get(body, ("params",)).items() if key != "messages"
+    }  # type: ignore[union-attr]
 
 
 def test_only_json_rpc_is_taken_for_this_wire() -> None:

@@ -1,4 +1,5 @@
-"""What is peculiar to Microsoft.Extensions.AI: contents told by `$type`, tools of services in place, answers of several turns."""
+"""What is peculiar to Microsoft.Extensions.AI: contents told by `$type`, tools of services in
+place, answers of several turns."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from toolwire import (
     detect,
     encode,
     translate,
-)  # fmt: skip
+)
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Kind
 
@@ -91,13 +92,21 @@ TYPES = [
         "tool-approval",
         "client",
     ),
-    ("toolApprovalResponse", {"requestId": "1", "approved": True}, Result, "tool-approval", "client"),
+    (
+        "toolApprovalResponse",
+        {"requestId": "1", "approved": True},
+        Result,
+        "tool-approval",
+        "client",
+    ),
     ("inputRequest", {"requestId": "1"}, Call, "input", "client"),
     ("inputResponse", {"requestId": "1"}, Result, "input", "client"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "fields", "part", "family", "executor"), TYPES, ids=[row[0] for row in TYPES])
+@pytest.mark.parametrize(
+    ("kind", "fields", "part", "family", "executor"), TYPES, ids=[row[0] for row in TYPES]
+)
 def test_every_type_of_call_and_result_is_read_as_what_it_is(
     kind: str, fields: dict[str, JSON], part: type, family: str, executor: str
 ) -> None:
@@ -112,13 +121,17 @@ def test_every_type_of_call_and_result_is_read_as_what_it_is(
     assert (found.id if isinstance(found, Call) else found.call_id) == "1"
     assert encode(conversation, NAME, form).body == body
     direction = "call" if part is Call else "output"
-    assert (direction, family, "natural") in {(row.direction, row.family, row.origin) for row in catalogue() if row.wire == NAME}
+    assert (direction, family, "natural") in {
+        (row.direction, row.family, row.origin) for row in catalogue() if row.wire == NAME
+    }
 
 
 def test_every_type_of_the_catalogue_is_tried_above() -> None:
     mine = {row.type for row in catalogue() if row.wire == NAME}
     assert mine == {row[0] for row in TYPES}
-    assert ENTRIES == []  # the shared catalogue has none of this wire; if that changes, try them here
+    assert (
+        ENTRIES == []
+    )  # the shared catalogue has none of this wire; if that changes, try them here
 
 
 @pytest.mark.parametrize(
@@ -127,10 +140,22 @@ def test_every_type_of_the_catalogue_is_tried_above() -> None:
         (text("x"), Text("x")),
         (content("reasoning", text="x", protectedData="s"), Reasoning("x", seal="s")),
         (content("reasoning", protectedData="s"), Reasoning("", seal="s")),
-        (content("data", uri="data:image/png;base64,AAAA", name="n"), Media("image", "image/png", "AAAA", name="n")),
-        (content("uri", uri="https://e.org/x", mediaType="image/*"), Media("image", url="https://e.org/x")),
-        (content("uri", uri="https://e.org/x", mediaType="audio/mpeg"), Media("audio", "audio/mpeg", url="https://e.org/x")),
-        (content("hostedFile", fileId="f1", mediaType="application/pdf"), Media("file", "application/pdf", file="f1")),
+        (
+            content("data", uri="data:image/png;base64,AAAA", name="n"),
+            Media("image", "image/png", "AAAA", name="n"),
+        ),
+        (
+            content("uri", uri="https://e.org/x", mediaType="image/*"),
+            Media("image", url="https://e.org/x"),
+        ),
+        (
+            content("uri", uri="https://e.org/x", mediaType="audio/mpeg"),
+            Media("audio", "audio/mpeg", url="https://e.org/x"),
+        ),
+        (
+            content("hostedFile", fileId="f1", mediaType="application/pdf"),
+            Media("file", "application/pdf", file="f1"),
+        ),
         (content("error", message="no", errorCode="Refusal"), Text("no", True)),
     ],
 )
@@ -148,11 +173,13 @@ def test_a_content_without_a_neutral_form_is_kept_and_reported(kind: str) -> Non
     assert [loss.pointer for loss in encode(found, "openai-chat").losses] == ["/0/contents/1"]
 
 
-# --- ids ---------------------------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 
 def test_an_invented_id_is_sent_since_none_may_be_null() -> None:
-    source: JSON = {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}]}
+    source: JSON = {
+        "contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}]
+    }
     made = translate(source, "gemini", NAME)
     one = at(made.body, "messages", 0, "contents", 0, "callId")
     assert str(one).startswith("tw-")
@@ -161,7 +188,10 @@ def test_an_invented_id_is_sent_since_none_may_be_null() -> None:
 
 @pytest.mark.parametrize("missing", [None, "", " ", "null"])
 def test_a_call_without_an_id_is_read_and_paired_by_nothing(missing: JSON) -> None:
-    found = decode([message("assistant", call(missing), call(missing)), message("tool", result("x", missing))], NAME)
+    found = decode(
+        [message("assistant", call(missing), call(missing)), message("tool", result("x", missing))],
+        NAME,
+    )
     assert [one.origin for one in found.calls()] == ["minted", "minted"]
     assert [pair.how for pair in found.pairs()] == [None, None, None]
 
@@ -173,32 +203,54 @@ def test_parallel_results_in_another_order_find_their_calls() -> None:
         message("tool", result("of a", "a")),
     ]
     pairs = decode(body, NAME).pairs()
-    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in pairs] == [("a", "of a"), ("b", "of b")]
+    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in pairs] == [
+        ("a", "of a"),
+        ("b", "of b"),
+    ]
 
 
 def test_the_ids_of_a_services_tools_survive_where_the_model_can_hold_them() -> None:
     body: JSON = [
         message(
-            "assistant", content("mcpServerToolCall", callId="mcp_1", name="f"), content("mcpServerToolResult", callId="mcp_1")
+            "assistant",
+            content("mcpServerToolCall", callId="mcp_1", name="f"),
+            content("mcpServerToolResult", callId="mcp_1"),
         )
     ]
     made = translate(body, NAME, "openai-chat", hosted="call").body
-    assert at(made, "messages", 0, "tool_calls", 0, "id") == at(made, "messages", 1, "tool_call_id") == "mcp_1"
+    assert (
+        at(made, "messages", 0, "tool_calls", 0, "id")
+        == at(made, "messages", 1, "tool_call_id")
+        == "mcp_1"
+    )
 
 
-# --- results -----------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def test_a_result_may_be_any_json_or_contents() -> None:
     told = [text("see"), content("data", uri="data:image/png;base64,AAAA")]
-    body: JSON = [message("tool", result({"n": [1, None]}), result(told, "c2"), result(None, "c3"), result(told[1], "c4"))]
+    body: JSON = [
+        message(
+            "tool",
+            result({"n": [1, None]}),
+            result(told, "c2"),
+            result(None, "c3"),
+            result(told[1], "c4"),
+        )
+    ]
     outputs = [one.output for one in decode(body, NAME).results()]
     picture = Media("image", "image/png", "AAAA")
     assert outputs == [{"n": [1, None]}, (Text("see"), picture), "", (picture,)]
 
 
 def test_an_error_among_the_outputs_of_a_service_says_that_it_failed() -> None:
-    body: JSON = [message("assistant", content("mcpServerToolResult", callId="m", outputs=[content("error", message="down")]))]
+    body: JSON = [
+        message(
+            "assistant",
+            content("mcpServerToolResult", callId="m", outputs=[content("error", message="down")]),
+        )
+    ]
     (one,) = decode(body, NAME).results()
     assert (one.error, one.text) == (True, "down")
 
@@ -207,31 +259,65 @@ def test_the_flag_of_a_failed_result_is_reported_and_comes_home_with_the_map() -
     source: JSON = {
         "max_tokens": 5,
         "messages": [
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "broken", "is_error": True}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t1",
+                        "content": "broken",
+                        "is_error": True,
+                    }
+                ],
+            },
         ],
     }
     made = translate(source, "anthropic", NAME)
     assert at(made.body, "messages", 1) == message("tool", result("broken", "t1"))
     assert [loss.pointer for loss in made.losses] == ["/messages/1/content/0"]
-    assert decode(translate(made.json(), NAME, "anthropic", ids=made.ids).json(), "anthropic").results()[0].error
-
-
-# --- approvals ---------------------------------------------------------------------------------------------------
-
-
-def test_an_approval_is_asked_and_answered_under_its_own_id_and_never_under_that_of_the_call() -> None:
-    asked = content("toolApprovalRequest", requestId="ficc_c1", toolCall=call("c1", "delete", path="/x"))
-    told = content(
-        "toolApprovalResponse", requestId="ficc_c1", approved=False, reason="no", toolCall=call("c1", "delete", path="/x")
+    assert (
+        decode(translate(made.json(), NAME, "anthropic", ids=made.ids).json(), "anthropic")
+        .results()[0]
+        .error
     )
-    body: JSON = [message("assistant", asked), message("user", told), message("assistant", call("c1", "delete", path="/x"))]
+
+
+# --- approvals ------------------------------------------------------------------------------------
+
+
+def test_an_approval_is_asked_and_answered_under_its_own_id_and_never_under_that_of_the_call() -> (
+    None
+):
+    asked = content(
+        "toolApprovalRequest", requestId="ficc_c1", toolCall=call("c1", "delete", path="/x")
+    )
+    told = content(
+        "toolApprovalResponse",
+        requestId="ficc_c1",
+        approved=False,
+        reason="no",
+        toolCall=call("c1", "delete", path="/x"),
+    )
+    body: JSON = [
+        message("assistant", asked),
+        message("user", told),
+        message("assistant", call("c1", "delete", path="/x")),
+    ]
     found = decode(body, NAME)
-    assert [(pair.call and pair.call.id, pair.how) for pair in found.pairs()] == [("ficc_c1", "id"), ("c1", None)]
+    assert [(pair.call and pair.call.id, pair.how) for pair in found.pairs()] == [
+        ("ficc_c1", "id"),
+        ("c1", None),
+    ]
     request, answer = found.calls()[0], found.results()[0]
     assert (request.name, request.input) == ("delete", {"path": "/x"})
     assert answer.output == {"approved": False, "reason": "no"}
-    assert "/0/contents/0/toolCall/callId" in [loss.pointer for loss in encode(found, "openai-chat").losses]
+    assert "/0/contents/0/toolCall/callId" in [
+        loss.pointer for loss in encode(found, "openai-chat").losses
+    ]
 
 
 def test_changing_a_verdict_changes_just_the_verdict() -> None:
@@ -239,33 +325,60 @@ def test_changing_a_verdict_changes_just_the_verdict() -> None:
     found = decode([message("user", told)], NAME)
     (one,) = found.results()
     written = encode(found.replace(one, replace(one, output={"approved": True})), NAME).body
-    assert written == [message("user", content("toolApprovalResponse", requestId="r", approved=True, toolCall=call()))]
+    assert written == [
+        message(
+            "user", content("toolApprovalResponse", requestId="r", approved=True, toolCall=call())
+        )
+    ]
 
 
 def test_an_informational_call_was_run_by_somebody_else() -> None:
     block = content("functionCall", callId="c1", name="f", informationalOnly=True)
-    assert [one.executor for one in decode([message("assistant", block)], NAME).calls()] == ["provider"]
+    assert [one.executor for one in decode([message("assistant", block)], NAME).calls()] == [
+        "provider"
+    ]
 
 
-# --- requests ----------------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 OPTIONS: dict[str, JSON] = {
-    "modelId": "m", "temperature": 0.5, "maxOutputTokens": 9, "topP": 0.1, "topK": 3, "seed": 4, "frequencyPenalty": 0.2,
-    "presencePenalty": 0.3, "stopSequences": ["."], "allowMultipleToolCalls": False,
+    "modelId": "m",
+    "temperature": 0.5,
+    "maxOutputTokens": 9,
+    "topP": 0.1,
+    "topK": 3,
+    "seed": 4,
+    "frequencyPenalty": 0.2,
+    "presencePenalty": 0.3,
+    "stopSequences": ["."],
+    "allowMultipleToolCalls": False,
     "toolMode": {"$type": "required", "requiredFunctionName": "f"},
     "responseFormat": {"$type": "json", "schema": {"type": "object"}, "schemaName": "n"},
     "reasoning": {"effort": "ExtraHigh"},
-}  # fmt: skip
+}
 
 
 def test_options_are_read_and_written() -> None:
-    body: JSON = {"messages": [message("user", text("x"))], "options": {**OPTIONS, "conversationId": "v"}}
+    body: JSON = {
+        "messages": [message("user", text("x"))],
+        "options": {**OPTIONS, "conversationId": "v"},
+    }
     found = decode(body, NAME)
     assert found.settings == {
-        "model": "m", "temperature": 0.5, "max_tokens": 9, "top_p": 0.1, "top_k": 3, "seed": 4, "frequency_penalty": 0.2,
-        "presence_penalty": 0.3, "stop": (".",), "parallel": False, "choice": Choice("required", ("f",)),
-        "format": Format({"type": "object"}, "n"), "effort": "xhigh",
-    }  # fmt: skip
+        "model": "m",
+        "temperature": 0.5,
+        "max_tokens": 9,
+        "top_p": 0.1,
+        "top_k": 3,
+        "seed": 4,
+        "frequency_penalty": 0.2,
+        "presence_penalty": 0.3,
+        "stop": (".",),
+        "parallel": False,
+        "choice": Choice("required", ("f",)),
+        "format": Format({"type": "object"}, "n"),
+        "effort": "xhigh",
+    }
     assert found.unknown == (("options", "conversationId"),)
     chat = encode(found, "openai-chat")
     home = translate(chat.json(), "openai-chat", NAME).body
@@ -276,7 +389,10 @@ def test_instructions_are_a_system_prompt_that_stays_where_it_stood() -> None:
     body: JSON = {"messages": [message("user", text("x"))], "options": {"instructions": "Be kind."}}
     found = decode(body, NAME)
     assert [one.role for one in found.messages] == ["system", "user"]
-    assert at(encode(found, "openai-chat").body, "messages", 0) == {"role": "system", "content": "Be kind."}
+    assert at(encode(found, "openai-chat").body, "messages", 0) == {
+        "role": "system",
+        "content": "Be kind.",
+    }
     longer = replace(found, messages=(*found.messages, Message("assistant", (Text("y"),))))
     assert encode(longer, NAME).body == {
         "messages": [message("user", text("x")), message("assistant", text("y"))],
@@ -289,9 +405,16 @@ def test_instructions_are_a_system_prompt_that_stays_where_it_stood() -> None:
 
 
 def test_tools_are_read_by_the_names_of_their_properties() -> None:
-    tool: JSON = {"name": "f", "description": "d", "jsonSchema": {"type": "object"}, "additionalProperties": {"strict": True}}
+    tool: JSON = {
+        "name": "f",
+        "description": "d",
+        "jsonSchema": {"type": "object"},
+        "additionalProperties": {"strict": True},
+    }
     hosted = content("hostedWebSearch", name="web")
-    found = decode({"messages": [message("user", text("x"))], "options": {"tools": [tool, hosted]}}, NAME)
+    found = decode(
+        {"messages": [message("user", text("x"))], "options": {"tools": [tool, hosted]}}, NAME
+    )
     assert [(one.name, one.schema, one.strict, one.kind) for one in found.tools] == [
         ("f", {"type": "object"}, True, "function"),
         ("", None, None, "hostedWebSearch"),
@@ -301,51 +424,81 @@ def test_tools_are_read_by_the_names_of_their_properties() -> None:
     assert at(translate(chat.json(), "openai-chat", NAME).body, "options", "tools") == [tool]
 
 
-# --- responses ---------------------------------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 
 def test_calls_answered_within_a_response_are_done_and_those_left_open_are_the_clients() -> None:
     body: JSON = {
-        "messages": [message("assistant", call("a")), message("tool", result("x", "a")), message("assistant", call("b"))],
+        "messages": [
+            message("assistant", call("a")),
+            message("tool", result("x", "a")),
+            message("assistant", call("b")),
+        ],
         "finishReason": "tool_calls",
     }
     found = decode(body, NAME, "response")
     assert [(one.id, one.executor) for one in found.calls()] == [("a", "provider"), ("b", "client")]
     chat = encode(found, "openai-chat", "response")
     assert [at(one, "id") for one in at(chat.body, "choices", 0, "message", "tool_calls")] == ["b"]  # type: ignore[union-attr]
-    assert [loss.pointer for loss in chat.losses] == ["/messages/0/contents/0", "/messages/1/contents/0"]
+    assert [loss.pointer for loss in chat.losses] == [
+        "/messages/0/contents/0",
+        "/messages/1/contents/0",
+    ]
 
 
 def test_a_part_added_to_a_response_stands_after_the_one_before_it() -> None:
     body: JSON = {
-        "messages": [message("assistant", call("a")), message("tool", result("x", "a")), message("assistant", text("y"))]
+        "messages": [
+            message("assistant", call("a")),
+            message("tool", result("x", "a")),
+            message("assistant", text("y")),
+        ]
     }
     found = decode(body, NAME, "response")
     (answer,) = found.messages
     longer = replace(found, messages=(replace(answer, parts=(*answer.parts, Text("z"))),))
-    assert at(encode(longer, NAME, "response").body, "messages", 2) == message("assistant", text("y"), text("z"))
+    assert at(encode(longer, NAME, "response").body, "messages", 2) == message(
+        "assistant", text("y"), text("z")
+    )
 
 
 def test_a_response_goes_there_and_back() -> None:
     body: JSON = {
         "messages": [message("assistant", text("x"), call())],
-        "responseId": "r", "modelId": "m", "createdAt": "2026-03-01T12:00:00+00:00", "finishReason": "tool_calls",
-        "usage": {"inputTokenCount": 5, "outputTokenCount": 3, "totalTokenCount": 8, "cachedInputTokenCount": 2,
-                  "reasoningTokenCount": 1},
-    }  # fmt: skip
+        "responseId": "r",
+        "modelId": "m",
+        "createdAt": "2026-03-01T12:00:00+00:00",
+        "finishReason": "tool_calls",
+        "usage": {
+            "inputTokenCount": 5,
+            "outputTokenCount": 3,
+            "totalTokenCount": 8,
+            "cachedInputTokenCount": 2,
+            "reasoningTokenCount": 1,
+        },
+    }
     found = decode(body, NAME, "response")
-    assert found.settings == {"id": "r", "model": "m", "created": 1772366400, "usage": Usage(5, 3, 2, None, 1)}
+    assert found.settings == {
+        "id": "r",
+        "model": "m",
+        "created": 1772366400,
+        "usage": Usage(5, 3, 2, None, 1),
+    }
     chat = encode(found, "openai-chat", "response")
     assert chat.losses == []
     assert translate(chat.json(), "openai-chat", NAME, "response").body == body
 
 
-@pytest.mark.parametrize("moment", ["2026-03-01T12:00:00.1234567Z", "2026-03-01T13:00:00.5+01:00", "2026-03-01T12:00:00"])
+@pytest.mark.parametrize(
+    "moment", ["2026-03-01T12:00:00.1234567Z", "2026-03-01T13:00:00.5+01:00", "2026-03-01T12:00:00"]
+)
 def test_a_moment_is_read_in_every_form_that_dotnet_writes(moment: str) -> None:
     body: JSON = {"messages": [message("assistant", text("x"))], "createdAt": moment}
     assert decode(body, NAME, "response").settings["created"] == 1772366400
 
 
-@pytest.mark.parametrize("body", [[message("user", text("x"))], {"messages": [message("tool", result("x"))]}])
+@pytest.mark.parametrize(
+    "body", [[message("user", text("x"))], {"messages": [message("tool", result("x"))]}]
+)
 def test_its_bodies_are_told_from_others(body: JSON) -> None:
     assert detect(body) == NAME

@@ -22,13 +22,17 @@ CASES = HERE / "cases" / "mistral"
 DATA = HERE.parents[1] / "shared" / "data"
 complaints = partial(judges.complaints, "mistral")
 
-# --- the cases ---------------------------------------------------------------------------------------------------
+# --- the cases ------------------------------------------------------------------------------------
 
 
 def cases() -> Iterator[tuple[str, Kind, Object]]:
     """Every body in the case folders."""
     for path in sorted(CASES.glob("*/re*.json")):
-        yield path.parent.name, "request" if path.stem == "request" else "response", json.loads(path.read_bytes())
+        yield (
+            path.parent.name,
+            "request" if path.stem == "request" else "response",
+            json.loads(path.read_bytes()),
+        )
 
 
 def case(name: str, kind: Kind = "request") -> Object:
@@ -47,7 +51,7 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     return {"id": "x", "object": "chat.completion", "choices": [choice]}, "response"
 
 
-# --- the catalogue and the recorded traffic ----------------------------------------------------------------------
+# --- the catalogue and the recorded traffic -------------------------------------------------------
 
 
 def test_every_type_of_the_catalogue_is_read_and_goes_back_as_it_came() -> None:
@@ -63,7 +67,9 @@ def test_every_type_of_the_catalogue_is_read_and_goes_back_as_it_came() -> None:
             continue
         read = decode(held[0], "mistral", held[1])
         found = read.calls() if entry["direction"] == "call" else read.results()
-        assert [(part.family, part.executor) for part in found] == [(entry["family"], entry["executor"])]
+        assert [(part.family, part.executor) for part in found] == [
+            (entry["family"], entry["executor"])
+        ]
         assert encode(read, "mistral", held[1]).body == held[0]
 
 
@@ -77,13 +83,15 @@ def test_recorded_traffic_goes_back_as_it_came_also_when_the_list_is_rebuilt() -
             assert not any(isinstance(part, Opaque) for part in read.parts())
 
 
-# --- cases -------------------------------------------------------------------------------------------------------
+# --- cases ----------------------------------------------------------------------------------------
 
 
 def test_every_case_goes_back_as_it_came_when_everything_is_written_anew() -> None:
     for name, kind, body in cases():
         read = decode(body, "mistral", kind)
-        again = replace(read, messages=(*read.messages,), tools=(*read.tools,), settings={**read.settings})
+        again = replace(
+            read, messages=(*read.messages,), tools=(*read.tools,), settings={**read.settings}
+        )
         written = encode(again, "mistral", kind)
         assert (name, written.body, written.losses) == (name, body, [])
 
@@ -112,20 +120,32 @@ def test_only_marks_of_its_own_tell_it_from_other_chats() -> None:
         raise AssertionError("a body without any mark is nobody's in particular")
 
 
-# --- ids ---------------------------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 CHAT: Object = {
     "model": "gpt-x",
     "messages": [
         {"role": "user", "content": "Oslo and Rome?"},
-        {"role": "assistant", "content": None, "tool_calls": [
-            {"id": "call_oslo", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}},
-            {"id": "aB3dE6gH9", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Ro'}},
-        ]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "call_oslo",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
+                },
+                {
+                    "id": "aB3dE6gH9",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": '{"city": "Ro'},
+                },
+            ],
+        },
         {"role": "tool", "tool_call_id": "aB3dE6gH9", "content": "14"},
         {"role": "tool", "tool_call_id": "call_oslo", "content": "-3"},
     ],
-}  # fmt: skip
+}
 
 
 def test_ids_are_nine_letters_or_digits_and_come_home() -> None:
@@ -135,10 +155,17 @@ def test_ids_are_nine_letters_or_digits_and_come_home() -> None:
     assert all(len(call.id) == 9 and call.id.isalnum() for call in calls)
     assert calls[1].id == "aB3dE6gH9"
     assert [pair.how for pair in decode(there.body, "mistral").pairs()] == ["id", "id"]
-    home = decode(translate(there.body, "mistral", "openai-chat", ids=there.ids).body, "openai-chat")
+    home = decode(
+        translate(there.body, "mistral", "openai-chat", ids=there.ids).body, "openai-chat"
+    )
     came = decode(CHAT, "openai-chat")
-    assert [(call.id, call.arguments) for call in home.calls()] == [(call.id, call.arguments) for call in came.calls()]
-    assert [(result.call_id, result.text) for result in home.results()] == [("aB3dE6gH9", "14"), ("call_oslo", "-3")]
+    assert [(call.id, call.arguments) for call in home.calls()] == [
+        (call.id, call.arguments) for call in came.calls()
+    ]
+    assert [(result.call_id, result.text) for result in home.results()] == [
+        ("aB3dE6gH9", "14"),
+        ("call_oslo", "-3"),
+    ]
 
 
 def test_the_word_null_names_no_call() -> None:
@@ -150,17 +177,22 @@ def test_the_word_null_names_no_call() -> None:
 
 
 def test_two_calls_of_one_tool_without_ids_stay_unpaired() -> None:
-    assert [pair.how for pair in decode(case("two-of-one-tool-without-ids"), "mistral").pairs()] == [None] * 4
+    assert [
+        pair.how for pair in decode(case("two-of-one-tool-without-ids"), "mistral").pairs()
+    ] == [None] * 4
 
 
-# --- parts -------------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 
 def test_arguments_are_text_or_the_object_itself() -> None:
     calls = decode(case("arguments-as-object"), "mistral").calls()
     assert [call.input for call in calls] == [{"path": "/tmp", "deep": [1, None]}, {}, None]
     there = translate(case("arguments-as-object"), "mistral", "openai-chat").body
-    assert get(there, ("messages", 1, "tool_calls", 0, "function", "arguments")) == '{"path":"/tmp","deep":[1,null]}'
+    assert (
+        get(there, ("messages", 1, "tool_calls", 0, "function", "arguments"))
+        == '{"path":"/tmp","deep":[1,null]}'
+    )
     assert get(there, ("messages", 1, "tool_calls", 2, "function", "arguments")) == '{"path": "/et'
 
 
@@ -168,10 +200,16 @@ def test_thoughts_are_read_from_their_chunk_and_keep_their_signature() -> None:
     read = decode(case("reasoning-in-a-history"), "mistral")
     thoughts = [part for part in read.parts() if isinstance(part, Reasoning)]
     assert [(part.text, part.seal) for part in thoughts] == [
-        ("like this", None), ("It nearly always is, but look.", "c2VhbGVk"), ("As expected", None),
-    ]  # fmt: skip
+        ("like this", None),
+        ("It nearly always is, but look.", "c2VhbGVk"),
+        ("As expected", None),
+    ]
     body = encode(read.replace(thoughts[1], replace(thoughts[1], text="Hm.")), "mistral").body
-    chunk: JSON = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "signature": "c2VhbGVk"}
+    chunk: JSON = {
+        "type": "thinking",
+        "thinking": [{"type": "text", "text": "Hm."}],
+        "signature": "c2VhbGVk",
+    }
     assert get(body, ("messages", 2, "content", 0)) == chunk
 
 
@@ -182,8 +220,13 @@ def test_what_a_thought_refers_to_is_reported() -> None:
 
 def test_reasoning_of_others_is_shown_in_an_answer_and_left_out_of_a_history() -> None:
     message: JSON = {"role": "assistant", "content": "42", "reasoning_content": "Six times seven."}
-    answer: JSON = {"id": "x", "object": "chat.completion", "created": 1, "model": "m",
-                    "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}  # fmt: skip
+    answer: JSON = {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+    }
     there = translate(answer, "openai-chat", "mistral", "response")
     assert get(there.body, ("choices", 0, "message", "content", 0, "type")) == "thinking"
     assert complaints(there.body, "response") == "" and there.losses == []
@@ -193,18 +236,32 @@ def test_reasoning_of_others_is_shown_in_an_answer_and_left_out_of_a_history() -
 
 
 def test_media_are_read_from_strings_and_objects_alike() -> None:
-    media = [part for part in decode(case("media-by-string"), "mistral").parts() if isinstance(part, Media)]
+    media = [
+        part
+        for part in decode(case("media-by-string"), "mistral").parts()
+        if isinstance(part, Media)
+    ]
     assert [(part.kind, bool(part.data), bool(part.url), bool(part.file)) for part in media] == [
-        ("image", False, True, False), ("image", True, False, False), ("file", False, True, False), ("file", True, False, False),
-        ("audio", True, False, False), ("audio", False, True, False), ("file", False, False, True),
-    ]  # fmt: skip
+        ("image", False, True, False),
+        ("image", True, False, False),
+        ("file", False, True, False),
+        ("file", True, False, False),
+        ("audio", True, False, False),
+        ("audio", False, True, False),
+        ("file", False, False, True),
+    ]
 
 
 def test_an_edited_picture_keeps_its_detail() -> None:
     read = decode(case("media-by-string"), "mistral")
     picture = [part for part in read.parts() if isinstance(part, Media)][1]
-    body = encode(read.replace(picture, replace(picture, data=None, url="https://a.b/c.png")), "mistral").body
-    assert get(body, ("messages", 0, "content", 2, "image_url")) == {"url": "https://a.b/c.png", "detail": "high"}
+    body = encode(
+        read.replace(picture, replace(picture, data=None, url="https://a.b/c.png")), "mistral"
+    ).body
+    assert get(body, ("messages", 0, "content", 2, "image_url")) == {
+        "url": "https://a.b/c.png",
+        "detail": "high",
+    }
 
 
 def test_a_prefix_is_reported_and_its_absence_is_not() -> None:
@@ -215,16 +272,24 @@ def test_a_prefix_is_reported_and_its_absence_is_not() -> None:
 
 def test_a_refusal_becomes_text_and_a_custom_call_a_function_that_comes_home() -> None:
     call: JSON = {"id": "call_1", "type": "custom", "custom": {"name": "shell", "input": "ls -l"}}
-    body: JSON = {"messages": [{"role": "assistant", "content": None, "refusal": "No.", "tool_calls": [call]}]}
+    body: JSON = {
+        "messages": [{"role": "assistant", "content": None, "refusal": "No.", "tool_calls": [call]}]
+    }
     there = translate(body, "openai-chat", "mistral")
     assert get(there.body, ("messages", 0, "content")) == "No."
-    assert get(there.body, ("messages", 0, "tool_calls", 0, "function", "arguments")) == '{"input":"ls -l"}'
-    assert {loss.pointer for loss in there.losses} == {"/messages/0/refusal", "/messages/0/tool_calls/0"}
+    assert (
+        get(there.body, ("messages", 0, "tool_calls", 0, "function", "arguments"))
+        == '{"input":"ls -l"}'
+    )
+    assert {loss.pointer for loss in there.losses} == {
+        "/messages/0/refusal",
+        "/messages/0/tool_calls/0",
+    }
     home = translate(there.body, "mistral", "openai-chat", ids=there.ids).body
     assert get(home, ("messages", 0, "tool_calls", 0)) == call
 
 
-# --- settings and answers ----------------------------------------------------------------------------------------
+# --- settings and answers -------------------------------------------------------------------------
 
 
 def test_any_and_required_mean_the_same() -> None:
@@ -237,7 +302,10 @@ def test_any_and_required_mean_the_same() -> None:
 
 def test_the_seed_has_another_name_here() -> None:
     assert decode(case("settings-of-every-kind"), "mistral").settings["seed"] == 7
-    assert get(translate({"messages": [], "seed": 3}, "openai-chat", "mistral").body, ("random_seed",)) == 3
+    assert (
+        get(translate({"messages": [], "seed": 3}, "openai-chat", "mistral").body, ("random_seed",))
+        == 3
+    )
 
 
 def test_a_choice_of_several_tools_is_reported_where_it_stood() -> None:

@@ -1,4 +1,5 @@
-"""What is peculiar to Ollama's own chat: ids that may be missing, pictures beside the text, one word for every good end."""
+"""What is peculiar to Ollama's own chat: ids that may be missing, pictures beside the text, one
+word for every good end."""
 
 from __future__ import annotations
 
@@ -10,7 +11,19 @@ from cases import Case, load, recorded
 from judges import ollama as judge
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, Media, Message, Reasoning, Text, catalogue, decode, detect, encode, translate
+from toolwire import (
+    Call,
+    Conversation,
+    Media,
+    Message,
+    Reasoning,
+    Text,
+    catalogue,
+    decode,
+    detect,
+    encode,
+    translate,
+)
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Json
 from toolwire.conversation.model import Format, Kind, Usage
@@ -24,7 +37,10 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
         return None
     call: JSON = {"function": {"name": "get_weather", "arguments": {}}}
     if discriminator.get("role") == "tool":
-        return {"model": "any", "messages": [{"role": "assistant", "tool_calls": [call]}, example]}, "request"
+        return {
+            "model": "any",
+            "messages": [{"role": "assistant", "tool_calls": [call]}, example],
+        }, "request"
     said: JSON = {"role": "assistant", "content": "", "tool_calls": [example]}
     if form == "request":
         return {"model": "any", "messages": [said]}, "request"
@@ -55,12 +71,16 @@ def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> 
         assert held is not None
         conversation = decode(held[0], "ollama", held[1])
         found = conversation.calls() if entry["direction"] == "call" else conversation.results()
-        assert [(part.family, part.executor) for part in found] == [(entry["family"], entry["executor"])]
+        assert [(part.family, part.executor) for part in found] == [
+            (entry["family"], entry["executor"])
+        ]
         assert encode(conversation, "ollama", held[1]).body == held[0]
 
 
 @pytest.mark.parametrize("case", load("ollama") + recorded("ollama"), ids=str)
-def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_broken_on_purpose(case: Case) -> None:
+def test_our_own_cases_are_bodies_the_official_types_accept_unless_they_are_broken_on_purpose(
+    case: Case,
+) -> None:
     broken = {"odd-arguments", "unknown-roles-and-fields", "results-in-every-form"}
     if case.name not in broken:
         judge(case.body, case.kind)
@@ -74,7 +94,9 @@ def test_a_minted_id_is_never_written_and_a_real_one_always_is() -> None:
     assert b"tw-" in over.json()
     home = translate(over.body, "openai-chat", "ollama", ids=over.ids)
     assert b"tw-" not in home.json()
-    assert [call.id for call in decode(home.body, "ollama").calls()] == [call.id for call in conversation.calls()]
+    assert [call.id for call in decode(home.body, "ollama").calls()] == [
+        call.id for call in conversation.calls()
+    ]
     real = translate(case_of("parallel-calls-by-id").body, "ollama", "anthropic")
     assert b'"id":"call_2k7ryu9k"' in translate(real.body, "anthropic", "ollama").json()
 
@@ -102,24 +124,37 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
     contents: list[JSON] = [
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 1}}}]},
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 2}}}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": said}}} for said in ("one", "two")]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "f", "response": {"output": said}}}
+                for said in ("one", "two")
+            ],
+        },
     ]
     made = translate({"contents": contents}, "gemini", "ollama")
     assert b"tw-" not in made.json()
     pairs = decode(made.json(), "ollama").pairs()
-    assert [(pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs] == [
-        ({"k": 1}, "one"), ({"k": 2}, "two"),
-    ]  # fmt: skip
+    assert [
+        (pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs
+    ] == [({"k": 1}, "one"), ({"k": 2}, "two")]
 
 
 def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() -> None:
     ids = ("tw-0123456789abcdef", "tw-fedcba9876543210")
-    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids]
+    calls: list[JSON] = [
+        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+    ]
     asked: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
-    made = translate({"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]}, "openai-chat", "ollama")
-    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in decode(made.json(), "ollama").pairs()] == [
-        (ids[0], None), (ids[1], "b"),
-    ]  # fmt: skip
+    made = translate(
+        {"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
+        "openai-chat",
+        "ollama",
+    )
+    assert [
+        (pair.call and pair.call.id, pair.result and pair.result.text)
+        for pair in decode(made.json(), "ollama").pairs()
+    ] == [(ids[0], None), (ids[1], "b")]
     assert made.losses == []
 
 
@@ -130,7 +165,9 @@ def test_of_two_equal_calls_with_one_answer_nobody_knows_which_and_nothing_is_gu
 def test_an_answer_with_calls_stopped_for_them_though_the_wire_says_stop() -> None:
     assert [message.stop for message in read("answer-with-calls").messages] == ["tool"]
     assert [message.stop for message in read("answer-in-words").messages] == ["stop"]
-    made = Conversation((Message("assistant", (Call("c1", "look", Json("{}")),), "tool"),), kind="response")
+    made = Conversation(
+        (Message("assistant", (Call("c1", "look", Json("{}")),), "tool"),), kind="response"
+    )
     encoded = encode(made, "ollama", "response")
     assert (encoded.body["done_reason"], encoded.losses) == ("stop", [])  # type: ignore[index,call-overload]
 
@@ -147,19 +184,25 @@ def test_pictures_are_bare_base64_and_tell_their_type_by_how_they_begin() -> Non
 def test_a_picture_by_url_is_told_in_words_and_reported() -> None:
     user = Message("user", (Text("What?"), Media("image", url="https://example.com/cat.jpg")))
     encoded = encode(Conversation((user,)), "ollama")
-    assert encoded.body["messages"] == [{"role": "user", "content": "What?\n[image https://example.com/cat.jpg]"}]  # type: ignore[index,call-overload]
+    assert encoded.body["messages"] == [
+        {"role": "user", "content": "What?\n[image https://example.com/cat.jpg]"}
+    ]  # type: ignore[index,call-overload]
     assert len(encoded.losses) == 1
 
 
 def test_base64_of_urls_is_sent_in_the_standard_alphabet() -> None:
-    encoded = encode(Conversation((Message("user", (Media("image", "image/jpeg", "_9j_4A=="),)),)), "ollama")
+    encoded = encode(
+        Conversation((Message("user", (Media("image", "image/jpeg", "_9j_4A=="),)),)), "ollama"
+    )
     assert encoded.body["messages"][0]["images"] == ["/9j/4A=="]  # type: ignore[index,call-overload]
 
 
 def test_a_tool_may_answer_with_a_picture() -> None:
     call = Call("c1", "draw", Json("{}"))
     drawn = call.result((Text("Here."), Media("image", "image/png", "iVBORw0KGgo=")))
-    encoded = encode(Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "ollama")
+    encoded = encode(
+        Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "ollama"
+    )
     assert encoded.losses == []
     assert decode(encoded.body, "ollama").results()[0].output == drawn.output
 
@@ -167,12 +210,20 @@ def test_a_tool_may_answer_with_a_picture() -> None:
 def test_thinking_is_reasoning_in_a_history_too() -> None:
     conversation = read("thinking")
     assert conversation.messages[1].parts == (Reasoning("He wants more."), Text("Say more."))
-    written = encode(Conversation(tuple(replace(m, raw=None, wire="") for m in conversation.messages)), "ollama").body
-    assert written["messages"][1] == {"role": "assistant", "content": "Say more.", "thinking": "He wants more."}  # type: ignore[index,call-overload]
+    written = encode(
+        Conversation(tuple(replace(m, raw=None, wire="") for m in conversation.messages)), "ollama"
+    ).body
+    assert written["messages"][1] == {
+        "role": "assistant",
+        "content": "Say more.",
+        "thinking": "He wants more.",
+    }  # type: ignore[index,call-overload]
 
 
 def test_a_request_of_another_wire_asks_for_one_answer_where_silence_would_mean_a_stream() -> None:
-    body = translate({"messages": [{"role": "user", "content": "Hi"}]}, "openai-chat", "ollama").body
+    body = translate(
+        {"messages": [{"role": "user", "content": "Hi"}]}, "openai-chat", "ollama"
+    ).body
     assert body == {"stream": False, "messages": [{"role": "user", "content": "Hi"}]}
 
 
@@ -181,16 +232,25 @@ def test_usage_is_two_counts_and_time_is_written_out() -> None:
     assert settings["usage"] == Usage(310, 145)
     assert settings["created"] == 1786082891
     made = Conversation(
-        (Message("assistant", (Text("a"),), "stop"),), (), {"created": 1786082891, "usage": Usage(3, 4)}, kind="response"
+        (Message("assistant", (Text("a"),), "stop"),),
+        (),
+        {"created": 1786082891, "usage": Usage(3, 4)},
+        kind="response",
     )
     body = encode(made, "ollama", "response").body
     assert isinstance(body, dict)
-    assert (body["created_at"], body["prompt_eval_count"], body["eval_count"]) == ("2026-08-07T06:08:11Z", 3, 4)
+    assert (body["created_at"], body["prompt_eval_count"], body["eval_count"]) == (
+        "2026-08-07T06:08:11Z",
+        3,
+        4,
+    )
 
 
 def test_a_format_is_a_word_or_a_schema() -> None:
     assert read("format-object").settings["format"] == Format()
-    assert read("format-schema").settings["format"] == Format({"type": "object", "properties": {"a": {"type": "integer"}}})
+    assert read("format-schema").settings["format"] == Format(
+        {"type": "object", "properties": {"a": {"type": "integer"}}}
+    )
 
 
 @pytest.mark.parametrize("case", load("ollama"), ids=str)

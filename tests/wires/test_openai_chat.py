@@ -27,14 +27,24 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     if "role" in discriminator:
         return {"messages": [example]}, "request"
     place = discriminator["path"]
-    field = next(name for name in ("tool_calls", "executed_tools", "function_call") if name in place)
-    message: JSON = {"role": "assistant", "content": None, field: [example] if place.endswith("[]") else example}
+    field = next(
+        name for name in ("tool_calls", "executed_tools", "function_call") if name in place
+    )
+    message: JSON = {
+        "role": "assistant",
+        "content": None,
+        field: [example] if place.endswith("[]") else example,
+    }
     if form == "request":
         return {"messages": [message]}, "request"
-    return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}, "response"
+    return {
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]
+    }, "response"
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
+@pytest.mark.parametrize(
+    "entry", ENTRIES, ids=lambda entry: f"{entry['form']}-{entry['type_name']}"
+)
 def test_every_type_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]) -> None:
     held = hold(entry["min_example"], entry["discriminator"], entry["form"])  # type: ignore[arg-type]
     assert held is not None
@@ -42,14 +52,19 @@ def test_every_type_of_the_catalogue_is_read_as_what_it_is(entry: dict[str, str]
     conversation = decode(body, NAME, kind)
     (part,) = (part for part in conversation.parts() if isinstance(part, Call | Result))
     assert isinstance(part, Call if entry["direction"] == "call" else Result)
-    assert (part.family, part.executor) == (entry["family"], {"server": "provider"}.get(entry["executor"], entry["executor"]))
+    assert (part.family, part.executor) == (
+        entry["family"],
+        {"server": "provider"}.get(entry["executor"], entry["executor"]),
+    )
     assert encode(conversation, NAME, kind).body == body
     rows = {(row.direction, row.family, row.origin) for row in catalogue() if row.wire == NAME}
     assert (entry["direction"], entry["family"], entry["origin_class"]) in rows
 
 
 def asked(*calls: JSON, **message: JSON) -> JSON:
-    return {"messages": [{"role": "assistant", "content": None, "tool_calls": list(calls), **message}]}
+    return {
+        "messages": [{"role": "assistant", "content": None, "tool_calls": list(calls), **message}]
+    }
 
 
 def call(one: JSON, arguments: JSON, name: str = "f") -> JSON:
@@ -67,7 +82,15 @@ def losses(body: JSON, source: str, kind: Kind = "request") -> list[Loss]:
 
 @pytest.mark.parametrize(
     ("text", "means"),
-    [("", {}), ("{}", {}), ('{ "a" : 1.50 }', {"a": 1.5}), ('{"a', None), ("[1]", [1]), ("null", None), ('"x"', "x")],
+    [
+        ("", {}),
+        ("{}", {}),
+        ('{ "a" : 1.50 }', {"a": 1.5}),
+        ('{"a', None),
+        ("[1]", [1]),
+        ("null", None),
+        ('"x"', "x"),
+    ],
 )
 def test_arguments_are_kept_to_the_letter_and_parsed_on_demand(text: str, means: JSON) -> None:
     found = only(asked(call("a", text)))
@@ -93,14 +116,20 @@ def test_a_result_is_a_message_of_its_own_and_several_of_one_turn_follow_each_ot
     body: JSON = {
         "max_tokens": 1,
         "messages": [
-            {"role": "assistant", "content": [{"type": "tool_use", "id": x, "name": "f", "input": {}} for x in "ab"]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "b", "content": "b"},
-                {"type": "tool_result", "tool_use_id": "a", "content": "a"},
-                {"type": "text", "text": "go"},
-            ]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": x, "name": "f", "input": {}} for x in "ab"],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "b", "content": "b"},
+                    {"type": "tool_result", "tool_use_id": "a", "content": "a"},
+                    {"type": "text", "text": "go"},
+                ],
+            },
         ],
-    }  # fmt: skip
+    }
     made = translate(body, "anthropic", NAME).body
     assert isinstance(made, dict)
     assert [(m["role"], m["content"]) for m in made["messages"]] == [  # type: ignore[index,union-attr,call-overload]
@@ -112,37 +141,65 @@ def test_a_result_is_a_message_of_its_own_and_several_of_one_turn_follow_each_ot
 
 
 def test_media_of_a_result_follow_the_whole_batch_in_a_user_message_and_are_reported() -> None:
-    image: JSON = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    image: JSON = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
+    }
     body: JSON = {
         "max_tokens": 1,
         "messages": [
-            {"role": "assistant", "content": [{"type": "tool_use", "id": x, "name": "f", "input": {}} for x in "ab"]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "a", "content": [image]},
-                {"type": "tool_result", "tool_use_id": "b", "content": "b"},
-            ]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": x, "name": "f", "input": {}} for x in "ab"],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": [image]},
+                    {"type": "tool_result", "tool_use_id": "b", "content": "b"},
+                ],
+            },
         ],
-    }  # fmt: skip
+    }
     made = decode(translate(body, "anthropic", NAME).body, NAME)
     assert [message.role for message in made.messages] == ["assistant", "tool", "tool", "user"]
     assert [type(part) for part in made.messages[-1].parts] == [Text, Media]
-    assert ("messages", 1, "content", 0, "content", 0) in [loss.path for loss in losses(body, "anthropic")]
+    assert ("messages", 1, "content", 0, "content", 0) in [
+        loss.path for loss in losses(body, "anthropic")
+    ]
 
 
 def test_a_result_that_is_an_error_keeps_its_text_and_the_flag_is_reported_lost() -> None:
-    body: JSON = {"max_tokens": 1, "messages": [
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": True}]},
-    ]}  # fmt: skip
+    body: JSON = {
+        "max_tokens": 1,
+        "messages": [
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": True}
+                ],
+            },
+        ],
+    }
     assert [loss.path for loss in losses(body, "anthropic")] == [("messages", 1, "content", 0)]
     assert decode(translate(body, "anthropic", NAME).body, NAME).results()[0].text == "no"
 
 
 def test_reasoning_is_shown_in_an_answer_and_has_no_place_in_a_history() -> None:
-    answer: JSON = {"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}], "role": "assistant"}
+    answer: JSON = {
+        "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}],
+        "role": "assistant",
+    }
     made = translate(answer, "anthropic", NAME, "response").body
     assert made["choices"][0]["message"]["reasoning_content"] == "hm"  # type: ignore[index,call-overload]
-    history: JSON = {"max_tokens": 1, "messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}]}
+    history: JSON = {
+        "max_tokens": 1,
+        "messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}],
+    }
     assert [loss.path for loss in losses(history, "anthropic")] == [("messages", 0, "content", 0)]
 
 
@@ -161,15 +218,26 @@ def test_a_custom_call_goes_over_a_wire_without_custom_calls_and_home() -> None:
         "none",
         "required",
         {"type": "function", "function": {"name": "f"}},
-        {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
-            {"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "g"}},
-        ]}},
+        {
+            "type": "allowed_tools",
+            "allowed_tools": {
+                "mode": "required",
+                "tools": [
+                    {"type": "function", "function": {"name": "f"}},
+                    {"type": "function", "function": {"name": "g"}},
+                ],
+            },
+        },
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_tool_choice_goes_over_gemini_and_home(choice: JSON) -> None:
     tools: list[JSON] = [{"type": "function", "function": {"name": name}} for name in ("f", "g")]
-    body: JSON = {"messages": [{"role": "user", "content": "hi"}], "tools": tools, "tool_choice": choice}
+    body: JSON = {
+        "messages": [{"role": "user", "content": "hi"}],
+        "tools": tools,
+        "tool_choice": choice,
+    }
     there = translate(body, NAME, "gemini")
     back = translate(there.body, "gemini", NAME, ids=there.ids).body
     assert isinstance(back, dict)
@@ -178,24 +246,41 @@ def test_a_tool_choice_goes_over_gemini_and_home(choice: JSON) -> None:
 
 def test_every_candidate_of_an_answer_is_read_with_its_own_stop_reason() -> None:
     reasons = ("stop", "length", "tool_calls", "content_filter", "new")
-    body: JSON = {"choices": [{"message": {"content": reason}, "finish_reason": reason} for reason in reasons]}
+    body: JSON = {
+        "choices": [{"message": {"content": reason}, "finish_reason": reason} for reason in reasons]
+    }
     stops = [message.stop for message in decode(body, NAME, "response").messages]
     assert stops == ["stop", "length", "tool", "filter", "new"]
 
 
 def test_text_after_a_call_moves_before_it_and_that_is_reported() -> None:
-    blocks: list[JSON] = [{"type": "tool_use", "id": "t", "name": "f", "input": {}}, {"type": "text", "text": "after"}]
+    blocks: list[JSON] = [
+        {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+        {"type": "text", "text": "after"},
+    ]
     made = translate({"messages": [{"role": "assistant", "content": blocks}]}, "anthropic", NAME)
     assert [loss.pointer for loss in made.losses] == ["/messages/0/content/1"]
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai-responses", "gemini", "mistral", "cohere"])
-def test_a_free_choice_among_no_tools_is_not_asked_of_a_server_that_would_refuse_it(wire: str) -> None:
-    body: JSON = {"messages": [{"role": "user", "content": "hi"}], "tool_choice": "auto", "parallel_tool_calls": True}
+def test_a_free_choice_among_no_tools_is_not_asked_of_a_server_that_would_refuse_it(
+    wire: str,
+) -> None:
+    body: JSON = {
+        "messages": [{"role": "user", "content": "hi"}],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+    }
     there = translate(body, NAME, wire)
-    assert "choice" not in repr(there.body) and "parallel" not in repr(there.body) and "AUTO" not in repr(there.body)
+    assert (
+        "choice" not in repr(there.body)
+        and "parallel" not in repr(there.body)
+        and "AUTO" not in repr(there.body)
+    )
     assert {loss.path for loss in there.losses} >= {("tool_choice",), ("parallel_tool_calls",)}
     demanded = translate(
-        {"messages": [{"role": "user", "content": "hi"}], "tool_choice": "required"}, NAME, "openai-responses"
+        {"messages": [{"role": "user", "content": "hi"}], "tool_choice": "required"},
+        NAME,
+        "openai-responses",
     ).body
     assert isinstance(demanded, dict) and demanded["tool_choice"] == "required"

@@ -11,7 +11,20 @@ from each import each
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, Media, Message, Opaque, Result, Text, catalogue, decode, detect, encode, translate
+from toolwire import (
+    Call,
+    Conversation,
+    Media,
+    Message,
+    Opaque,
+    Result,
+    Text,
+    catalogue,
+    decode,
+    detect,
+    encode,
+    translate,
+)
 from toolwire.conversation.json import JSON, Json
 from toolwire.conversation.model import Kind
 from toolwire.wires import wire
@@ -26,36 +39,55 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     if form == "response-stream":
         return None
     if form == "response":
-        return {"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": [example]}, "response"
+        return {
+            "id": "resp_1",
+            "object": "response",
+            "status": "completed",
+            "model": "m",
+            "output": [example],
+        }, "response"
     return {"model": "m", "input": [{"role": "user", "content": "Go."}, example]}, "request"
 
 
 def entries(name: str) -> list[dict[str, object]]:
     if not CATALOGUE.is_file():
         return []
-    return [entry for entry in json.loads(CATALOGUE.read_text()) if entry["wire"] == name and entry["core_wire"]]
+    return [
+        entry
+        for entry in json.loads(CATALOGUE.read_text())
+        if entry["wire"] == name and entry["core_wire"]
+    ]
 
 
 def holds(entry: dict[str, object], name: str) -> None:
-    """The example is read as what the entry says, by a row that says the same, and goes back as it came."""
+    """The example is read as what the entry says, by a row that says the same, and goes back as it
+    came."""
     held = hold(entry["min_example"], entry["discriminator"], str(entry["form"]))  # type: ignore[arg-type]
     if held is None:
         return
     body, kind = held
     conversation = decode(body, name, kind)
     parts = [part for part in conversation.parts() if isinstance(part, Call | Result)]
-    wanted = {"call": [Call], "output": [Result], "call+output": [Call, Result]}[str(entry["direction"])]
+    wanted = {"call": [Call], "output": [Result], "call+output": [Call, Result]}[
+        str(entry["direction"])
+    ]
     assert [type(part) for part in parts] == wanted
     executor = str(entry["executor"])
     assert {part.family for part in parts} == {entry["family"]}
     assert {part.executor for part in parts} <= EITHER.get(executor, {"client", "provider"})
     row = next(row for row in wire(name).rows if row is parts[0].row)
-    assert (row.direction, row.family, row.origin) == (entry["direction"], entry["family"], entry["origin_class"])
+    assert (row.direction, row.family, row.origin) == (
+        entry["direction"],
+        entry["family"],
+        entry["origin_class"],
+    )
     assert row.tell == entry["discriminator"]
     found = {(one.wire, one.direction, one.family, one.origin) for one in catalogue()}
     assert (name, entry["direction"], entry["family"], entry["origin_class"]) in found
     assert encode(conversation, name, kind).body == body
-    anew = replace(conversation, messages=(*conversation.messages,), settings=dict(conversation.settings))
+    anew = replace(
+        conversation, messages=(*conversation.messages,), settings=dict(conversation.settings)
+    )
     assert encode(anew, name, kind).body == body
 
 
@@ -79,18 +111,29 @@ def items_of(encoded: JSON, key: str = "input") -> list[dict[str, JSON]]:
     return [item for item in items if isinstance(item, dict)]
 
 
-# --- ids -----------------------------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 
 def test_the_call_id_is_the_id_and_the_item_id_stands_beside_it() -> None:
     call = decode(
-        request({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}), NAME
+        request(
+            {
+                "type": "function_call",
+                "id": "fc_1",
+                "call_id": "call_1",
+                "name": "f",
+                "arguments": "{}",
+            }
+        ),
+        NAME,
     ).calls()[0]
     assert (call.id, call.origin, call.item) == ("call_1", "wire", "fc_1")
 
 
 def test_an_item_id_that_stands_in_goes_back_as_the_item_id() -> None:
-    body = request({"type": "function_call", "id": "fc_1", "call_id": None, "name": "f", "arguments": "{}"})
+    body = request(
+        {"type": "function_call", "id": "fc_1", "call_id": None, "name": "f", "arguments": "{}"}
+    )
     conversation = decode(body, NAME)
     call = conversation.calls()[0]
     assert (call.id, call.origin) == ("fc_1", "item")
@@ -108,10 +151,16 @@ def test_an_item_id_that_stands_in_goes_back_as_the_item_id() -> None:
 
 
 def test_a_result_made_for_a_call_without_a_call_id_does_not_invent_one() -> None:
-    conversation = decode(request({"type": "function_call", "id": "fc_1", "name": "f", "arguments": "{}"}), NAME)
+    conversation = decode(
+        request({"type": "function_call", "id": "fc_1", "name": "f", "arguments": "{}"}), NAME
+    )
     answer = Message("tool", (conversation.calls()[0].result("done"),))
     written = encode(replace(conversation, messages=(*conversation.messages, answer)), NAME)
-    assert items_of(written.body)[2] == {"type": "function_call_output", "output": "done", "name": "f"}
+    assert items_of(written.body)[2] == {
+        "type": "function_call_output",
+        "output": "done",
+        "name": "f",
+    }
     assert [pair.how for pair in decode(written.json(), NAME).pairs()] == ["name"]
 
 
@@ -122,11 +171,13 @@ def test_calls_of_other_wires_get_no_item_id() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "ok"},
     ]
     written = translate({"messages": messages}, "openai-chat", NAME)
-    assert written.body == {"input": [
-        {"role": "assistant", "content": "Look:"},
-        {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c1"},
-        {"type": "function_call_output", "call_id": "c1", "output": "ok"},
-    ]}  # fmt: skip
+    assert written.body == {
+        "input": [
+            {"role": "assistant", "content": "Look:"},
+            {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c1"},
+            {"type": "function_call_output", "call_id": "c1", "output": "ok"},
+        ]
+    }
     assert written.losses == []
 
 
@@ -140,11 +191,19 @@ def test_a_message_of_the_role_tool_is_the_result_it_is(name: str) -> None:
     (pair,) = conversation.pairs()
     assert pair.how == "id"
     assert pair.result is not None
-    assert (pair.result.text, pair.result.origin, pair.result.row in wire(name).rows) == ("R", "wire", False)
+    assert (pair.result.text, pair.result.origin, pair.result.row in wire(name).rows) == (
+        "R",
+        "wire",
+        False,
+    )
     assert [message.role for message in conversation.messages] == ["user", "assistant", "tool"]
     other = NAME if name != NAME else "azure-foundry"
     written = translate(request(CALLED, TOLD), name, other)
-    assert items_of(written.body)[2] == {"type": "function_call_output", "call_id": "c1", "output": "R"}
+    assert items_of(written.body)[2] == {
+        "type": "function_call_output",
+        "call_id": "c1",
+        "output": "R",
+    }
     assert written.losses == []
     chat = translate(request(CALLED, TOLD), name, "openai-chat")
     assert chat.body["messages"][2] == TOLD  # type: ignore[index,call-overload]
@@ -152,10 +211,17 @@ def test_a_message_of_the_role_tool_is_the_result_it_is(name: str) -> None:
 
 
 def test_a_message_of_the_role_tool_goes_home_as_it_came_with_its_edit() -> None:
-    blocks: JSON = {**TOLD, "type": "message", "content": [{"type": "text", "text": "R"}], "mine": 1}
+    blocks: JSON = {
+        **TOLD,
+        "type": "message",
+        "content": [{"type": "text", "text": "R"}],
+        "mine": 1,
+    }
     for said, content in ((TOLD, "S"), (blocks, [{"type": "text", "text": "S"}])):
         conversation = decode(request(CALLED, said), NAME)
-        anew = replace(conversation, messages=(*conversation.messages, Message("user", (Text("Thanks."),))))
+        anew = replace(
+            conversation, messages=(*conversation.messages, Message("user", (Text("Thanks."),)))
+        )
         assert items_of(encode(anew, NAME).body)[2] == said
         result = conversation.results()[0]
         new = "S" if said is TOLD else (Text("S"),)
@@ -166,16 +232,25 @@ def test_a_message_of_the_role_tool_goes_home_as_it_came_with_its_edit() -> None
     assert said in items_of(moved.body)
 
 
-@pytest.mark.parametrize(("said", "text"), [
-    ({"role": "tool", "content": "R"}, "R"), ({"role": "tool", "name": "f", "content": None}, ""),
-])  # fmt: skip
-def test_a_message_of_the_role_tool_without_an_id_answers_the_only_open_call(said: JSON, text: str) -> None:
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [({"role": "tool", "content": "R"}, "R"), ({"role": "tool", "name": "f", "content": None}, "")],
+)
+def test_a_message_of_the_role_tool_without_an_id_answers_the_only_open_call(
+    said: JSON, text: str
+) -> None:
     conversation = decode(request(CALLED, said), NAME)
-    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in conversation.pairs()] == [("c1", text)]
+    assert [
+        (pair.call and pair.call.id, pair.result and pair.result.text)
+        for pair in conversation.pairs()
+    ] == [("c1", text)]
     assert encode(conversation, NAME).body == request(CALLED, said)
 
 
-@pytest.mark.parametrize("held", [{"type": "function_call_output", "call_id": "c1"}, {"role": "tool", "tool_call_id": "c1"}])
+@pytest.mark.parametrize(
+    "held",
+    [{"type": "function_call_output", "call_id": "c1"}, {"role": "tool", "tool_call_id": "c1"}],
+)
 def test_a_block_edited_inside_a_result_is_written_with_its_edit(held: dict[str, JSON]) -> None:
     key = "output" if "type" in held else "content"
     blocks: list[JSON] = [{"type": "input_text", "text": said} for said in ("a", "b")]
@@ -197,27 +272,60 @@ def test_a_message_of_the_role_tool_that_says_neither_text_nor_blocks_is_unknown
 
 def test_a_local_shell_result_finds_its_call_by_either_id() -> None:
     action: JSON = {"type": "exec", "command": ["ls"], "env": {}}
-    call: JSON = {"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1", "action": action, "status": "completed"}
+    call: JSON = {
+        "type": "local_shell_call",
+        "id": "lsh_1",
+        "call_id": "call_1",
+        "action": action,
+        "status": "completed",
+    }
     for said in ("lsh_1", "call_1"):
-        pair = decode(request(call, {"type": "local_shell_call_output", "id": said, "output": "a"}), NAME).pairs()[0]
-        assert (pair.call and pair.call.id, pair.result and pair.result.call_id, pair.how) == ("call_1", "call_1", "id")
+        pair = decode(
+            request(call, {"type": "local_shell_call_output", "id": said, "output": "a"}), NAME
+        ).pairs()[0]
+        assert (pair.call and pair.call.id, pair.result and pair.result.call_id, pair.how) == (
+            "call_1",
+            "call_1",
+            "id",
+        )
 
 
 def test_of_two_open_searches_without_ids_none_is_guessed() -> None:
-    call: JSON = {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}}
-    output: JSON = {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []}
+    call: JSON = {
+        "type": "tool_search_call",
+        "call_id": None,
+        "execution": "server",
+        "arguments": {},
+    }
+    output: JSON = {
+        "type": "tool_search_output",
+        "call_id": None,
+        "execution": "server",
+        "tools": [],
+    }
     first, second = ({**call, "id": one} for one in ("tsc_1", "tsc_2"))  # type: ignore[dict-item]
-    assert [pair.how for pair in decode(request(first, second, output), NAME).pairs()] == [None, None, None]
-    assert [pair.how for pair in decode(request(first, output, second, output), NAME).pairs()] == ["id", "id"]
+    assert [pair.how for pair in decode(request(first, second, output), NAME).pairs()] == [
+        None,
+        None,
+        None,
+    ]
+    assert [pair.how for pair in decode(request(first, output, second, output), NAME).pairs()] == [
+        "id",
+        "id",
+    ]
 
 
-# --- items, turns, hybrids -----------------------------------------------------------------------------------------
+# --- items, turns, hybrids ------------------------------------------------------------------------
 
 
 def test_a_turn_is_one_message_and_its_results_another() -> None:
     thought: JSON = {"type": "reasoning", "id": "rs_1", "summary": []}
-    calls: list[JSON] = [{"type": "function_call", "call_id": one, "name": "f", "arguments": "{}"} for one in "ab"]
-    results: list[JSON] = [{"type": "function_call_output", "call_id": one, "output": ""} for one in "ba"]
+    calls: list[JSON] = [
+        {"type": "function_call", "call_id": one, "name": "f", "arguments": "{}"} for one in "ab"
+    ]
+    results: list[JSON] = [
+        {"type": "function_call_output", "call_id": one, "output": ""} for one in "ba"
+    ]
     stored: JSON = {"type": "item_reference", "id": "x"}
     said: JSON = {"role": "assistant", "content": "Done."}
     messages = decode(request(thought, *calls, results[0], stored, results[1], said), NAME).messages
@@ -227,39 +335,81 @@ def test_a_turn_is_one_message_and_its_results_another() -> None:
 
 
 def test_what_the_provider_ran_is_a_call_and_its_result_in_one_place() -> None:
-    item: JSON = {"type": "mcp_call", "id": "mcp_1", "server_label": "s", "name": "now", "arguments": "{}", "output": "4 C"}
+    item: JSON = {
+        "type": "mcp_call",
+        "id": "mcp_1",
+        "server_label": "s",
+        "name": "now",
+        "arguments": "{}",
+        "output": "4 C",
+    }
     conversation = decode(request(item), NAME)
     pair = conversation.pairs()[0]
     assert pair.call is not None
     assert pair.result is not None
-    assert (pair.call.at, pair.call.raw is pair.result.raw, pair.how) == (pair.result.at, True, "id")
+    assert (pair.call.at, pair.call.raw is pair.result.raw, pair.how) == (
+        pair.result.at,
+        True,
+        "id",
+    )
     written = encode(conversation.replace(pair.result, replace(pair.result, output="5 C")), NAME)
     assert items_of(written.body)[1] == {**item, "output": "5 C"}  # type: ignore[dict-item]
 
 
 def test_a_call_the_provider_still_runs_has_no_result_yet() -> None:
     for status, wanted in (("searching", None), ("completed", "id"), ("failed", "id")):
-        item: JSON = {"type": "web_search_call", "id": "ws_1", "status": status, "action": {"type": "search", "query": "x"}}
+        item: JSON = {
+            "type": "web_search_call",
+            "id": "ws_1",
+            "status": status,
+            "action": {"type": "search", "query": "x"},
+        }
         pair = decode(request(item), NAME).pairs()[0]
         assert pair.how == wanted
         assert pair.result is None or pair.result.error is (status == "failed")
 
 
 def test_sources_of_a_search_are_its_result() -> None:
-    action: JSON = {"type": "search", "query": "x", "sources": [{"type": "url", "url": "https://example.com"}]}
-    pair = decode(request({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}), NAME).pairs()[0]
+    action: JSON = {
+        "type": "search",
+        "query": "x",
+        "sources": [{"type": "url", "url": "https://example.com"}],
+    }
+    pair = decode(
+        request({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}),
+        NAME,
+    ).pairs()[0]
     assert pair.call and pair.call.input == {"type": "search", "query": "x"}
-    assert pair.result and pair.result.output == {"sources": [{"type": "url", "url": "https://example.com"}]}
+    assert pair.result and pair.result.output == {
+        "sources": [{"type": "url", "url": "https://example.com"}]
+    }
 
 
-@pytest.mark.parametrize(("environment", "executor"), [
-    (None, "client"), ({"type": "local"}, "client"), ({"type": "container_reference", "container_id": "c"}, "provider"),
-])  # fmt: skip
-def test_a_shell_in_a_container_is_run_by_the_provider_and_so_is_its_output(environment: JSON, executor: str) -> None:
-    body = request({"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "environment": environment},
-                   {"type": "shell_call_output", "call_id": "c", "output": []})  # fmt: skip
+@pytest.mark.parametrize(
+    ("environment", "executor"),
+    [
+        (None, "client"),
+        ({"type": "local"}, "client"),
+        ({"type": "container_reference", "container_id": "c"}, "provider"),
+    ],
+)
+def test_a_shell_in_a_container_is_run_by_the_provider_and_so_is_its_output(
+    environment: JSON, executor: str
+) -> None:
+    body = request(
+        {
+            "type": "shell_call",
+            "call_id": "c",
+            "action": {"commands": ["ls"]},
+            "environment": environment,
+        },
+        {"type": "shell_call_output", "call_id": "c", "output": []},
+    )
     conversation = decode(body, NAME)
-    assert [part.executor for part in conversation.parts() if isinstance(part, Call | Result)] == [executor, executor]
+    assert [part.executor for part in conversation.parts() if isinstance(part, Call | Result)] == [
+        executor,
+        executor,
+    ]
     assert [message.role for message in conversation.messages][1:] == (
         ["assistant", "tool"] if executor == "client" else ["assistant"]
     )
@@ -273,7 +423,11 @@ def test_a_patch_that_failed_is_an_error() -> None:
         "status": "completed",
     }
     conversation = decode(
-        request(call, {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": "no"}), NAME
+        request(
+            call,
+            {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": "no"},
+        ),
+        NAME,
     )
     result = conversation.results()[0]
     assert (result.error, result.output) == (True, "no")
@@ -281,14 +435,28 @@ def test_a_patch_that_failed_is_an_error() -> None:
     assert items_of(written.body)[2]["status"] == "completed"
 
 
-@pytest.mark.parametrize(("item", "kind"), [
-    ({"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"}, "custom_tool_call_output"),
-    ({"type": "shell_call", "call_id": "c", "action": {"commands": []}}, "shell_call_output"),
-    ({"type": "apply_patch_call", "call_id": "c", "operation": {}}, "apply_patch_call_output"),
-    ({"type": "computer_call", "call_id": "c", "action": {"type": "screenshot"}}, "computer_call_output"),
-    ({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, "function_call_output"),
-])  # fmt: skip
-def test_a_result_made_from_its_call_is_written_as_the_kind_that_answers_it(item: JSON, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("item", "kind"),
+    [
+        (
+            {"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"},
+            "custom_tool_call_output",
+        ),
+        ({"type": "shell_call", "call_id": "c", "action": {"commands": []}}, "shell_call_output"),
+        ({"type": "apply_patch_call", "call_id": "c", "operation": {}}, "apply_patch_call_output"),
+        (
+            {"type": "computer_call", "call_id": "c", "action": {"type": "screenshot"}},
+            "computer_call_output",
+        ),
+        (
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            "function_call_output",
+        ),
+    ],
+)
+def test_a_result_made_from_its_call_is_written_as_the_kind_that_answers_it(
+    item: JSON, kind: str
+) -> None:
     conversation = decode(request(item), NAME)
     answer = Message("tool", (conversation.calls()[0].result("done"),))
     written = encode(replace(conversation, messages=(*conversation.messages, answer)), NAME)
@@ -300,25 +468,58 @@ def test_a_response_goes_into_the_next_request_item_by_item() -> None:
     texts: list[JSON] = [{"type": "output_text", "text": text, "annotations": []} for text in "ab"]
     output: list[JSON] = [
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "g"},
-        {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "final_answer", "content": texts},
-        {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}", "status": "completed"},
-    ]  # fmt: skip
-    answer = decode({"object": "response", "status": "completed", "output": output}, NAME, "response")
+        {
+            "type": "message",
+            "id": "msg_1",
+            "role": "assistant",
+            "status": "completed",
+            "phase": "final_answer",
+            "content": texts,
+        },
+        {
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "c",
+            "name": "f",
+            "arguments": "{}",
+            "status": "completed",
+        },
+    ]
+    answer = decode(
+        {"object": "response", "status": "completed", "output": output}, NAME, "response"
+    )
     asked = decode(request(), NAME)
-    messages = (*asked.messages, *answer.messages, Message("tool", (answer.calls()[0].result("ok"),)))
+    messages = (
+        *asked.messages,
+        *answer.messages,
+        Message("tool", (answer.calls()[0].result("ok"),)),
+    )
     written = items_of(encode(replace(asked, messages=messages), NAME).body)
-    assert written[1:] == [*output, {"type": "function_call_output", "call_id": "c", "output": "ok"}]
+    assert written[1:] == [
+        *output,
+        {"type": "function_call_output", "call_id": "c", "output": "ok"},
+    ]
 
 
 def test_a_plain_string_is_a_user_message_and_stays_a_string() -> None:
     conversation = decode({"model": "m", "instructions": "Be brief.", "input": "Hello."}, NAME)
     assert [(message.role, message.parts) for message in conversation.messages] == [
-        ("system", (Text("Be brief."),)), ("user", (Text("Hello."),)),
-    ]  # fmt: skip
+        ("system", (Text("Be brief."),)),
+        ("user", (Text("Hello."),)),
+    ]
     edited = conversation.replace(next(conversation.parts()), Text("Be long."))
-    assert encode(edited, NAME).body == {"model": "m", "instructions": "Be long.", "input": "Hello."}
-    more = replace(conversation, messages=(*conversation.messages, Message("user", (Text("There?"),))))
-    assert items_of(encode(more, NAME).body) == [{"role": "user", "content": "Hello."}, {"role": "user", "content": "There?"}]
+    assert encode(edited, NAME).body == {
+        "model": "m",
+        "instructions": "Be long.",
+        "input": "Hello.",
+    }
+    more = replace(
+        conversation, messages=(*conversation.messages, Message("user", (Text("There?"),)))
+    )
+    assert items_of(encode(more, NAME).body) == [
+        {"role": "user", "content": "Hello."},
+        {"role": "user", "content": "There?"},
+    ]
 
 
 def test_a_request_without_input_is_one_only_if_its_history_is_elsewhere() -> None:
@@ -328,15 +529,26 @@ def test_a_request_without_input_is_one_only_if_its_history_is_elsewhere() -> No
 
 
 def test_an_image_that_was_made_is_an_image() -> None:
-    item: JSON = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "AAAA", "output_format": "webp"}
-    assert decode(request(item), NAME).results()[0].output == (Media("image", "image/webp", "AAAA"),)
+    item: JSON = {
+        "type": "image_generation_call",
+        "id": "ig_1",
+        "status": "completed",
+        "result": "AAAA",
+        "output_format": "webp",
+    }
+    assert decode(request(item), NAME).results()[0].output == (
+        Media("image", "image/webp", "AAAA"),
+    )
 
 
-# --- to and from other wires ---------------------------------------------------------------------------------------
+# --- to and from other wires ----------------------------------------------------------------------
 
 
 def test_reasoning_of_another_provider_stays_behind_and_is_reported() -> None:
-    content: list[JSON] = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "Yes."}]
+    content: list[JSON] = [
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "text", "text": "Yes."},
+    ]
     body: JSON = {
         "model": "m",
         "max_tokens": 9,
@@ -348,38 +560,57 @@ def test_reasoning_of_another_provider_stays_behind_and_is_reported() -> None:
 
 
 def test_a_custom_call_is_custom_again_after_a_wire_without_them() -> None:
-    body = request({"type": "custom_tool_call", "call_id": "c", "name": "run", "input": "1+1"},
-                   {"type": "custom_tool_call_output", "call_id": "c", "output": "2"})  # fmt: skip
+    body = request(
+        {"type": "custom_tool_call", "call_id": "c", "name": "run", "input": "1+1"},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": "2"},
+    )
     there = translate(body, NAME, "anthropic")
     back = translate(there.json(), "anthropic", NAME, ids=there.ids)
-    assert [item.get("type") for item in items_of(back.body)[1:]] == ["custom_tool_call", "custom_tool_call_output"]
+    assert [item.get("type") for item in items_of(back.body)[1:]] == [
+        "custom_tool_call",
+        "custom_tool_call_output",
+    ]
     assert items_of(back.body)[1]["input"] == "1+1"
 
 
 def test_a_kind_of_call_that_only_this_wire_has_is_reported() -> None:
-    body = request({"type": "shell_call", "id": "sh_1", "call_id": "c", "action": {"commands": ["ls"]}})
-    assert {"/input/1/type", "/input/1/id"} <= {loss.pointer for loss in translate(body, NAME, "openai-chat").losses}
+    body = request(
+        {"type": "shell_call", "id": "sh_1", "call_id": "c", "action": {"commands": ["ls"]}}
+    )
+    assert {"/input/1/type", "/input/1/id"} <= {
+        loss.pointer for loss in translate(body, NAME, "openai-chat").losses
+    }
 
 
 def test_only_a_lone_system_text_becomes_the_instructions() -> None:
     for texts, wanted in ((["a"], "a"), (["a", "b"], None)):
         content: list[JSON] = [{"type": "text", "text": text} for text in texts]
-        body: JSON = {"messages": [{"role": "system", "content": content}, {"role": "user", "content": "?"}]}
+        body: JSON = {
+            "messages": [{"role": "system", "content": content}, {"role": "user", "content": "?"}]
+        }
         written = translate(body, "openai-chat", NAME)
         assert body_of(written.body).get("instructions") == wanted
-        assert [part.text for part in decode(written.json(), NAME).parts() if isinstance(part, Text)] == [*texts, "?"]
+        assert [
+            part.text for part in decode(written.json(), NAME).parts() if isinstance(part, Text)
+        ] == [*texts, "?"]
 
 
-@pytest.mark.parametrize(("body", "stop"), [
-    ({"status": "completed"}, "stop"),
-    ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
-    ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "filter"),
-    ({"status": "incomplete", "incomplete_details": {"reason": "steered"}}, "steered"),
-    ({"status": "failed", "incomplete_details": None}, "failed"),
-    ({}, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "stop"),
+    [
+        ({"status": "completed"}, "stop"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "filter"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "steered"}}, "steered"),
+        ({"status": "failed", "incomplete_details": None}, "failed"),
+        ({}, None),
+    ],
+)
 def test_why_it_stopped_is_told_by_two_fields(body: dict[str, JSON], stop: str | None) -> None:
-    assert decode({"object": "response", **body, "output": []}, NAME, "response").messages[0].stop == stop
+    assert (
+        decode({"object": "response", **body, "output": []}, NAME, "response").messages[0].stop
+        == stop
+    )
 
 
 def test_it_stopped_for_a_tool_if_the_client_has_to_run_one() -> None:
@@ -388,7 +619,10 @@ def test_it_stopped_for_a_tool_if_the_client_has_to_run_one() -> None:
         return decode(body, NAME, "response").messages[0].stop
 
     assert stop({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}) == "tool"
-    assert stop({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}) == "stop"
+    assert (
+        stop({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}})
+        == "stop"
+    )
 
 
 def test_a_body_is_told_from_those_of_other_wires() -> None:

@@ -1,4 +1,5 @@
-"""What is peculiar to the Open eXecution Protocol. The judge is its published description, where that is at hand."""
+"""What is peculiar to the Open eXecution Protocol. The judge is its published description, where
+that is at hand."""
 
 from __future__ import annotations
 
@@ -24,18 +25,31 @@ FOLDERS = Path(__file__).parents[1] / "cases" / "oxp"
 OTHERS = ("openai-chat", "anthropic", "gemini", "mcp")
 
 
-# --- the judge -----------------------------------------------------------------------------------------------------
+# --- the judge ------------------------------------------------------------------------------------
 
-REQUIRED = {"request": {"tool_id"}, "result": {"call_id", "success"}, "items": {"id", "name", "description", "version"}}
+REQUIRED = {
+    "request": {"tool_id"},
+    "result": {"call_id", "success"},
+    "items": {"id", "name", "description", "version"},
+}
 CLOSED = {
     "request": {"tool_id", "call_id", "trace_id", "input", "context"},
     "result": {"call_id", "success", "duration", "value", "error"},
-    "items": {"id", "name", "description", "version", "input_schema", "output_schema", "requirements"},
+    "items": {
+        "id",
+        "name",
+        "description",
+        "version",
+        "input_schema",
+        "output_schema",
+        "requirements",
+    },
 }
 
 
 def judge(body: JSON) -> None:
-    """An enveloped body as the description has it: required fields, no others; and its own schemas, if they are there."""
+    """An enveloped body as the description has it: required fields, no others; and its own schemas,
+    if they are there."""
     assert isinstance(body, dict)
     [key] = [key for key in REQUIRED if key in body]
     assert body.keys() <= {"$schema", key}
@@ -53,9 +67,11 @@ def judge(body: JSON) -> None:
 
 
 def description(key: str) -> list[Object]:
-    """The published schema of a request, a result or a tool; none if the description is not at hand.
+    """The published schema of a request, a result or a tool; none if the description is not at
+    hand.
 
-    As published, `additionalProperties: false` beside `oneOf` refuses every result that has a value or an error.
+    As published, `additionalProperties: false` beside `oneOf` refuses every result that has a value
+    or an error.
     """
     file = DATA / "oxp-openapi.json"
     if not file.is_file():
@@ -63,7 +79,9 @@ def description(key: str) -> list[Object]:
     document = deepcopy(json.loads(file.read_text()))
     response = document["components"]["schemas"]["CallToolResponse"]
     response["unevaluatedProperties"] = response.pop("additionalProperties")
-    name = {"request": "CallToolRequest", "result": "CallToolResponse", "items": "ToolDefinition"}[key]
+    name = {"request": "CallToolRequest", "result": "CallToolResponse", "items": "ToolDefinition"}[
+        key
+    ]
     return [{"$ref": f"#/components/schemas/{name}", "components": document["components"]}]
 
 
@@ -84,7 +102,11 @@ def hold(example: JSON, discriminator: dict[str, str], form: str) -> tuple[JSON,
     """A whole body around an example, in the envelope that its direction has."""
     if form == "response-stream":
         return None
-    return ({"request": example}, "request") if form == "request" else ({"result": example}, "response")
+    return (
+        ({"request": example}, "request")
+        if form == "request"
+        else ({"result": example}, "response")
+    )
 
 
 def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
@@ -93,40 +115,69 @@ def test_every_type_of_the_catalogue_is_read_as_what_it_is() -> None:
     for entry in (one for one in entries if one["wire"] == "oxp" and one["core_wire"]):
         held = hold(entry["min_example"], entry["discriminator"], entry["form"])
         assert held is not None
-        [part] = [part for part in decode(held[0], "oxp", held[1]).parts() if isinstance(part, Call | Result)]
+        [part] = [
+            part
+            for part in decode(held[0], "oxp", held[1]).parts()
+            if isinstance(part, Call | Result)
+        ]
         assert isinstance(part, Call) == (entry["direction"] == "call")
 
 
-def test_the_catalogue_says_that_the_id_of_a_request_may_be_missing_and_that_of_a_result_not() -> None:
-    said = {(entry.type, entry.direction, entry.origin) for entry in catalogue() if entry.wire == "oxp"}
+def test_the_catalogue_says_that_the_id_of_a_request_may_be_missing_and_that_of_a_result_not() -> (
+    None
+):
+    said = {
+        (entry.type, entry.direction, entry.origin) for entry in catalogue() if entry.wire == "oxp"
+    }
     assert said == {
-        ("request", "call", "nullable"), ("value", "output", "natural"), ("error", "output", "natural"),
+        ("request", "call", "nullable"),
+        ("value", "output", "natural"),
+        ("error", "output", "natural"),
         ("message", "output", "absent"),
-    }  # fmt: skip
+    }
 
 
 def test_every_fact_of_the_docstring_has_a_case_or_a_test_that_shows_it() -> None:
     facts = set(re.findall(r"^- ([a-z-]+):", oxp.__doc__ or "", re.MULTILINE))
-    shown = {folder.name for folder in FOLDERS.iterdir()} | {"bare-or-enveloped", "tool-id-has-a-kit", "one-at-a-time"}
+    shown = {folder.name for folder in FOLDERS.iterdir()} | {
+        "bare-or-enveloped",
+        "tool-id-has-a-kit",
+        "one-at-a-time",
+    }
     assert facts
     assert facts <= shown
 
 
-# --- reading -------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 EXAMPLES: list[Object] = [
-    {"tool_id": "Calculator.Add@1.0.0", "call_id": "123e4567-e89b-12d3-a456-426614174000", "input": {"a": 10, "b": 5}},
-    {"tool_id": "Doorbell.Ring@0.1.0", "call_id": "223e4567-e89b-12d3-a456-426614174001", "input": {"doorbell_id": "doorbell42"}},
+    {
+        "tool_id": "Calculator.Add@1.0.0",
+        "call_id": "123e4567-e89b-12d3-a456-426614174000",
+        "input": {"a": 10, "b": 5},
+    },
+    {
+        "tool_id": "Doorbell.Ring@0.1.0",
+        "call_id": "223e4567-e89b-12d3-a456-426614174001",
+        "input": {"doorbell_id": "doorbell42"},
+    },
     {"tool_id": "System.GetTimestamp@1.0.0", "call_id": "323e4567-e89b-12d3-a456-426614174002"},
 ]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example["tool_id"]))
 def test_bare_and_enveloped_are_the_same_call(example: Object) -> None:
-    bare, held = decode(example, "oxp"), decode({"$schema": "urn:oxp:1.0", "request": example}, "oxp")
+    bare, held = (
+        decode(example, "oxp"),
+        decode({"$schema": "urn:oxp:1.0", "request": example}, "oxp"),
+    )
     assert bare == held
     [call] = bare.calls()
-    assert (call.name, call.id, call.input) == (example["tool_id"], example["call_id"], example.get("input", {}))
+    assert (call.name, call.id, call.input) == (
+        example["tool_id"],
+        example["call_id"],
+        example.get("input", {}),
+    )
 
 
 def test_input_and_inputs_are_the_same_and_each_keeps_its_spelling_when_edited() -> None:
@@ -135,7 +186,10 @@ def test_input_and_inputs_are_the_same_and_each_keeps_its_spelling_when_edited()
         found = decode(body, "oxp")
         [call] = found.calls()
         assert call.input == {"a": 1}
-        assert encode(found.replace(call, replace(call, args=Json('{"a":2}'))), "oxp").body == {**body, spelling: {"a": 2}}
+        assert encode(found.replace(call, replace(call, args=Json('{"a":2}'))), "oxp").body == {
+            **body,
+            spelling: {"a": 2},
+        }
 
 
 def test_of_input_and_inputs_together_the_first_counts_and_the_other_is_a_reported_loss() -> None:
@@ -169,10 +223,14 @@ def test_a_value_is_any_json_and_keeps_every_digit() -> None:
 
 
 def test_success_with_a_null_beside_it_is_read_by_what_is_there() -> None:
-    failed = decode({"call_id": "v", "success": False, "value": None, "error": {"message": "boom"}}, "oxp", "response").results()[
-        0
-    ]
-    went = decode({"call_id": "v", "success": True, "value": 7, "error": None}, "oxp", "response").results()[0]
+    failed = decode(
+        {"call_id": "v", "success": False, "value": None, "error": {"message": "boom"}},
+        "oxp",
+        "response",
+    ).results()[0]
+    went = decode(
+        {"call_id": "v", "success": True, "value": 7, "error": None}, "oxp", "response"
+    ).results()[0]
     assert (failed.output, failed.error) == ("boom", True)
     assert (went.output, went.error) == (7, False)
 
@@ -184,35 +242,55 @@ def test_a_body_of_another_shape_is_refused() -> None:
             decode(body, "oxp")
 
 
-# --- pairs ---------------------------------------------------------------------------------------------------------
+# --- pairs ----------------------------------------------------------------------------------------
 
 
 def pairs(body: list[JSON]) -> list[tuple[str | None, str | None]]:
     found = decode(body, "oxp").pairs()
-    return [(pointer(p.call.at) if p.call else None, pointer(p.result.at) if p.result else None) for p in found]
+    return [
+        (pointer(p.call.at) if p.call else None, pointer(p.result.at) if p.result else None)
+        for p in found
+    ]
 
 
 def test_an_id_the_server_made_becomes_that_of_its_call_if_only_one_can_be_meant() -> None:
-    body: list[JSON] = [request(None, a=1), request("own", a=2), result("own", 2), result("made", 1)]
+    body: list[JSON] = [
+        request(None, a=1),
+        request("own", a=2),
+        result("own", 2),
+        result("made", 1),
+    ]
     assert pairs(body) == [("/0/request", "/3/result"), ("/1/request", "/2/result")]
     assert [call.id for call in decode(body, "oxp").calls()] == ["made", "own"]
 
 
 def test_two_calls_without_ids_are_not_guessed_at() -> None:
     body: list[JSON] = [request(None, a=1), request(None, a=1), result("x", 1), result("y", 2)]
-    assert pairs(body) == [("/0/request", None), ("/1/request", None), (None, "/2/result"), (None, "/3/result")]
+    assert pairs(body) == [
+        ("/0/request", None),
+        ("/1/request", None),
+        (None, "/2/result"),
+        (None, "/3/result"),
+    ]
 
 
 def test_a_refusal_answers_the_request_it_stands_with() -> None:
     refused: Object = {**request("b"), "response": {"message": "no such tool"}}
-    assert pairs([request("a"), refused, result("a", 1)]) == [("/0/request", "/2/result"), ("/1/request", "/1/response")]
+    assert pairs([request("a"), refused, result("a", 1)]) == [
+        ("/0/request", "/2/result"),
+        ("/1/request", "/1/response"),
+    ]
 
 
 def test_a_refusal_on_its_own_is_not_given_to_one_of_two_calls() -> None:
-    assert pairs([request("a"), request("b"), {"message": "busy"}]) == [("/0/request", None), ("/1/request", None), (None, "/2")]
+    assert pairs([request("a"), request("b"), {"message": "busy"}]) == [
+        ("/0/request", None),
+        ("/1/request", None),
+        (None, "/2"),
+    ]
 
 
-# --- writing -------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", OTHERS)
@@ -234,10 +312,19 @@ def test_the_judge_refuses_what_the_description_does_not_have() -> None:
 
 def chat(*answered: str) -> Object:
     """A conversation with the calls a, b and c, of which some are answered."""
-    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": f"tool_{one}", "arguments": "{}"}} for one in "abc"]
-    results: list[JSON] = [{"role": "tool", "tool_call_id": one, "content": f"done {one}"} for one in answered]
+    calls: list[JSON] = [
+        {"id": one, "type": "function", "function": {"name": f"tool_{one}", "arguments": "{}"}}
+        for one in "abc"
+    ]
+    results: list[JSON] = [
+        {"role": "tool", "tool_call_id": one, "content": f"done {one}"} for one in answered
+    ]
     return {
-        "messages": [{"role": "user", "content": "Go."}, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+        "messages": [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            *results,
+        ]
     }
 
 
@@ -253,11 +340,16 @@ def test_a_request_is_the_last_open_call_or_else_the_last(answered: str, sent: s
 
 def test_a_response_is_the_last_result() -> None:
     made = encode(decode(chat("b", "a"), "openai-chat"), "oxp", "response")
-    assert made.body == {"$schema": "urn:oxp:1.0", "result": {"call_id": "a", "success": True, "value": "done a"}}
+    assert made.body == {
+        "$schema": "urn:oxp:1.0",
+        "result": {"call_id": "a", "success": True, "value": "done a"},
+    }
 
 
 def test_an_id_that_only_we_made_is_not_sent_as_an_idempotency_key() -> None:
-    body: JSON = {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "ring", "args": {}}}]}]}
+    body: JSON = {
+        "contents": [{"role": "model", "parts": [{"functionCall": {"name": "ring", "args": {}}}]}]
+    }
     made = translate(body, "gemini", "oxp")
     assert get(made.body, ("request",)) == {"tool_id": "tools.ring", "input": {}}
     assert is_minted(decode(made.json(), "oxp").calls()[0].id)
@@ -265,7 +357,13 @@ def test_an_id_that_only_we_made_is_not_sent_as_an_idempotency_key() -> None:
 
 
 def test_with_nothing_to_call_or_answer_the_tools_are_what_is_said() -> None:
-    tools: JSON = [{"name": "get_weather", "input_schema": {"type": "object", "properties": {}}, "description": "Weather."}]
+    tools: JSON = [
+        {
+            "name": "get_weather",
+            "input_schema": {"type": "object", "properties": {}},
+            "description": "Weather.",
+        }
+    ]
     body: JSON = {"max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}], "tools": tools}
     made = translate(body, "anthropic", "oxp")
     judge(made.body)
@@ -276,7 +374,9 @@ def test_with_nothing_to_call_or_answer_the_tools_are_what_is_said() -> None:
 
 def test_two_names_that_become_one_tool_id_stay_two() -> None:
     found = decode({"messages": []}, "openai-chat")
-    made = encode(replace(found, tools=(Tool("f"), Tool("tools.f"), Tool("a-b"), Tool("a_b"))), "oxp")
+    made = encode(
+        replace(found, tools=(Tool("f"), Tool("tools.f"), Tool("a-b"), Tool("a_b"))), "oxp"
+    )
     ids = [get(made.body, ("items", i, "id")) for i in range(4)]
     assert len(set(map(str, ids))) == 4
     assert [made.ids.names.get(str(one), one) for one in ids] == ["f", "tools.f", "a-b", "a_b"]
@@ -290,25 +390,34 @@ def test_values_and_errors_come_home_from_other_wires(over: str) -> None:
         there = translate(body, "oxp", over)
         back = encode(decode(there.json(), over), "oxp", "response", ids=there.ids)
         assert get(back.body, ("result", "value")) == output
-    failed: list[JSON] = [request("c"), {"result": {"call_id": "c", "success": False, "error": {"message": "boom"}}}]
+    failed: list[JSON] = [
+        request("c"),
+        {"result": {"call_id": "c", "success": False, "error": {"message": "boom"}}},
+    ]
     there = translate(failed, "oxp", over)
-    assert get(encode(decode(there.json(), over), "oxp", "response", ids=there.ids).body, ("result", "error")) == {
-        "message": "boom"
-    }
+    assert get(
+        encode(decode(there.json(), over), "oxp", "response", ids=there.ids).body,
+        ("result", "error"),
+    ) == {"message": "boom"}
 
 
 def test_a_result_taken_out_of_a_log_leaves_the_other_bodies_to_the_letter() -> None:
     body = case("exchange-of-parallel-calls")
     assert isinstance(body, list)
     found = decode(body, "oxp")
-    kept = tuple(replace(m, parts=tuple(p for p in m.parts if p is not found.results()[0])) for m in found.messages)
+    kept = tuple(
+        replace(m, parts=tuple(p for p in m.parts if p is not found.results()[0]))
+        for m in found.messages
+    )
     assert encode(replace(found, messages=kept), "oxp").body == [*body[:2], *body[3:]]
 
 
 def test_a_text_added_to_an_exchange_is_lost_with_a_report_and_the_exchange_stays() -> None:
     body = case("exchange-in-one-object")
     found = decode(body, "oxp")
-    made = encode(replace(found, messages=(*found.messages, Message("user", (Text("More?"),)))), "oxp")
+    made = encode(
+        replace(found, messages=(*found.messages, Message("user", (Text("More?"),)))), "oxp"
+    )
     assert made.body == body
     assert len(made.losses) == 1
 
@@ -323,4 +432,6 @@ def test_bodies_of_this_wire_are_told_from_others() -> None:
     for one in load("oxp"):
         if one.name != "refused-for-missing-requirements":
             assert detect(one.body) == "oxp"
-    assert oxp.looks({"message": "x"}) == oxp.looks([]) == oxp.looks({"tools": [{"name": "f"}]}) == 0
+    assert (
+        oxp.looks({"message": "x"}) == oxp.looks([]) == oxp.looks({"tools": [{"name": "f"}]}) == 0
+    )

@@ -1,4 +1,5 @@
-"""Kinds of calls on wires of items: they come home from any other wire, and their results never lose them."""
+"""Kinds of calls on wires of items: they come home from any other wire, and their results never
+lose them."""
 
 from __future__ import annotations
 
@@ -14,10 +15,31 @@ from toolwire.conversation.json import JSON, Json, Object
 NAME = "openai-responses"
 OVER = [name for name in MODELS if name != NAME]
 PATCH: Object = {"type": "delete_file", "path": "a"}
-CALL: Object = {"type": "apply_patch_call", "call_id": "c", "operation": PATCH, "status": "completed"}
-FAILED: Object = {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": "no"}
-SHELL: Object = {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}, "status": "completed"}
-LOCAL: Object = {"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1", "action": {"command": []}, "status": "completed"}
+CALL: Object = {
+    "type": "apply_patch_call",
+    "call_id": "c",
+    "operation": PATCH,
+    "status": "completed",
+}
+FAILED: Object = {
+    "type": "apply_patch_call_output",
+    "call_id": "c",
+    "status": "failed",
+    "output": "no",
+}
+SHELL: Object = {
+    "type": "shell_call",
+    "call_id": "c",
+    "action": {"commands": ["ls"]},
+    "status": "completed",
+}
+LOCAL: Object = {
+    "type": "local_shell_call",
+    "id": "lsh_1",
+    "call_id": "call_1",
+    "action": {"command": []},
+    "status": "completed",
+}
 
 
 def request(*items: JSON) -> JSON:
@@ -33,13 +55,21 @@ def items_of(body: JSON) -> list[Object]:
 def home(body: JSON, over: str, *, forgetful: bool = False) -> list[Object]:
     """The items after a trip over another wire."""
     there = translate(body, NAME, over)
-    return items_of(translate(there.body, over, NAME, ids=None if forgetful else there.ids.to_dict()).body)
+    return items_of(
+        translate(there.body, over, NAME, ids=None if forgetful else there.ids.to_dict()).body
+    )
 
 
 def kinds(body: JSON, wire: str) -> list[tuple[str, str, str, bool]]:
     conversation = decode(body, wire)
     calls = [(call.id, call.family, call.name, False) for call in conversation.calls()]
-    return sorted(calls + [(result.call_id, result.family, result.text, result.error) for result in conversation.results()])
+    return sorted(
+        calls
+        + [
+            (result.call_id, result.family, result.text, result.error)
+            for result in conversation.results()
+        ]
+    )
 
 
 @pytest.mark.parametrize("over", OVER)
@@ -57,7 +87,9 @@ def test_every_kind_comes_home_and_is_valid_there(wire: str, over: str) -> None:
     # Where a tool message is text only, the picture stands apart.
     apart = over in ("openai-chat", "mistral", "cohere")
     screens = {kind for kind in kinds(body, wire) if kind[1] == "computer-use"}
-    assert {kind for kind in kinds(body, wire) if kind not in kinds(back, wire)} == (screens if apart else set())
+    assert {kind for kind in kinds(body, wire) if kind not in kinds(back, wire)} == (
+        screens if apart else set()
+    )
 
 
 def test_without_the_map_a_call_comes_home_as_a_function_and_so_does_its_result() -> None:
@@ -74,9 +106,13 @@ def test_a_result_whose_call_is_elsewhere_comes_home_as_its_kind(over: str) -> N
 
 @pytest.mark.parametrize("over", OVER)
 def test_a_call_that_nobody_gave_an_id_comes_home_as_its_kind(over: str) -> None:
-    bare = [{key: value for key, value in item.items() if key != "call_id"} for item in (CALL, FAILED)]
+    bare = [
+        {key: value for key, value in item.items() if key != "call_id"} for item in (CALL, FAILED)
+    ]
     came = home(request(*bare), over)
-    assert [(item["type"], item["status"]) for item in came] == [(item["type"], item["status"]) for item in bare]
+    assert [(item["type"], item["status"]) for item in came] == [
+        (item["type"], item["status"]) for item in bare
+    ]
 
 
 @pytest.mark.parametrize("over", OVER)
@@ -87,8 +123,19 @@ def test_a_kind_and_arguments_that_are_no_object_are_remembered_side_by_side(ove
 
 @pytest.mark.parametrize("over", OVER)
 def test_a_search_that_found_nothing_is_still_a_search(over: str) -> None:
-    call: Object = {"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {}, "status": "completed"}
-    found: Object = {"type": "tool_search_output", "call_id": "c", "execution": "client", "tools": []}
+    call: Object = {
+        "type": "tool_search_call",
+        "call_id": "c",
+        "execution": "client",
+        "arguments": {},
+        "status": "completed",
+    }
+    found: Object = {
+        "type": "tool_search_output",
+        "call_id": "c",
+        "execution": "client",
+        "tools": [],
+    }
     assert home(request(call, found), over) == [call, found]
 
 
@@ -96,7 +143,11 @@ def test_a_result_that_its_kind_cannot_hold_makes_both_a_function_call() -> None
     there = translate(request(SHELL), NAME, "openai-chat")
     more = decode(there.body, "openai-chat")
     answered = replace(
-        more, messages=(*more.messages, replace(more.messages[0], parts=(more.calls()[0].result("ok"),), role="tool"))
+        more,
+        messages=(
+            *more.messages,
+            replace(more.messages[0], parts=(more.calls()[0].result("ok"),), role="tool"),
+        ),
     )
     back = items_of(encode(answered, NAME, ids=there.ids).body)
     assert [item["type"] for item in back] == ["function_call", "function_call_output"]
@@ -112,10 +163,13 @@ def test_a_call_that_got_another_name_on_the_way_is_no_longer_of_its_kind() -> N
 
 def test_a_wire_without_such_a_kind_takes_no_notice_of_it() -> None:
     there = translate(request(CALL, FAILED), NAME, "anthropic")
-    assert translate(there.body, "anthropic", "gemini", ids=there.ids).body == translate(there.body, "anthropic", "gemini").body
+    assert (
+        translate(there.body, "anthropic", "gemini", ids=there.ids).body
+        == translate(there.body, "anthropic", "gemini").body
+    )
 
 
-# --- results that lean on a call -----------------------------------------------------------------------------------
+# --- results that lean on a call ------------------------------------------------------------------
 
 
 def edit(body: JSON, **changes: object) -> tuple[Conversation, Call]:
@@ -126,14 +180,26 @@ def edit(body: JSON, **changes: object) -> tuple[Conversation, Call]:
 
 
 @pytest.mark.parametrize("said", ["lsh_1", "call_1"])
-@pytest.mark.parametrize("changes", [{"name": "f"}, {"id": "call_9"}, {"args": Json("{broken")}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{"name": "f"}, {"id": "call_9"}, {"args": Json("{broken")}], ids=str
+)
 def test_a_local_shell_result_follows_its_call(said: str, changes: dict[str, object]) -> None:
-    conversation, new = edit(request(LOCAL, {"type": "local_shell_call_output", "id": said, "output": "a"}), **changes)
+    conversation, new = edit(
+        request(LOCAL, {"type": "local_shell_call_output", "id": said, "output": "a"}), **changes
+    )
     written = encode(conversation, NAME)
     assert written.losses == []
-    assert items_of(written.body)[1] == {"type": "local_shell_call_output", "id": new.id, "output": "a"}
+    assert items_of(written.body)[1] == {
+        "type": "local_shell_call_output",
+        "id": new.id,
+        "output": "a",
+    }
     pair = decode(written.body, NAME).pairs()[0]
-    assert (pair.call and pair.call.id, pair.result and pair.result.text, pair.how) == (new.id, "a", "id")
+    assert (pair.call and pair.call.id, pair.result and pair.result.text, pair.how) == (
+        new.id,
+        "a",
+        "id",
+    )
 
 
 def test_a_local_shell_result_stays_to_the_letter_when_its_call_does_other_things() -> None:

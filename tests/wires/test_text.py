@@ -1,4 +1,5 @@
-"""What is peculiar to tools in plain text: dialects, spans that share one string, the section with the tools."""
+"""What is peculiar to tools in plain text: dialects, spans that share one string, the section with
+the tools."""
 
 from __future__ import annotations
 
@@ -6,7 +7,18 @@ import pytest
 from cases import Case, load
 from msgspec.structs import replace
 
-from toolwire import Call, Conversation, Message, Result, Text, Tool, decode, detect, encode, translate
+from toolwire import (
+    Call,
+    Conversation,
+    Message,
+    Result,
+    Text,
+    Tool,
+    decode,
+    detect,
+    encode,
+    translate,
+)
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Json, Object, get
 from toolwire.conversation.model import Kind
@@ -33,10 +45,12 @@ def said(body: JSON, n: int) -> str:
 
 
 def asked(text: str) -> list[tuple[str, JSON]]:
-    return [(call.name, call.input) for call in decode(request(("assistant", text)), "text").calls()]
+    return [
+        (call.name, call.input) for call in decode(request(("assistant", text)), "text").calls()
+    ]
 
 
-# --- dialects ------------------------------------------------------------------------------------------------------
+# --- dialects -------------------------------------------------------------------------------------
 
 ARGUMENTS: tuple[Object, ...] = (
     {},
@@ -50,14 +64,18 @@ ARGUMENTS: tuple[Object, ...] = (
 @pytest.mark.parametrize("name", CALLS)
 def test_every_dialect_reads_what_it_writes(name: str, args: Object) -> None:
     dialect = CALLS[name]
-    spans = [dialect.write(tool, args, one if dialect.ids else None, None) for tool, one in (("look", "c1"), ("go.on", "c2"))]
+    spans = [
+        dialect.write(tool, args, one if dialect.ids else None, None)
+        for tool, one in (("look", "c1"), ("go.on", "c2"))
+    ]
     block = write_block(dialect, [span for span in spans if span is not None])
     found, blocks = find_calls(block)
     assert found is dialect
     calls = [call for one in blocks for call in one.calls]
     assert [(call.name, call.args.value, call.id) for call in calls] == [
-        ("look", args, "c1" if dialect.ids else None), ("go.on", args, "c2" if dialect.ids else None),
-    ]  # fmt: skip
+        ("look", args, "c1" if dialect.ids else None),
+        ("go.on", args, "c2" if dialect.ids else None),
+    ]
     assert [block[call.start : call.end] for call in calls] == spans
 
 
@@ -67,8 +85,14 @@ def test_every_dialect_reads_what_it_writes(name: str, args: Object) -> None:
         ('<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>', [("f", {"a": 1})]),
         ('{"name": "f", "parameters": {"a": 1}}', [("f", {"a": 1})]),
         ('Sure. <|python_tag|>{"name": "f", "parameters": {}}<|eom_id|>', [("f", {})]),
-        ('[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {}}]', [("f", {"a": 1}), ("g", {})]),
-        ('[f(a=1), g(b="x", c={"d": [True, None]})]', [("f", {"a": 1}), ("g", {"b": "x", "c": {"d": [True, None]}})]),
+        (
+            '[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {}}]',
+            [("f", {"a": 1}), ("g", {})],
+        ),
+        (
+            '[f(a=1), g(b="x", c={"d": [True, None]})]',
+            [("f", {"a": 1}), ("g", {"b": "x", "c": {"d": [True, None]}})],
+        ),
         ("[f(a=false, **{'b-c': -1})]", [("f", {"a": False, "b-c": -1})]),
         ('<invoke name="f"><parameter name="a">1</parameter></invoke>', [("f", {"a": 1})]),
         ('<function_calls><invoke name="f"></invoke></function_calls>', [("f", {})]),
@@ -117,10 +141,13 @@ def test_a_text_cut_anywhere_is_still_read_and_comes_back_to_the_letter() -> Non
             for cut in range(0, len(text), 3) if isinstance(text, str) else ():
                 body = request((role, str(text)[:cut]), (role, str(text)[cut:]))
                 conversation = decode(body, "text")
-                assert encode(replace(conversation, settings={}), "text").body == body, (case.name, cut)
+                assert encode(replace(conversation, settings={}), "text").body == body, (
+                    case.name,
+                    cut,
+                )
 
 
-# --- parts ---------------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 
 def test_what_is_said_around_the_tags_stays_text_in_order() -> None:
@@ -130,12 +157,17 @@ def test_what_is_said_around_the_tags_stays_text_in_order() -> None:
 
 
 def test_editing_a_call_changes_just_its_span() -> None:
-    one, two = '{"id": "c1", "name": "f",  "arguments": {"a": 1}, "why": "so"}', '{"name": "g", "arguments": {}}'
+    one, two = (
+        '{"id": "c1", "name": "f",  "arguments": {"a": 1}, "why": "so"}',
+        '{"name": "g", "arguments": {}}',
+    )
     text = f"First.\n<tool_call>\n{one}\n</tool_call> and <tool_call>{two}</tool_call>\nThen."
     conversation = decode(request(("assistant", text)), "text")
     call = conversation.calls()[0]
     body = encode(conversation.replace(call, replace(call, name="h")), "text").body
-    assert said(body, 0) == text.replace(one, '{"id":"c1","name":"h","arguments":{"a":1},"why":"so"}')
+    assert said(body, 0) == text.replace(
+        one, '{"id":"c1","name":"h","arguments":{"a":1},"why":"so"}'
+    )
 
 
 def test_several_edits_in_one_string_all_hold() -> None:
@@ -144,12 +176,16 @@ def test_several_edits_in_one_string_all_hold() -> None:
     for n in range(2):
         call = conversation.calls()[n]
         conversation = conversation.replace(call, replace(call, args=Json('{"city": "Bergen"}')))
-    words = next(part for part in conversation.parts() if isinstance(part, Text) and part.text == "Done.")
+    words = next(
+        part for part in conversation.parts() if isinstance(part, Text) and part.text == "Done."
+    )
     conversation = conversation.replace(words, Text("Well done."))
     body = encode(conversation, "text").body
-    assert said(body, 1) == (
-        'I will look.\n<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Bergen</parameter>\n</invoke>\n'
-        '<invoke name="get_weather" id="c2">\n<parameter name="city">Bergen</parameter>\n</invoke>\n</function_calls>\nWell done.'
+    assert (
+        said(body, 1) == 'I will look.\n<function_calls>\n<invoke name="get_weather">\n<parameter'
+        ' name="city">Bergen</parameter>\n</invoke>\n<invoke name="get_weather"'
+        ' id="c2">\n<parameter'
+        ' name="city">Bergen</parameter>\n</invoke>\n</function_calls>\nWell done.'
     )
 
 
@@ -163,7 +199,10 @@ def test_an_edit_that_a_dialect_cannot_say_is_reported_and_not_made() -> None:
 
 
 def test_editing_a_result_keeps_its_form() -> None:
-    text = '<tool_response>\n18 C\n</tool_response>\n<tool_response>{"tool_call_id": "c2", "content": "9 C"}</tool_response>'
+    text = (
+        '<tool_response>\n18 C\n</tool_response>\n<tool_response>{"tool_call_id": "c2", "content":'
+        ' "9 C"}</tool_response>'
+    )
     conversation = decode(request(("assistant", "Hm."), ("user", text)), "text")
     for n, new in enumerate(("19 C", "10 C")):
         result = conversation.results()[n]
@@ -178,13 +217,20 @@ def test_missing_ids_are_minted_and_never_written_and_results_pair_by_order() ->
     case = next(case for case in load("text") if case.name == "calls-without-ids")
     conversation = decode(case.body, "text")
     assert all(is_minted(call.id) for call in conversation.calls())
-    assert [pair.result and pair.result.text for pair in conversation.pairs()] == ["18 C", "9 C", "12:00"]
+    assert [pair.result and pair.result.text for pair in conversation.pairs()] == [
+        "18 C",
+        "9 C",
+        "12:00",
+    ]
     over = encode(conversation, "anthropic")
     home = translate(over.body, "anthropic", "text", ids=over.ids)
     assert b"tw-" not in home.json()
     again = decode(home.body, "text")
-    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in again.pairs()] == [
-        (pair.call and pair.call.id, pair.result and pair.result.text) for pair in conversation.pairs()
+    assert [
+        (pair.call and pair.call.id, pair.result and pair.result.text) for pair in again.pairs()
+    ] == [
+        (pair.call and pair.call.id, pair.result and pair.result.text)
+        for pair in conversation.pairs()
     ]
 
 
@@ -192,28 +238,41 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
     contents: list[JSON] = [
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 1}}}]},
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 2}}}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": said}}} for said in ("one", "two")]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "f", "response": {"output": said}}}
+                for said in ("one", "two")
+            ],
+        },
     ]
     made = translate({"contents": contents}, "gemini", "text")
     assert b"tw-" not in made.json()
     pairs = decode(made.json(), "text").pairs()
-    assert [(pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs] == [
-        ({"k": 1}, "one"), ({"k": 2}, "two"),
-    ]  # fmt: skip
+    assert [
+        (pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs
+    ] == [({"k": 1}, "one"), ({"k": 2}, "two")]
 
 
 def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() -> None:
     ids = ("tw-0123456789abcdef", "tw-fedcba9876543210")
-    calls: list[JSON] = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids]
+    calls: list[JSON] = [
+        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
+    ]
     asked: JSON = {"role": "assistant", "content": None, "tool_calls": calls}
-    made = translate({"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]}, "openai-chat", "text")
-    assert [(pair.call and pair.call.id, pair.result and pair.result.text) for pair in decode(made.json(), "text").pairs()] == [
-        (ids[0], None), (ids[1], "b"),
-    ]  # fmt: skip
+    made = translate(
+        {"messages": [asked, {"role": "tool", "tool_call_id": ids[1], "content": "b"}]},
+        "openai-chat",
+        "text",
+    )
+    assert [
+        (pair.call and pair.call.id, pair.result and pair.result.text)
+        for pair in decode(made.json(), "text").pairs()
+    ] == [(ids[0], None), (ids[1], "b")]
     assert made.losses == []
 
 
-# --- writing -------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def test_a_native_conversation_becomes_text_and_comes_home() -> None:
@@ -221,25 +280,51 @@ def test_a_native_conversation_becomes_text_and_comes_home() -> None:
         "messages": [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": "Paris and Oslo?"},
-            {"role": "assistant", "content": "Looking.", "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"city":"Paris"}'}},
-                {"id": "c2", "type": "function", "function": {"name": "look", "arguments": '{"city":"Oslo"}'}}]},
+            {
+                "role": "assistant",
+                "content": "Looking.",
+                "tool_calls": [
+                    {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {"name": "look", "arguments": '{"city":"Paris"}'},
+                    },
+                    {
+                        "id": "c2",
+                        "type": "function",
+                        "function": {"name": "look", "arguments": '{"city":"Oslo"}'},
+                    },
+                ],
+            },
             {"role": "tool", "tool_call_id": "c2", "content": "9 C"},
             {"role": "tool", "tool_call_id": "c1", "content": "18 C"},
             {"role": "user", "content": "So?"},
         ],
-        "tools": [{"type": "function", "function": {"name": "look", "description": "Look", "parameters": WEATHER}}],
-    }  # fmt: skip
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "look", "description": "Look", "parameters": WEATHER},
+            }
+        ],
+    }
     there = translate(body, "openai-chat", "text")
     assert there.losses == []
-    assert [get(there.body, ("messages", n, "role")) for n in range(5)] == ["system", "user", "assistant", "user", "user"]
+    assert [get(there.body, ("messages", n, "role")) for n in range(5)] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "user",
+    ]
     assert said(there.body, 0).startswith("Be brief.\n\n# Tools\n")
-    assert said(there.body, 2) == (
-        'Looking.\n<tool_call>{"id":"c1","name":"look","arguments":{"city":"Paris"}}</tool_call>\n'
+    assert (
+        said(there.body, 2)
+        == 'Looking.\n<tool_call>{"id":"c1","name":"look","arguments":{"city":"Paris"}}</tool_call>\n'
         '<tool_call>{"id":"c2","name":"look","arguments":{"city":"Oslo"}}</tool_call>'
     )
-    assert said(there.body, 3) == (
-        '<tool_response>{"id":"c1","name":"look","content":"18 C"}</tool_response>\n'
+    assert (
+        said(there.body, 3)
+        == '<tool_response>{"id":"c1","name":"look","content":"18 C"}</tool_response>\n'
         '<tool_response>{"id":"c2","name":"look","content":"9 C"}</tool_response>'
     )
     home = translate(there.body, "text", "openai-chat", ids=there.ids).body
@@ -254,9 +339,17 @@ def test_a_native_conversation_becomes_text_and_comes_home() -> None:
 
 def test_what_the_user_says_with_the_results_stands_in_the_same_message() -> None:
     call = Call("c1", "look", Json("{}"))
-    made = Conversation((Message("assistant", (call,)), Message("user", (call.result({"a": 1}, error=True), Text("And?")))))
+    made = Conversation(
+        (
+            Message("assistant", (call,)),
+            Message("user", (call.result({"a": 1}, error=True), Text("And?"))),
+        )
+    )
     body = encode(made, "text").body
-    assert said(body, 1) == '<tool_response>{"id":"c1","name":"look","content":{"a":1},"error":true}</tool_response>\nAnd?'
+    assert (
+        said(body, 1)
+        == '<tool_response>{"id":"c1","name":"look","content":{"a":1},"error":true}</tool_response>\nAnd?'
+    )
     again = decode(body, "text")
     assert (again.results()[0].output, again.results()[0].error) == ({"a": 1}, True)
 
@@ -269,19 +362,26 @@ def test_words_that_would_be_read_as_a_call_are_reported() -> None:
 
 
 def test_an_answer_with_calls_stopped_for_them() -> None:
-    made = Conversation((Message("assistant", (Text("Hm."), Call("c1", "look", Json("{}"))), "tool"),), kind="response")
+    made = Conversation(
+        (Message("assistant", (Text("Hm."), Call("c1", "look", Json("{}"))), "tool"),),
+        kind="response",
+    )
     encoded = encode(made, "text", "response")
     assert encoded.losses == []
     assert get(encoded.body, ("choices", 0, "finish_reason")) == "stop"
-    assert [message.stop for message in decode(encoded.body, "text", "response").messages] == ["tool"]
+    assert [message.stop for message in decode(encoded.body, "text", "response").messages] == [
+        "tool"
+    ]
 
 
-# --- tools ---------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
 
 def test_the_section_with_the_tools_is_recognised_again_and_is_no_part_of_the_prompt() -> None:
     tools = (Tool("look", "Look </tools>", WEATHER, True), Tool("now"))
-    made = Conversation((Message("system", (Text("Be brief."),)), Message("user", (Text("Hi"),))), tools)
+    made = Conversation(
+        (Message("system", (Text("Be brief."),)), Message("user", (Text("Hi"),))), tools
+    )
     body = encode(made, "text").body
     again = decode(body, "text")
     assert again.tools == tools
@@ -304,11 +404,14 @@ def test_tools_can_be_exchanged_or_taken_away_and_the_prompt_around_them_stays()
 def test_tools_make_a_system_prompt_where_there_is_none() -> None:
     body = encode(Conversation((Message("user", (Text("Hi"),)),), (Tool("now"),)), "text").body
     assert body == {
-        "messages": [{"role": "system", "content": write_tools([{"name": "now"}])}, {"role": "user", "content": "Hi"}]
+        "messages": [
+            {"role": "system", "content": write_tools([{"name": "now"}])},
+            {"role": "user", "content": "Hi"},
+        ]
     }
 
 
-# --- the rest ------------------------------------------------------------------------------------------------------
+# --- the rest -------------------------------------------------------------------------------------
 
 
 def test_a_plain_conversation_is_just_text_and_no_bodys_of_this_wire() -> None:
@@ -320,25 +423,38 @@ def test_a_plain_conversation_is_just_text_and_no_bodys_of_this_wire() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in load("text") if case.name in ("calls-of-one-tool-by-id", "calls-without-ids", "invoke")], ids=str
+    "case",
+    [
+        case
+        for case in load("text")
+        if case.name in ("calls-of-one-tool-by-id", "calls-without-ids", "invoke")
+    ],
+    ids=str,
 )
 def test_calls_and_results_in_tags_tell_this_wire(case: Case) -> None:
     assert detect(case.body) == "text"
 
 
 def test_a_result_of_every_tag_is_found() -> None:
-    assert [answer.output for answer in find_results("<tool_response>a</tool_response><tool_response>\nb\n</tool_response>")] == [
-        "a",
-        "b",
-    ]
-    assert [answer.id for answer in find_results('[TOOL_RESULTS]{"content": 1, "call_id": "x"}[/TOOL_RESULTS]')] == ["x"]
+    assert [
+        answer.output
+        for answer in find_results(
+            "<tool_response>a</tool_response><tool_response>\nb\n</tool_response>"
+        )
+    ] == ["a", "b"]
+    assert [
+        answer.id
+        for answer in find_results('[TOOL_RESULTS]{"content": 1, "call_id": "x"}[/TOOL_RESULTS]')
+    ] == ["x"]
     assert find_results("<tool_response>a <tool_response>") == []
 
 
 def test_a_result_made_from_its_call_is_answered_in_text() -> None:
     conversation = decode(request(("assistant", "[f(a=1)]")), "text")
     answer = conversation.calls()[0].result("fine")
-    body = encode(replace(conversation, messages=(*conversation.messages, Message("tool", (answer,)))), "text").body
+    body = encode(
+        replace(conversation, messages=(*conversation.messages, Message("tool", (answer,)))), "text"
+    ).body
     assert said(body, 1) == '<tool_response>{"name":"f","content":"fine"}</tool_response>'
     pair = decode(body, "text").pairs()[0]
     assert isinstance(pair.result, Result)

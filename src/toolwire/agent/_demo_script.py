@@ -1,7 +1,8 @@
 """What a question may tell the offline model to do, word for word: directives in double brackets.
 
-`[[call weather {"city": "Oslo"}]] [[then]] [[text done]]`. The table is the documentation: one row for each directive. A question
-with directives is a script, and nothing else in it is read; what is no directive of the table is words. Knows no wire.
+`[[call weather {"city": "Oslo"}]] [[then]] [[text done]]`. The table is the documentation: one row
+for each directive. A question with directives is a script, and nothing else in it is read; what is
+no directive of the table is words. Knows no wire.
 """
 
 from __future__ import annotations
@@ -21,27 +22,62 @@ class Directive(Struct, frozen=True):
     takes: str
     does: str
     says: bool = False
-    """Whether it is a part of the answer, and not a way of giving it: only then nothing else in the question is read."""
+    """Whether it is a part of the answer, and not a way of giving it: only then nothing else in the
+    question is read."""
 
 
 _ROWS = (
-    Directive("call", "NAME {JSON}", "calls a tool, offered or not; several before the next `[[then]]` are called at once", True),
-    Directive("then", "", "what follows is for the next answer, after the results; `\"$1\"` in JSON is the first result", True),
+    Directive(
+        "call",
+        "NAME {JSON}",
+        "calls a tool, offered or not; several before the next `[[then]]` are called at once",
+        True,
+    ),
+    Directive(
+        "then",
+        "",
+        'what follows is for the next answer, after the results; `"$1"` in JSON is the first'
+        " result",
+        True,
+    ),
     Directive("text", "WORDS", "says these words", True),
     Directive("think", "WORDS", "thinks these words, on wires that can show it", True),
     Directive("unknown-tool", "", "calls `no_such_tool`, which nobody offers", True),
-    Directive("broken-json", "", "the arguments stop in the middle; where a wire wants an object, only in a stream"),
+    Directive(
+        "broken-json",
+        "",
+        "the arguments stop in the middle; where a wire wants an object, only in a stream",
+    ),
     Directive("repeat-id", "", "all calls have one id, and the next turn's the same again"),
     Directive("never-stop", "", "after every result the same tools are called again"),
-    Directive("say-as-text", "", "the calls are written into the text, in tags, as models without tools of their own do"),
-    Directive("cut", "", "the answer breaks off in the middle of the last call, or of the text, and the connection is closed"),
-    Directive("error", "STATUS TIMES", "the request fails with this status, this often; without a number, always"),
-    Directive("slow", "SECONDS", "so long is waited before the answer, and before every event of a stream"),
+    Directive(
+        "say-as-text",
+        "",
+        "the calls are written into the text, in tags, as models without tools of their own do",
+    ),
+    Directive(
+        "cut",
+        "",
+        "the answer breaks off in the middle of the last call, or of the text, and the connection"
+        " is closed",
+    ),
+    Directive(
+        "error",
+        "STATUS TIMES",
+        "the request fails with this status, this often; without a number, always",
+    ),
+    Directive(
+        "slow", "SECONDS", "so long is waited before the answer, and before every event of a stream"
+    ),
     Directive("size", "CHARACTERS", "the text of the answer is filled up to this many characters"),
-)  # fmt: skip
+)
 DIRECTIVES: dict[str, Directive] = {row.word: row for row in _ROWS}
 
-_OPENING = re.compile(rf"\[\[\s*({'|'.join(re.escape(word) for word in sorted(DIRECTIVES, key=len, reverse=True))})(?=[\s\]])")
+_OPENING = re.compile(
+    r"\[\[\s*("
+    + "|".join(re.escape(word) for word in sorted(DIRECTIVES, key=len, reverse=True))
+    + r")(?=[\s\]])"
+)
 _JSON = JSONDecoder()
 MOST = 1000
 """So many directives are read of one question."""

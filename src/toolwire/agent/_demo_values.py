@@ -1,7 +1,8 @@
 """The arguments of one call, taken from the words of a question by the schema of the tool.
 
-Said outright (`city=Oslo`, `limit: 3`) comes first; then values of an enum, numbers in their order, what is quoted, and names
-after a preposition. Several values for the one thing that a tool takes are several calls. Knows no tools, only schemas.
+Said outright (`city=Oslo`, `limit: 3`) comes first; then values of an enum, numbers in their order,
+what is quoted, and names after a preposition. Several values for the one thing that a tool takes
+are several calls. Knows no tools, only schemas.
 """
 
 from __future__ import annotations
@@ -22,23 +23,31 @@ def _no_constant(name: str) -> None:
 _JSON = JSONDecoder(parse_constant=_no_constant)
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w])")
 _RESULT = re.compile(
-    r"\b(?:the\s+)?(?:(?:previous|last|first|second|both)\s+)?(?:results?|answers?|outputs?|sums?|products?|it|them|that)\b", re.I
+    r"\b(?:the\s+)?(?:(?:previous|last|first|second|both)\s+)?(?:results?|answers?|outputs?|sums?|products?|it|them|that)\b",
+    re.I,
 )
 _QUOTED = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|`([^`]*)`")
-_LED = re.compile(r"\b(in|for|of|at|to|from|about|on|named|called|with|into|than)\s+", re.IGNORECASE)
+_LED = re.compile(
+    r"\b(in|for|of|at|to|from|about|on|named|called|with|into|than)\s+", re.IGNORECASE
+)
 _PROPER = r"[A-ZÀ-ÞА-Я][\w'’.-]*(?:\s+[A-ZÀ-ÞА-Я][\w'’-]*)*|[぀-鿿]+"
 _LIST = re.compile(rf"({_PROPER})((?:\s*(?:,\s*and|,|and|&|or)\s+(?:in\s+|for\s+)?(?:{_PROPER}))*)")
 _SEPARATE = re.compile(r"\s*(?:,\s*and|,|\band\b|&|\bor\b)\s+(?:in\s+|for\s+)?")
 _HINTS = {
-    "from": ("from", "origin", "source", "start", "sender"), "to": ("to", "destination", "dest", "target", "end", "recipient"),
-    "about": ("subject", "topic", "query", "about"), "on": ("date", "day", "on"), "at": ("time", "at"),
-    "in": ("in", "city", "location", "place", "country", "unit", "units"), "into": ("to", "target", "language", "unit"),
-}  # fmt: skip
+    "from": ("from", "origin", "source", "start", "sender"),
+    "to": ("to", "destination", "dest", "target", "end", "recipient"),
+    "about": ("subject", "topic", "query", "about"),
+    "on": ("date", "day", "on"),
+    "at": ("time", "at"),
+    "in": ("in", "city", "location", "place", "country", "unit", "units"),
+    "into": ("to", "target", "language", "unit"),
+}
 """Prepositions, and the words of parameters' names that they lead to."""
 
 
 class Clause(Struct, frozen=True):
-    """A piece of a question that asks for one tool: its words, those that name the tool, and the results so far."""
+    """A piece of a question that asks for one tool: its words, those that name the tool, and the
+    results so far."""
 
     text: str
     naming: frozenset[str]
@@ -46,11 +55,14 @@ class Clause(Struct, frozen=True):
 
 
 def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...]]]:
-    """The arguments of each call that a clause asks for, and the required ones that are nowhere in it."""
+    """The arguments of each call that a clause asks for, and the required ones that are nowhere in
+    it."""
     shape = schema if isinstance(schema, dict) else {}
     held = shape.get("properties")
     fields: dict[str, Object] = (
-        {key: one if isinstance(one, dict) else {} for key, one in held.items()} if isinstance(held, dict) else {}
+        {key: one if isinstance(one, dict) else {} for key, one in held.items()}
+        if isinstance(held, dict)
+        else {}
     )
     wanted = shape.get("required")
     required = [key for key in wanted if isinstance(key, str)] if isinstance(wanted, list) else []
@@ -72,7 +84,8 @@ def kind_of(field: Object) -> str:
 
 
 class _Found:
-    """What a clause gives for the fields of a schema. What was taken for one is not taken for another."""
+    """What a clause gives for the fields of a schema. What was taken for one is not taken for
+    another."""
 
     def __init__(self, clause: Clause, fields: dict[str, Object], required: Sequence[str]) -> None:
         self.clause = clause
@@ -97,7 +110,10 @@ class _Found:
         if self.more is None:
             return [one]
         key, values = self.more
-        return [{name: value if name == key else one[name] for name in self.fields if name in one} for value in values]
+        return [
+            {name: value if name == key else one[name] for name in self.fields if name in one}
+            for value in values
+        ]
 
     # --- in the order of how sure they are ---
 
@@ -139,7 +155,9 @@ class _Found:
         for key, field in self._open():
             options = field.get("enum")
             for option in options if isinstance(options, list) else []:
-                match = re.search(rf"(?<!\w){re.escape(str(option))}(?!\w)", self.text, re.IGNORECASE)
+                match = re.search(
+                    rf"(?<!\w){re.escape(str(option))}(?!\w)", self.text, re.IGNORECASE
+                )
                 if match is not None and str(option).lower() not in self.clause.naming:
                     self.given[key] = option
                     self._blank(*match.span())
@@ -149,14 +167,22 @@ class _Found:
         """Numbers in their order, and results that are spoken of among them."""
         fields = [(key, kind_of(field), field) for key, field in self._open()]
         scalars = [(key, kind) for key, kind, _ in fields if kind in ("integer", "number")]
-        lists = [key for key, kind, field in fields if kind == "array" and _of(field) in ("integer", "number", "")]
+        lists = [
+            key
+            for key, kind, field in fields
+            if kind == "array" and _of(field) in ("integer", "number", "")
+        ]
         if not scalars and not lists:
             return
-        found: list[tuple[int, JSON]] = [(match.start(), _number(match[0], "number")) for match in _NUMBER.finditer(self.text)]
+        found: list[tuple[int, JSON]] = [
+            (match.start(), _number(match[0], "number")) for match in _NUMBER.finditer(self.text)
+        ]
         counted = [number for one in self.clause.results for number in _numbers_in(one)]
         spoken = _RESULT.search(self.text) if counted else None
         if spoken is not None:
-            plural = re.search(r"\b(?:results|answers|outputs|sums|products|them|both)\b", spoken[0], re.IGNORECASE)
+            plural = re.search(
+                r"\b(?:results|answers|outputs|sums|products|them|both)\b", spoken[0], re.IGNORECASE
+            )
             found += [(spoken.start(), number) for number in (counted if plural else counted[-1:])]
         values = [value for _, value in sorted(found, key=lambda one: one[0])]
         if not scalars:
@@ -185,7 +211,10 @@ class _Found:
             if isinstance(value, list | dict):
                 self.given[key] = value
                 self._blank(at, end)
-        quoted = [(match.span(), next(one for one in match.groups() if one is not None)) for match in _QUOTED.finditer(self.text)]
+        quoted = [
+            (match.span(), next(one for one in match.groups() if one is not None))
+            for match in _QUOTED.finditer(self.text)
+        ]
         texts = [key for key, field in self._open() if kind_of(field) == "string"]
         if len(quoted) > 1 and self._only(texts):
             self.given[texts[0]] = quoted[0][1]
@@ -204,7 +233,11 @@ class _Found:
             if names is None:
                 continue
             values = [one for one in _SEPARATE.split(names[0].rstrip(".?!,")) if one]
-            hinted = [key for key in texts if set(re.split(r"[\s_-]+", key.lower())) & set(_HINTS.get(match[1].lower(), ()))]
+            hinted = [
+                key
+                for key in texts
+                if set(re.split(r"[\s_-]+", key.lower())) & set(_HINTS.get(match[1].lower(), ()))
+            ]
             self._named((hinted or texts)[0], values)
             texts = self._texts()
         for names in list(_LIST.finditer(self.text)):
@@ -217,7 +250,11 @@ class _Found:
             texts = self._texts()
 
     def _texts(self) -> list[str]:
-        return [key for key, field in self._open() if kind_of(field) == "string" and (key in self.required or not self.required)]
+        return [
+            key
+            for key, field in self._open()
+            if kind_of(field) == "string" and (key in self.required or not self.required)
+        ]
 
     def _named(self, key: str, values: list[str]) -> None:
         self.given[key] = values[0]
@@ -229,11 +266,16 @@ class _Found:
 
     def _switches(self) -> None:
         for key, field in self._open():
-            if kind_of(field) == "boolean" and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", self.text, re.IGNORECASE):
-                self.given[key] = not re.search(rf"\b(?:no|not|without)\s+{re.escape(key)}\b", self.text, re.IGNORECASE)
+            if kind_of(field) == "boolean" and re.search(
+                rf"(?<!\w){re.escape(key)}(?!\w)", self.text, re.IGNORECASE
+            ):
+                self.given[key] = not re.search(
+                    rf"\b(?:no|not|without)\s+{re.escape(key)}\b", self.text, re.IGNORECASE
+                )
 
     def _rest(self) -> None:
-        """For a required text that nothing was found for: a result that is spoken of, or the words that are left."""
+        """For a required text that nothing was found for: a result that is spoken of, or the words
+        that are left."""
         for key, field in self._open():
             if key not in self.required or kind_of(field) != "string":
                 continue
@@ -242,7 +284,9 @@ class _Found:
                 self.given[key] = last if isinstance(last, str) else str(last)
                 continue
             words = re.findall(r"[^\s\0]+", self.text)
-            left = " ".join(word for word in words if not _naming(word, self.clause.naming)).strip(" ,;.?!:")
+            left = " ".join(word for word in words if not _naming(word, self.clause.naming)).strip(
+                " ,;.?!:"
+            )
             led = list(_LED.finditer(left))
             text = left[led[-1].end() :] if led and left[led[-1].end() :].strip() else left
             if text:
@@ -255,7 +299,9 @@ class _Found:
         return [(key, field) for key, field in self.fields.items() if key not in self.given]
 
     def _only(self, keys: Sequence[str]) -> bool:
-        """Whether a field is the only one of its type, so that several values mean several calls."""
+        """Whether a field is the only one of its type, so that several values mean
+        several calls.
+        """
         return len(keys) == 1 and self.more is None
 
     def _blank(self, start: int, end: int) -> None:
@@ -265,7 +311,10 @@ class _Found:
 
 def _naming(word: str, naming: Iterable[str]) -> bool:
     plain = re.sub(r"\W", "", word.lower())
-    return any(plain == one or (len(one) > 2 and plain.startswith(one) and len(plain) - len(one) < 4) for one in naming)
+    return any(
+        plain == one or (len(one) > 2 and plain.startswith(one) and len(plain) - len(one) < 4)
+        for one in naming
+    )
 
 
 def _of(field: Object) -> str:
@@ -284,7 +333,11 @@ def _number(text: str, kind: str) -> JSON:
 
 def _typed(value: JSON, kind: str) -> JSON:
     """An integer where one is wanted and nothing is lost by it."""
-    return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
+    return (
+        int(value)
+        if kind == "integer" and isinstance(value, float) and value.is_integer()
+        else value
+    )
 
 
 def _numbers_in(result: JSON) -> list[JSON]:

@@ -1,8 +1,10 @@
-"""A question in plain words: which of the tools on offer it asks for, step by step, and with what arguments.
+"""A question in plain words: which of the tools on offer it asks for, step by step, and with what
+arguments.
 
-Tools are found by the words of their names, then of their descriptions. A step is a list of calls that can be made at once;
-`then` begins the next, which may speak of `the result`. It reads simple sentences, not language: what it does not find is left
-out. Knows no wire, and guesses nothing that is not in the text.
+Tools are found by the words of their names, then of their descriptions. A step is a list of calls
+that can be made at once; `then` begins the next, which may speak of `the result`. It reads simple
+sentences, not language: what it does not find is left out. Knows no wire, and guesses nothing that
+is not in the text.
 """
 
 from __future__ import annotations
@@ -16,8 +18,12 @@ from toolwire.agent._demo_values import Clause, arguments
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Tool
 
-_THEN = re.compile(r"[,;.]?\s*\b(?:and\s+)?(?:then|after that|afterwards|finally)\b[,:]?", re.IGNORECASE)
-_BREAK = re.compile(r"(?:[;?!\n]+|\.(?=\s|$)|,\s*and\b|,|\band\b|\bas well as\b|\balso\b)", re.IGNORECASE)
+_THEN = re.compile(
+    r"[,;.]?\s*\b(?:and\s+)?(?:then|after that|afterwards|finally)\b[,:]?", re.IGNORECASE
+)
+_BREAK = re.compile(
+    r"(?:[;?!\n]+|\.(?=\s|$)|,\s*and\b|,|\band\b|\bas well as\b|\balso\b)", re.IGNORECASE
+)
 _QUOTES = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)|`[^`]*`|\{[^{}]*\}|\[[^\[\]]*\]")
 _COMMON = frozenset(
     """a an the of in on at to for from by with and or is are was be it its this that these those what which who how do does did
@@ -25,15 +31,31 @@ _COMMON = frozenset(
     list give show tell let make made returns return given any all one two some into as if not no new current now""".split()
 )
 _ALIKE = {
-    "plus": "add", "sum": "add", "+": "add", "total": "add", "times": "multiply", "product": "multiply", "*": "multiply",
-    "×": "multiply", "minus": "subtract", "difference": "subtract", "divided": "divide", "/": "divide", "forecast": "weather",
-    "temperature": "weather", "clock": "time", "mail": "email", "find": "search", "look": "search",
-}  # fmt: skip
+    "plus": "add",
+    "sum": "add",
+    "+": "add",
+    "total": "add",
+    "times": "multiply",
+    "product": "multiply",
+    "*": "multiply",
+    "×": "multiply",
+    "minus": "subtract",
+    "difference": "subtract",
+    "divided": "divide",
+    "/": "divide",
+    "forecast": "weather",
+    "temperature": "weather",
+    "clock": "time",
+    "mail": "email",
+    "find": "search",
+    "look": "search",
+}
 """Words of questions, and the word of a tool's name that they mean."""
 
 
 class Asked(Struct, frozen=True):
-    """One call that a question asks for; `lacks` are arguments that it must have and that the question does not give."""
+    """One call that a question asks for; `lacks` are arguments that it must have and that the
+    question does not give."""
 
     tool: Tool
     given: dict[str, JSON]
@@ -56,7 +78,9 @@ def asked(text: str, tools: Sequence[Tool], results: Sequence[JSON]) -> list[Ask
     known = _Known(tools)
     found: list[Asked] = []
     for words, tool in _clauses(text, known):
-        for given, lacks in arguments(Clause(words, known.words(tool), tuple(results)), tool.schema):
+        for given, lacks in arguments(
+            Clause(words, known.words(tool), tuple(results)), tool.schema
+        ):
             found.append(Asked(tool, given, lacks))
     return found
 
@@ -67,12 +91,21 @@ class _Known:
     def __init__(self, tools: Sequence[Tool]) -> None:
         self.tools = [tool for tool in tools if tool.name and tool.kind in ("function", "custom")]
         names = [set(split(tool.name)) - _COMMON for tool in self.tools]
-        shared = {word for one in names for word in one if len(names) > 1 and sum(word in other for other in names) == len(names)}
+        shared = {
+            word
+            for one in names
+            for word in one
+            if len(names) > 1 and sum(word in other for other in names) == len(names)
+        }
         self._names = {
-            id(tool): {stem(word) for word in (one - shared or one)} for tool, one in zip(self.tools, names, strict=True)
+            id(tool): {stem(word) for word in one - shared or one}
+            for tool, one in zip(self.tools, names, strict=True)
         }
         self._about = {
-            id(tool): {stem(word) for word in split(tool.description or "")} - {stem(word) for word in _COMMON}
+            id(tool): (
+                {stem(word) for word in split(tool.description or "")}
+                - {stem(word) for word in _COMMON}
+            )
             for tool in self.tools
         }
 
@@ -81,12 +114,20 @@ class _Known:
         return frozenset(self._names[id(tool)] | {stem(word) for word in split(tool.name)})
 
     def named(self, text: str) -> Tool | None:
-        """The tool that a text names: by its whole name, else by the most words of it, in the order they are said."""
+        """The tool that a text names: by its whole name, else by the most words of it, in the order
+        they are said."""
         low = text.lower()
-        whole = [tool for tool in self.tools if re.search(rf"(?<![\w.-]){re.escape(tool.name.lower())}(?![\w-])", low)]
+        whole = [
+            tool
+            for tool in self.tools
+            if re.search(rf"(?<![\w.-]){re.escape(tool.name.lower())}(?![\w-])", low)
+        ]
         if whole:
             return max(whole, key=lambda tool: len(tool.name))
-        said = [stem(_ALIKE.get(word, word)) for word in [*split(text), *re.findall(r"(?<=\d)\s*([+*×/])\s*(?=\d)", text)]]
+        said = [
+            stem(_ALIKE.get(word, word))
+            for word in [*split(text), *re.findall(r"(?<=\d)\s*([+*×/])\s*(?=\d)", text)]
+        ]
         best, most = None, (0, 0)
         for tool in self.tools:
             words = self._names[id(tool)]

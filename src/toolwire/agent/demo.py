@@ -1,7 +1,9 @@
-"""The offline model: reads the tools and the question, calls what is asked for, and quotes every result under its call.
+"""The offline model: reads the tools and the question, calls what is asked for, and quotes every
+result under its call.
 
-For tests and demonstrations. It is a function of the conversation: the same conversation gets the same answer, ids included, in
-every process. What it can be told to do is the table of `DIRECTIVES`. Knows wires only by how their ids look.
+For tests and demonstrations. It is a function of the conversation: the same conversation gets the
+same answer, ids included, in every process. What it can be told to do is the table of `DIRECTIVES`.
+Knows wires only by how their ids look.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class Said(Struct, frozen=True):
 
 
 def answer(conversation: Conversation, *, house: str = "") -> Message:
-    """What the model says next. `house` is the profile whose ids the calls get; without it, the conversation's wire."""
+    """What the model says next. `house` is the profile whose ids the calls get; without it, the
+    conversation's wire."""
     return said(conversation, house=house).message
 
 
@@ -57,7 +60,9 @@ def said(conversation: Conversation, *, house: str = "") -> Said:
     numbers = manner["error"].numbers if "error" in manner else []
     parts = turn.parts()
     return Said(
-        Message("assistant", parts, "tool" if any(isinstance(part, Call) for part in parts) else "stop"),
+        Message(
+            "assistant", parts, "tool" if any(isinstance(part, Call) for part in parts) else "stop"
+        ),
         int(numbers[0]) if numbers else 200,
         int(numbers[1]) if len(numbers) > 1 else 0,
         next(iter(manner["slow"].numbers), 0.0) if "slow" in manner else 0.0,
@@ -94,7 +99,9 @@ class _Turn:
         since = {id(part) for message in self.messages[at + 1 :] for part in message.parts}
         self.pairs = [
             (pair.call, pair.result)
-            for pair in replace(conversation, messages=self.messages, ordered=conversation.ordered or tagged).pairs()
+            for pair in replace(
+                conversation, messages=self.messages, ordered=conversation.ordered or tagged
+            ).pairs()
             if pair.call is not None and pair.call.executor == "client" and id(pair.call) in since
         ]
         self.results = [_value(result) for _, result in self.pairs if result is not None]
@@ -130,7 +137,9 @@ class _Turn:
                 done -= len(calls)
                 continue
             begun = done > 0
-            said: list[Part] = [] if begun else [part for told in script if (part := _part(told)) is not None]
+            said: list[Part] = (
+                [] if begun else [part for told in script if (part := _part(told)) is not None]
+            )
             return tuple(said), [_scripted_call(told, self.results) for told in calls[done:]]
         return (), []
 
@@ -174,7 +183,11 @@ class _Turn:
         """Every result under its call; without any, that nothing fits."""
         if not self.pairs:
             words = " ".join(self.question.split())[:200]
-            return f"You said: {words}" if not self.tools else f"You said: {words}\nNone of the tools here is for that."
+            return (
+                f"You said: {words}"
+                if not self.tools
+                else f"You said: {words}\nNone of the tools here is for that."
+            )
         return "\n".join(_quoted(call, result) for call, result in self.pairs)
 
     # --- how to say it ---
@@ -186,14 +199,19 @@ class _Turn:
         calls: list[Call] = []
         for n, one in enumerate(wanted):
             form = partial(self._id, seed, count + n, one.name)
-            made = self._id(self.question, 0, "same", "") if "repeat-id" in self.words else free(form, taken)
+            made = (
+                self._id(self.question, 0, "same", "")
+                if "repeat-id" in self.words
+                else free(form, taken)
+            )
             taken.add(made)
             args = Json(_HALF) if "broken-json" in self.words else Json(text_of(one.given))
             calls.append(Call(made, one.name, args, "minted" if made.startswith("tw-") else "wire"))
         return calls
 
     def _id(self, seed: str, n: int, name: str, salt: str) -> str:
-        """The id of the n-th call; one that is taken already, under forms that only count, makes way for the next."""
+        """The id of the n-th call; one that is taken already, under forms that only count, makes
+        way for the next."""
         return call_id(self.house, f"{seed}{salt}", n + int(salt[1:] or 0), name)
 
     def _written(self, calls: list[Call]) -> tuple[Part, ...]:
@@ -201,25 +219,30 @@ class _Turn:
         if not calls:
             return ()
         body = encode(
-            Conversation((Message("assistant", tuple(calls), "tool"),), (), {}, "", "response"), "text", "response"
+            Conversation((Message("assistant", tuple(calls), "tool"),), (), {}, "", "response"),
+            "text",
+            "response",
         ).body
         assert isinstance(body, dict)
         message = decode(body, "text", "response").messages[0].raw
         return (Text(str(message["content"])),) if isinstance(message, dict) else ()
 
     def _filled(self, part: Part) -> Part:
-        size = next((int(told.numbers[0]) for told in self.told if told.word == "size" and told.numbers), 0)
+        size = next(
+            (int(told.numbers[0]) for told in self.told if told.word == "size" and told.numbers), 0
+        )
         if not size or not isinstance(part, Text):
             return part
         filling = " ".join(f"{n}" for n in range(size // 2 + 1))
         return Text(f"{part.text} {filling}"[: max(size, len(part.text))])
 
 
-# --- reading the conversation --------------------------------------------------------------------------------------
+# --- reading the conversation ---------------------------------------------------------------------
 
 
 def _read(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], bool]:
-    """The messages with calls and results that stand in their texts, in tags, as parts; and whether there were any."""
+    """The messages with calls and results that stand in their texts, in tags, as parts; and whether
+    there were any."""
     out: list[Message] = []
     for message in messages:
         parts: list[Part] = []
@@ -231,7 +254,9 @@ def _read(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], bool]:
                 or is_plain(part.text, message.role)
             )
             parts += (
-                [part] if plain or not isinstance(part, Text) else [span.part for span in spans_of(part.text, (), message.role)]
+                [part]
+                if plain or not isinstance(part, Text)
+                else [span.part for span in spans_of(part.text, (), message.role)]
             )
         out.append(
             message
@@ -270,15 +295,22 @@ def _allowed(tools: tuple[Tool, ...], choice: object) -> tuple[Tool, ...]:
 
 
 def _question(messages: tuple[Message, ...]) -> tuple[int, str]:
-    """The last words of a user, and the place of their message. Words around results in tags belong to the results."""
+    """The last words of a user, and the place of their message. Words around results in tags belong
+    to the results."""
     for n in range(len(messages) - 1, -1, -1):
         message = messages[n]
         if message.role != "user":
             continue
-        last = max((i for i, part in enumerate(message.parts) if isinstance(part, Result)), default=-1)
-        if last >= 0 and any(isinstance(part, Result) and part.row is RESULT for part in message.parts):
+        last = max(
+            (i for i, part in enumerate(message.parts) if isinstance(part, Result)), default=-1
+        )
+        if last >= 0 and any(
+            isinstance(part, Result) and part.row is RESULT for part in message.parts
+        ):
             continue
-        text = "\n".join(part.text for part in message.parts[last + 1 :] if isinstance(part, Text)).strip()
+        text = "\n".join(
+            part.text for part in message.parts[last + 1 :] if isinstance(part, Text)
+        ).strip()
         if text:
             return n, text
     return -1, ""
@@ -296,7 +328,7 @@ def _value(result: Result) -> JSON:
         return text
 
 
-# --- small things --------------------------------------------------------------------------------------------------
+# --- small things ---------------------------------------------------------------------------------
 
 
 def _part(told: Told) -> Part | None:
@@ -313,11 +345,20 @@ def _scripted_call(told: Told, results: list[JSON]) -> _Wanted:
 
 def _resolved(value: JSON, results: list[JSON]) -> JSON:
     """JSON with `$1` and the like replaced by results."""
-    if isinstance(value, str) and value[:1] == "$" and value[1:].isdecimal() and 0 < int(value[1:]) <= len(results):
+    if (
+        isinstance(value, str)
+        and value[:1] == "$"
+        and value[1:].isdecimal()
+        and 0 < int(value[1:]) <= len(results)
+    ):
         return results[int(value[1:]) - 1]
     if isinstance(value, list):
         return [_resolved(one, results) for one in value]
-    return {key: _resolved(one, results) for key, one in value.items()} if isinstance(value, dict) else value
+    return (
+        {key: _resolved(one, results) for key, one in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def _filled(one: Asked) -> Object:
@@ -327,7 +368,11 @@ def _filled(one: Asked) -> Object:
 def _quoted(call: Call, result: Result | None) -> str:
     """A result under its call."""
     held = call.input
-    given = ", ".join(f"{key}={text_of(value)}" for key, value in held.items()) if isinstance(held, dict) else call.arguments
+    given = (
+        ", ".join(f"{key}={text_of(value)}" for key, value in held.items())
+        if isinstance(held, dict)
+        else call.arguments
+    )
     head = f"{call.name}({given})"
     if result is None:
         return f"{head}: no result"

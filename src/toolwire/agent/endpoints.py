@@ -1,7 +1,8 @@
-"""Where models are to be found: one row per provider, with its paths, its keys and how a stream is asked for.
+"""Where models are to be found: one row per provider, with its paths, its keys and how a stream is
+asked for.
 
-`anthropic:some-model` names a row and a model; `https://host/v1#profile:some-model` a server that somebody runs. A row says
-nothing about a history: that is the profile's. Opens no connection.
+`anthropic:some-model` names a row and a model; `https://host/v1#profile:some-model` a server that
+somebody runs. A row says nothing about a history: that is the profile's. Opens no connection.
 """
 
 from __future__ import annotations
@@ -48,44 +49,142 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """Whether it may be asked without a key: a server that people run themselves."""
 
 
-_USAGE: tuple[tuple[str, JSON], ...] = (("stream", True), ("stream_options", {"include_usage": True}))
+_USAGE: tuple[tuple[str, JSON], ...] = (
+    ("stream", True),
+    ("stream_options", {"include_usage": True}),
+)
 
 
-def _chat(name: str, base: str, key: str = "", *, profile: str = "", env: str = "", free: bool = False) -> Endpoint:
+def _chat(
+    name: str, base: str, key: str = "", *, profile: str = "", env: str = "", free: bool = False
+) -> Endpoint:
     """A row of one that speaks the chat shape."""
     keys = (key,) if key else ()
-    return Endpoint(name=name, profile=profile or name, base=base, base_env=env, keys=keys, asks=_USAGE, free=free)
+    return Endpoint(
+        name=name,
+        profile=profile or name,
+        base=base,
+        base_env=env,
+        keys=keys,
+        asks=_USAGE,
+        free=free,
+    )
 
 
 ROWS: tuple[Endpoint, ...] = (
-    _chat("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", profile="openai-chat", env="OPENAI_BASE_URL"),
-    Endpoint(name="openai-responses", profile="openai-responses", base="https://api.openai.com/v1", base_env="OPENAI_BASE_URL",
-             path="/responses", keys=("OPENAI_API_KEY",)),
-    Endpoint(name="azure-openai", profile="azure-openai", base_env="AZURE_OPENAI_ENDPOINT", keys=("AZURE_OPENAI_API_KEY",),
-             path="/openai/deployments/{model}/chat/completions?api-version=2025-04-01-preview", auth="api-key", asks=_USAGE),
-    Endpoint(name="azure-foundry", profile="azure-foundry", base_env="AZURE_AI_ENDPOINT", keys=("AZURE_AI_API_KEY",),
-             path="/openai/v1/responses", auth="api-key"),
-    Endpoint(name="anthropic", profile="anthropic", base="https://api.anthropic.com", base_env="ANTHROPIC_BASE_URL",
-             path="/v1/messages", keys=("ANTHROPIC_API_KEY",), auth="x-api-key", headers=(("anthropic-version", "2023-06-01"),)),
-    Endpoint(name="minimax-anthropic", profile="minimax-anthropic", base="https://api.minimax.io/anthropic",
-             path="/v1/messages", keys=("MINIMAX_API_KEY",), auth="x-api-key", headers=(("anthropic-version", "2023-06-01"),)),
-    Endpoint(name="gemini", profile="gemini", base="https://generativelanguage.googleapis.com", base_env="GEMINI_BASE_URL",
-             path="/v1beta/models/{model}:generateContent", stream_path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
-             keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"), auth="x-goog-api-key", asks=(), drops=("model",)),
-    Endpoint(name="vertex-gemini", profile="vertex-gemini", base_env="VERTEX_BASE_URL", keys=("VERTEX_ACCESS_TOKEN",),
-             path="/publishers/google/models/{model}:generateContent", asks=(), drops=("model",),
-             stream_path="/publishers/google/models/{model}:streamGenerateContent?alt=sse"),
-    Endpoint(name="bedrock", profile="bedrock", base="https://bedrock-runtime.{region}.amazonaws.com",
-             base_env="AWS_ENDPOINT_URL_BEDROCK_RUNTIME", path="/model/{model}/converse",
-             stream_path="/model/{model}/converse-stream", keys=("AWS_BEARER_TOKEN_BEDROCK",), auth="sigv4", asks=(),
-             drops=("modelId",)),
-    Endpoint(name="mistral", profile="mistral", base="https://api.mistral.ai/v1", base_env="MISTRAL_BASE_URL",
-             keys=("MISTRAL_API_KEY",)),
-    Endpoint(name="cohere", profile="cohere", base="https://api.cohere.com", base_env="CO_API_URL", path="/v2/chat",
-             keys=("CO_API_KEY", "COHERE_API_KEY")),
-    Endpoint(name="ollama", profile="ollama", base="http://localhost:11434", base_env="OLLAMA_HOST", path="/api/chat",
-             keys=("OLLAMA_API_KEY",), whole=(("stream", False),), free=True),
-    _chat("gemini-openai", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    _chat(
+        "openai",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        profile="openai-chat",
+        env="OPENAI_BASE_URL",
+    ),
+    Endpoint(
+        name="openai-responses",
+        profile="openai-responses",
+        base="https://api.openai.com/v1",
+        base_env="OPENAI_BASE_URL",
+        path="/responses",
+        keys=("OPENAI_API_KEY",),
+    ),
+    Endpoint(
+        name="azure-openai",
+        profile="azure-openai",
+        base_env="AZURE_OPENAI_ENDPOINT",
+        keys=("AZURE_OPENAI_API_KEY",),
+        path="/openai/deployments/{model}/chat/completions?api-version=2025-04-01-preview",
+        auth="api-key",
+        asks=_USAGE,
+    ),
+    Endpoint(
+        name="azure-foundry",
+        profile="azure-foundry",
+        base_env="AZURE_AI_ENDPOINT",
+        keys=("AZURE_AI_API_KEY",),
+        path="/openai/v1/responses",
+        auth="api-key",
+    ),
+    Endpoint(
+        name="anthropic",
+        profile="anthropic",
+        base="https://api.anthropic.com",
+        base_env="ANTHROPIC_BASE_URL",
+        path="/v1/messages",
+        keys=("ANTHROPIC_API_KEY",),
+        auth="x-api-key",
+        headers=(("anthropic-version", "2023-06-01"),),
+    ),
+    Endpoint(
+        name="minimax-anthropic",
+        profile="minimax-anthropic",
+        base="https://api.minimax.io/anthropic",
+        path="/v1/messages",
+        keys=("MINIMAX_API_KEY",),
+        auth="x-api-key",
+        headers=(("anthropic-version", "2023-06-01"),),
+    ),
+    Endpoint(
+        name="gemini",
+        profile="gemini",
+        base="https://generativelanguage.googleapis.com",
+        base_env="GEMINI_BASE_URL",
+        path="/v1beta/models/{model}:generateContent",
+        stream_path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        auth="x-goog-api-key",
+        asks=(),
+        drops=("model",),
+    ),
+    Endpoint(
+        name="vertex-gemini",
+        profile="vertex-gemini",
+        base_env="VERTEX_BASE_URL",
+        keys=("VERTEX_ACCESS_TOKEN",),
+        path="/publishers/google/models/{model}:generateContent",
+        asks=(),
+        drops=("model",),
+        stream_path="/publishers/google/models/{model}:streamGenerateContent?alt=sse",
+    ),
+    Endpoint(
+        name="bedrock",
+        profile="bedrock",
+        base="https://bedrock-runtime.{region}.amazonaws.com",
+        base_env="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        path="/model/{model}/converse",
+        stream_path="/model/{model}/converse-stream",
+        keys=("AWS_BEARER_TOKEN_BEDROCK",),
+        auth="sigv4",
+        asks=(),
+        drops=("modelId",),
+    ),
+    Endpoint(
+        name="mistral",
+        profile="mistral",
+        base="https://api.mistral.ai/v1",
+        base_env="MISTRAL_BASE_URL",
+        keys=("MISTRAL_API_KEY",),
+    ),
+    Endpoint(
+        name="cohere",
+        profile="cohere",
+        base="https://api.cohere.com",
+        base_env="CO_API_URL",
+        path="/v2/chat",
+        keys=("CO_API_KEY", "COHERE_API_KEY"),
+    ),
+    Endpoint(
+        name="ollama",
+        profile="ollama",
+        base="http://localhost:11434",
+        base_env="OLLAMA_HOST",
+        path="/api/chat",
+        keys=("OLLAMA_API_KEY",),
+        whole=(("stream", False),),
+        free=True,
+    ),
+    _chat(
+        "gemini-openai", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"
+    ),
     _chat("kimi", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
     _chat("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
     _chat("minimax", "https://api.minimax.io/v1", "MINIMAX_API_KEY"),
@@ -100,8 +199,12 @@ ROWS: tuple[Endpoint, ...] = (
     _chat("sglang", "http://localhost:30000/v1", env="SGLANG_BASE_URL", free=True),
     _chat("llama.cpp", "http://localhost:8080/v1", env="LLAMA_CPP_BASE_URL", free=True),
     _chat("lm-studio", "http://localhost:1234/v1", env="LM_STUDIO_BASE_URL", free=True),
-    replace(_chat("text", "", "OPENAI_API_KEY", env="TEXT_BASE_URL", free=True), native=False, profile="openai-chat"),
-)  # fmt: skip
+    replace(
+        _chat("text", "", "OPENAI_API_KEY", env="TEXT_BASE_URL", free=True),
+        native=False,
+        profile="openai-chat",
+    ),
+)
 BY_NAME = {row.name: row for row in ROWS}
 
 
@@ -125,7 +228,11 @@ class Address(Struct, frozen=True, kw_only=True):
 
     def body(self, body: Object, *, stream: bool) -> Object:
         """The request with what asks for a stream, or for none."""
-        kept = {key: value for key, value in body.items() if key not in self.row.drops and key != "stream"}
+        kept = {
+            key: value
+            for key, value in body.items()
+            if key not in self.row.drops and key != "stream"
+        }
         return {**kept, **dict(self.row.asks if stream else self.row.whole)}
 
     def __repr__(self) -> str:
@@ -142,8 +249,11 @@ class Address(Struct, frozen=True, kw_only=True):
     __str__ = __repr__
 
 
-def address(text: str, env: Mapping[str, str], *, base: str | None = None, key: str | None = None) -> Address:
-    """The model that a text names. Raises LocalError that says what is missing and where it is looked for."""
+def address(
+    text: str, env: Mapping[str, str], *, base: str | None = None, key: str | None = None
+) -> Address:
+    """The model that a text names. Raises LocalError that says what is missing and where it is
+    looked for."""
     where, _, model = text.partition(":")
     row = BY_NAME.get(where)
     if text.startswith(("http://", "https://")):
@@ -151,10 +261,22 @@ def address(text: str, env: Mapping[str, str], *, base: str | None = None, key: 
         profile, _, model = rest.partition(":")
         row = BY_NAME.get(profile) or next((one for one in ROWS if one.profile == profile), None)
         if row is None or not model:
-            raise LocalError("", (), f"{text}: say which profile it speaks and which model, as in {base}#vllm:some-model")
+            raise LocalError(
+                "",
+                (),
+                f"{text}: say which profile it speaks and which model, as in"
+                f" {base}#vllm:some-model",
+            )
         row = replace(row, base_env="")
     if row is None and where in PROFILES:
-        row = next((replace(one, name=where, profile=where) for one in ROWS if one.profile == PROFILES[where].wire), None)
+        row = next(
+            (
+                replace(one, name=where, profile=where)
+                for one in ROWS
+                if one.profile == PROFILES[where].wire
+            ),
+            None,
+        )
     if row is None:
         raise LocalError("", (), f"{text}: no such provider; there are {', '.join(BY_NAME)}")
     if not model:
@@ -170,10 +292,25 @@ def address(text: str, env: Mapping[str, str], *, base: str | None = None, key: 
     signs = row.auth == "sigv4" and not wanted
     kept = {one: env[one] for one in (*_SIGNING, "AWS_SESSION_TOKEN") if env.get(one)}
     if signs and not all(one in kept for one in _SIGNING):
-        raise LocalError("", (), f"{text}: there is no key; set {' and '.join(_SIGNING)}, or {row.keys[0]}")
-    if wanted is None and not signs and not row.free and row.keys and base is None and not _local(found):
+        raise LocalError(
+            "", (), f"{text}: there is no key; set {' and '.join(_SIGNING)}, or {row.keys[0]}"
+        )
+    if (
+        wanted is None
+        and not signs
+        and not row.free
+        and row.keys
+        and base is None
+        and not _local(found)
+    ):
         raise LocalError("", (), f"{text}: there is no key; set {' or '.join(row.keys)}")
-    return Address(row=row, model=model, base=found, key=wanted, env={**kept, "region": region} if signs else {})
+    return Address(
+        row=row,
+        model=model,
+        base=found,
+        key=wanted,
+        env={**kept, "region": region} if signs else {},
+    )
 
 
 def _local(base: str) -> bool:

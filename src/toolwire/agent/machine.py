@@ -1,8 +1,8 @@
 """The loop of an agent as a machine: events in, commands out.
 
-The model is asked; each call of its answer is run as soon as it is complete; when the answer is over and every call has its
-result, the model is asked again, until it calls nothing. Which state follows which is a table. Does nothing itself: no clock,
-no socket.
+The model is asked; each call of its answer is run as soon as it is complete; when the answer is
+over and every call has its result, the model is asked again, until it calls nothing. Which state
+follows which is a table. Does nothing itself: no clock, no socket.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Phase(StrEnum):
     STOPPED = "stopped"
 
 
-Move: TypeAlias = Literal["ask", "call", "edit", "ran", "answer", "calls", "results", "limit", "break", "stop"]
+Move: TypeAlias = Literal[
+    "ask", "call", "edit", "ran", "answer", "calls", "results", "limit", "break", "stop"
+]
 MOVES: dict[tuple[Phase, Move], Phase] = {
     (Phase.READY, "ask"): Phase.ASKING,
     (Phase.READY, "calls"): Phase.RUNNING,  # taken up again with calls that were still open
@@ -45,7 +47,10 @@ MOVES: dict[tuple[Phase, Move], Phase] = {
     (Phase.ASKING, "ran"): Phase.ASKING,
     (Phase.ASKING, "answer"): Phase.DONE,  # it calls nothing
     (Phase.ASKING, "calls"): Phase.RUNNING,  # it is over, and results are missing
-    (Phase.ASKING, "results"): Phase.ASKING,  # it is over, and every call already has its result: the next turn
+    (
+        Phase.ASKING,
+        "results",
+    ): Phase.ASKING,  # it is over, and every call already has its result: the next turn
     (Phase.ASKING, "limit"): Phase.STOPPED,
     (Phase.ASKING, "break"): Phase.BROKEN,
     (Phase.ASKING, "stop"): Phase.STOPPED,
@@ -71,7 +76,9 @@ def diagram() -> str:
     moves: dict[tuple[Phase, Phase], list[str]] = {}
     for (before, move), after in MOVES.items():
         moves.setdefault((before, after), []).append(move)
-    arrows = (f"    {before} --> {after}: {', '.join(names)}" for (before, after), names in moves.items())
+    arrows = (
+        f"    {before} --> {after}: {', '.join(names)}" for (before, after), names in moves.items()
+    )
     return "\n".join(("stateDiagram-v2", f"    [*] --> {Phase.READY}", *arrows))
 
 
@@ -82,7 +89,8 @@ class Ask(Struct, frozen=True):
 
 
 class Complete(Struct, frozen=True):
-    """A call of the answer is complete, though the answer may go on. `before`: what was said so far."""
+    """A call of the answer is complete, though the answer may go on. `before`: what was said so
+    far."""
 
     call: Call
     before: tuple[Part, ...] = ()
@@ -164,7 +172,8 @@ class Machine:
         """Up to the last turn that is whole."""
         self.phase = Phase.READY
         self.said = ""
-        """What the model said last, in this run; of a thread that is over already, what it had said."""
+        """What the model said last, in this run; of a thread that is over already, what it had
+        said."""
         self.turn = 0
         self.turns = turns
         """So many answers at most."""
@@ -227,7 +236,8 @@ class Machine:
         return [Save(self.thread), Send(self.turn)]
 
     def _resumed(self, before: Thread, answer: Message, results: list[Result]) -> list[Command]:
-        """Take up the calls of the last answer that have no result yet. Saved first: the thread may have got its id just now."""
+        """Take up the calls of the last answer that have no result yet. Saved first: the thread may
+        have got its id just now."""
         self._move("calls")
         self.thread, self._answer, self.turn, self._again = before, answer, 1, True
         free = list(results)
@@ -237,7 +247,10 @@ class Machine:
             if told is not None:
                 self._results[n] = told
                 free.remove(told)
-        return [Save(self.now), *(self._run(n) for n in range(len(self._calls)) if n not in self._results)]
+        return [
+            Save(self.now),
+            *(self._run(n) for n in range(len(self._calls)) if n not in self._results),
+        ]
 
     # --- the model ---
 
@@ -249,7 +262,8 @@ class Machine:
         return [Save(self.now), self._run(n)]
 
     def _answered(self, message: Message, usage: Usage | None) -> list[Command]:
-        """The answer as it is kept. Calls that were begun while it came are found in it again, wherever they stand there."""
+        """The answer as it is kept. Calls that were begun while it came are found in it again,
+        wherever they stand there."""
         after(self.phase, "answer")  # nothing is touched if it cannot be
         begun = len(self._calls)
         left = list(range(begun))
@@ -265,16 +279,22 @@ class Machine:
                 left.remove(n)
             self._calls[n] = self._kept(part, n)
             parts.append(self._calls[n])
-        parts += [self._calls[n] for n in left]  # it ran: whatever the answer says in the end, the call is told
+        parts += [
+            self._calls[n] for n in left
+        ]  # it ran: whatever the answer says in the end, the call is told
         same = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
         self._answer = message if same else replace(message, parts=tuple(parts))
         self.said = "".join(part.text for part in parts if isinstance(part, Text))
         self.thread = self.thread.spent(usage)
-        if not self._calls and message.stop == "pause":  # a provider whose own tools take long: it goes on when it is asked
+        if (
+            not self._calls and message.stop == "pause"
+        ):  # a provider whose own tools take long: it goes on when it is asked
             return self._next()
         if not self._calls:
             self._move("answer")
-            self.thread = self.now if any(map(_says, parts)) else self.thread  # nothing is not sent back: it is refused
+            self.thread = (
+                self.now if any(map(_says, parts)) else self.thread
+            )  # nothing is not sent back: it is refused
             self._clear()
             return [Save(self.thread), Finish(self.phase, message.stop)]
         if len(self._results) == len(self._calls):
@@ -346,7 +366,10 @@ class Machine:
         self._clear()
         if self.turn >= self.turns:
             self._move("limit")
-            return [Save(self.thread), Finish(self.phase, f"{self.turns} turn{'s' * (self.turns != 1)}")]
+            return [
+                Save(self.thread),
+                Finish(self.phase, f"{self.turns} turn{'s' * (self.turns != 1)}"),
+            ]
         self._move("results")
         self.turn += 1
         return [Save(self.thread), Send(self.turn)]
@@ -355,11 +378,16 @@ class Machine:
         return Run(n, self._calls[n], self._keys[n], self._again)
 
     def _told(self) -> Sequence[Result]:
-        """The results there are, in the order in which the answer has their calls, each under the id that its call has now."""
+        """The results there are, in the order in which the answer has their calls, each under the
+        id that its call has now."""
         assert self._answer is not None
         number = {id(call): n for n, call in enumerate(self._calls)}
         there = [(call, self._results.get(number[id(call)])) for call in calls_of(self._answer)]
-        return [call.result(result.output, error=result.error) for call, result in there if result is not None]
+        return [
+            call.result(result.output, error=result.error)
+            for call, result in there
+            if result is not None
+        ]
 
     def _clear(self) -> None:
         self._answer, self._again = None, False
@@ -367,7 +395,8 @@ class Machine:
 
 
 def _like(part: Part, new: Call) -> Call:
-    """A call that differs from what its wire said, and that its wire can still write as the call it was."""
+    """A call that differs from what its wire said, and that its wire can still write as the call it
+    was."""
     return replace(new, raw=part.raw, at=part.at, row=part.row, was=part.was or part)
 
 

@@ -1,7 +1,7 @@
 """The tools of an agent under names that every model takes.
 
-One name for all wires, so that a conversation can go from one model to another and a call in its past still names a tool that
-is on offer. Runs nothing.
+One name for all wires, so that a conversation can go from one model to another and a call in its
+past still names a tool that is on offer. Runs nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ class Offering:
     def __init__(self, tools: Iterable[Given] = ()) -> None:
         named = names(Tools(*tools))
         fitted = fit_names(set(named), _ANYWHERE, {})
-        self.names: dict[str, Runnable] = {fitted.get(name, name): one for name, one in named.items()}
-        self.tools: tuple[Tool, ...] = tuple(replace(one.offered(), name=name) for name, one in self.names.items())
+        self.names: dict[str, Runnable] = {
+            fitted.get(name, name): one for name, one in named.items()
+        }
+        self.tools: tuple[Tool, ...] = tuple(
+            replace(one.offered(), name=name) for name, one in self.names.items()
+        )
 
     def find(self, name: str) -> Runnable | None:
         """The tool that a model means."""

@@ -1,7 +1,7 @@
 """What a call comes to, as a result under its id; and what a model said, as calls.
 
-Every way a call can end has a result that a model can read, so that no history stays open. What was made here, and not by
-the tool, is marked. Runs nothing.
+Every way a call can end has a result that a model can read, so that no history stays open. What was
+made here, and not by the tool, is marked. Runs nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def _readable(value: JSON) -> JSON:
 
 
 def cut(call: Call, result: Result, longest: int) -> Result:
-    """The result, with its end left out and a mark in its place if it is longer than a model should get."""
+    """The result, with its end left out and a mark in its place if it is longer than a model should
+    get."""
     if isinstance(result.output, tuple):
         return result
     text = result.output if isinstance(result.output, str) else text_of(result.output)
@@ -88,7 +89,11 @@ def arguments_of(call: Call) -> dict[str, JSON] | None:
 
 def named(part: Part, event: End) -> Part:
     """A part that is over; a call under the id that its wire gave it late."""
-    return replace(part, id=event.alias, origin="wire") if isinstance(part, Call) and event.alias is not None else part
+    return (
+        replace(part, id=event.alias, origin="wire")
+        if isinstance(part, Call) and event.alias is not None
+        else part
+    )
 
 
 def adopts(target: str) -> bool:
@@ -98,7 +103,8 @@ def adopts(target: str) -> bool:
 
 
 def adopted(part: Part) -> Part:
-    """A call that its server left without an id, or gave the id of another: under one that is sent back like any other."""
+    """A call that its server left without an id, or gave the id of another: under one that is sent
+    back like any other."""
     if not isinstance(part, Call) or part.origin != "minted" or part.executor != "client":
         return part
     return replace(part, id=f"call_{digest(part.id)}", origin="wire", was=part.was or part)
@@ -107,17 +113,23 @@ def adopted(part: Part) -> Part:
 def in_text(message: Message, names: Collection[str], *, native: bool) -> Message:
     """An answer with the calls that a model without tools of its own has written into its text.
 
-    A model that has tools may do it too; it is taken at its word only if it calls nothing natively and names tools that there
-    are.
+    A model that has tools may do it too; it is taken at its word only if it calls nothing natively
+    and names tools that there are.
     """
     text = "".join(part.text for part in message.parts if isinstance(part, Text))
     if calls_of(message) or not text or (native and not names):
         return message
     try:
-        read = decode({"choices": [{"message": {"role": "assistant", "content": text}}]}, SPOKEN, "response").messages[0]
+        read = decode(
+            {"choices": [{"message": {"role": "assistant", "content": text}}]}, SPOKEN, "response"
+        ).messages[0]
     except (WireError, IndexError):
         return message
     calls = calls_of(read)
     if not calls or (native and any(call.name not in names for call in calls)):
-        return replace(message, wire=SPOKEN, raw=read.raw, row=read.row, parts=read.parts) if not native else message
+        return (
+            replace(message, wire=SPOKEN, raw=read.raw, row=read.row, parts=read.parts)
+            if not native
+            else message
+        )
     return replace(read, stop="tool")

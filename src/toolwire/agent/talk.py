@@ -1,6 +1,7 @@
 """What a loop needs of a model, and what it tells those who watch.
 
-A model takes a request and says its answer as neutral events, then once more as the message it adds up to. Speaks no wire itself.
+A model takes a request and says its answer as neutral events, then once more as the message it adds
+up to. Speaks no wire itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from toolwire.tools.runnable import Runnable
 
 
 class Reply(Struct, frozen=True):
-    """An answer that is over. `cut`: its stream broke off; a call that was not complete is not in it."""
+    """An answer that is over. `cut`: its stream broke off; a call that was not complete is not in
+    it."""
 
     message: Message
     usage: Usage | None = None
@@ -29,7 +31,8 @@ class Reply(Struct, frozen=True):
 class ModelError(Exception):
     """A model that gave no answer: what its server said, and what it means.
 
-    `defect`: the history was refused; sending it again as it is would be refused again. `again`: it may work later.
+    `defect`: the history was refused; sending it again as it is would be refused again. `again`: it
+    may work later.
     """
 
     def __init__(
@@ -81,7 +84,8 @@ class Model(Protocol):
 
 
 class Asking(Struct, frozen=True):
-    """A model is asked: for the how-manieth answer, which one, and what was done to the history for it."""
+    """A model is asked: for the how-manieth answer, which one, and what was done to the history for
+    it."""
 
     turn: int
     model: str
@@ -106,7 +110,8 @@ class Running(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """A call has its result. `state`: how its record stands, or why it was not run; `replayed`: it had run before.
+    """A call has its result. `state`: how its record stands, or why it was not run; `replayed`: it
+    had run before.
 
     A call that was denied, or of a tool that there is not, was never `Running`.
     """

@@ -1,6 +1,7 @@
 """What happens in a loop as a stream of some wire, so that a front end can follow it live.
 
-All turns are one answer: what the model says, its calls, and the results as they come. Knows no wire.
+All turns are one answer: what the model says, its calls, and the results as they come. Knows no
+wire.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ Out = TypeVar("Out")
 class Told(Generic[Out]):
     """One run of a loop as a stream."""
 
-    def __init__(self, target: str, shape: Callable[[Chunk], Out] | None = None, *, version: int | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        shape: Callable[[Chunk], Out] | None = None,
+        *,
+        version: int | None = None,
+    ) -> None:
         self._pipe: Telling[Out] = Telling(target, shape, version=version)
         self._base = 0
         """The slots of this turn begin here."""
@@ -90,8 +97,15 @@ class Told(Generic[Out]):
                 self._open.pop(moved, None)
                 self._known |= {alias} if alias is not None else set()
                 return [] if moved in self._muted else [replace(seen, slot=moved, seal=None)]
-            case events.Begin(settings) | events.Note(settings):  # what all turns use up together is told at the end
-                return [replace(seen, settings={key: value for key, value in settings.items() if key != "usage"})]
+            case events.Begin(settings) | events.Note(
+                settings
+            ):  # what all turns use up together is told at the end
+                return [
+                    replace(
+                        seen,
+                        settings={key: value for key, value in settings.items() if key != "usage"},
+                    )
+                ]
             case events.Whole(part=Call(executor="client") as call):
                 return self._call(call) if call.id not in self._known else []
             case events.Whole() | events.Finish():
@@ -105,16 +119,25 @@ class Told(Generic[Out]):
                 return []
             self._known.add(part.id)
         self._open[slot] = not isinstance(part, Call)
-        return [replace(event, slot=slot, part=part if isinstance(part, Call) else replace(part, seal=None))]
+        return [
+            replace(
+                event, slot=slot, part=part if isinstance(part, Call) else replace(part, seal=None)
+            )
+        ]
 
     def _call(self, call: Call) -> list[Event]:
-        """A call that was not told as it came: it stood in a text, or came before this stream, or had the id of another."""
+        """A call that was not told as it came: it stood in a text, or came before this stream, or
+        had the id of another."""
         if call.id in self._known:
             return []
         self._known.add(call.id)
         slot = self._next
         self._next += 1
-        return [events.Start(slot, emptied(call)), events.Delta(slot, call.arguments or "{}"), events.End(slot)]
+        return [
+            events.Start(slot, emptied(call)),
+            events.Delta(slot, call.arguments or "{}"),
+            events.End(slot),
+        ]
 
     def _moved(self, slot: int) -> int:
         self._next = max(self._next, self._base + slot + 1)

@@ -1,8 +1,8 @@
 """The conversation of an agent: what was said, on whichever wires, and how it is kept.
 
-A message stays what its model sent, so that the same model gets it back to the letter; any other model gets a translation. A turn
-that was spoken in text is told again in text. Kept as JSON, it is a list of stretches, each in the wire in which it was spoken.
-Knows no model and no clock.
+A message stays what its model sent, so that the same model gets it back to the letter; any other
+model gets a translation. A turn that was spoken in text is told again in text. Kept as JSON, it is
+a list of stretches, each in the wire in which it was spoken. Knows no model and no clock.
 """
 
 from __future__ import annotations
@@ -38,13 +38,17 @@ class Thread(Struct, frozen=True, eq=False):
 
     def said(self, message: str | Message) -> Thread:
         """With what the user says."""
-        spoken = Message("user", (Text(readable(message)),)) if isinstance(message, str) else message
+        spoken = (
+            Message("user", (Text(readable(message)),)) if isinstance(message, str) else message
+        )
         return replace(self, messages=(*self.messages, spoken))
 
     def answered(self, message: Message, results: Iterable[Result] = ()) -> Thread:
         """With what the model said, and results of its calls as far as there are any."""
         told = tuple(results)
-        return replace(self, messages=(*self.messages, message, *([Message("tool", told)] if told else [])))
+        return replace(
+            self, messages=(*self.messages, message, *([Message("tool", told)] if told else []))
+        )
 
     def spent(self, usage: Usage | None) -> Thread:
         """With what an answer has used up."""
@@ -52,22 +56,36 @@ class Thread(Struct, frozen=True, eq=False):
 
     @property
     def over(self) -> bool:
-        """Whether nobody waits for an answer: the model spoke last, and called nothing that is still open."""
-        return not self.messages or (self.messages[-1].role == "assistant" and self.waiting() is None)
+        """Whether nobody waits for an answer: the model spoke last, and called nothing that is
+        still open."""
+        return not self.messages or (
+            self.messages[-1].role == "assistant" and self.waiting() is None
+        )
 
     @property
     def last(self) -> str:
         """What the model said last."""
-        said = next((message for message in reversed(self.messages) if message.role == "assistant"), None)
-        return "" if said is None else "".join(part.text for part in said.parts if isinstance(part, Text))
+        said = next(
+            (message for message in reversed(self.messages) if message.role == "assistant"), None
+        )
+        return (
+            ""
+            if said is None
+            else "".join(part.text for part in said.parts if isinstance(part, Text))
+        )
 
     def waiting(self) -> tuple[Thread, Message, list[Result]] | None:
-        """If calls of the last answer are open: the thread before that answer, the answer, and the results that are there."""
+        """If calls of the last answer are open: the thread before that answer, the answer, and the
+        results that are there."""
         first = len(self.messages)
         while first and _is_results(self.messages[first - 1]):
             first -= 1
         end = first
-        while first and self.messages[first - 1].role == "assistant" and calls_of(self.messages[first - 1]):
+        while (
+            first
+            and self.messages[first - 1].role == "assistant"
+            and calls_of(self.messages[first - 1])
+        ):
             first -= 1
         if first == end:
             return None
@@ -77,10 +95,12 @@ class Thread(Struct, frozen=True, eq=False):
         return None if done else (replace(self, messages=self.messages[:first]), answer, results)
 
     def key(self, call: Call, n: int) -> str:
-        """The id under which the n-th call of the next answer is recorded when it runs: no other call ever has it.
+        """The id under which the n-th call of the next answer is recorded when it runs: no other
+        call ever has it.
 
-        It is the same in every process that goes on with this thread: it depends on the calls before and on nothing that may be
-        made anew, as ids are that the wire did not give, nor on the order in which calls with ids are told.
+        It is the same in every process that goes on with this thread: it depends on the calls
+        before and on nothing that may be made anew, as ids are that the wire did not give, nor on
+        the order in which calls with ids are told.
         """
         before = sum(len(calls_of(message)) for message in self.messages)
         made = call.origin == "minted" or is_minted(call.id)
@@ -88,7 +108,14 @@ class Thread(Struct, frozen=True, eq=False):
 
     # --- what models get ---
 
-    def body(self, target: str, *, tools: Sequence[Tool], settings: dict[str, Setting], text: bool = False) -> Encoded:
+    def body(
+        self,
+        target: str,
+        *,
+        tools: Sequence[Tool],
+        settings: dict[str, Setting],
+        text: bool = False,
+    ) -> Encoded:
         """The request for a model: in the native form of its wire, or in text, tools and all."""
         if text:
             spoken = encode(Conversation(self.messages, tuple(tools), settings), SPOKEN)
@@ -99,7 +126,12 @@ class Thread(Struct, frozen=True, eq=False):
         """The messages, those of turns in text as the plain text they were."""
         out: list[Message] = []
         texts: list[Message] = []
-        spoken = {id(part) for message in self.messages if message.wire == SPOKEN for part in message.parts}
+        spoken = {
+            id(part)
+            for message in self.messages
+            if message.wire == SPOKEN
+            for part in message.parts
+        }
         joined = pairs(self.messages, ordered=True) if spoken else []
         owned = {id(pair.result) for pair in joined if id(pair.call) in spoken}
         for message in self.messages:
@@ -115,7 +147,8 @@ class Thread(Struct, frozen=True, eq=False):
     # --- how it is kept ---
 
     def to_json(self) -> Object:
-        """The thread as JSON. Results of a turn that is not over stand apart: some of them alone may not find their calls."""
+        """The thread as JSON. Results of a turn that is not over stand apart: some of them alone
+        may not find their calls."""
         messages = self.messages
         left = self.waiting()
         told = [] if left is None else _numbered(left[1], left[2])
@@ -124,12 +157,25 @@ class Thread(Struct, frozen=True, eq=False):
         stretches: list[JSON] = []
         for wire, some in _stretches(messages):
             kept = encode(Conversation(tuple(some)), wire)
-            ids: Object = {sent: before for sent, before in kept.ids.ids.items() if sent != before and not is_minted(before)}
+            ids: Object = {
+                sent: before
+                for sent, before in kept.ids.ids.items()
+                if sent != before and not is_minted(before)
+            }
             failed: list[JSON] = [n for n, result in enumerate(_results(some)) if result.error]
-            more: Object = {**({"ids": ids} if ids else {}), **({"failed": failed} if failed else {})}
+            more: Object = {
+                **({"ids": ids} if ids else {}),
+                **({"failed": failed} if failed else {}),
+            }
             stretches.append({"wire": wire, "body": kept.body, **more})
         used: Object = {"input": self.usage.input, "output": self.usage.output}
-        return {"toolwire": VERSION, "id": self.id, "stretches": stretches, **({"told": told} if told else {}), "usage": used}
+        return {
+            "toolwire": VERSION,
+            "id": self.id,
+            "stretches": stretches,
+            **({"told": told} if told else {}),
+            "usage": used,
+        }
 
     @classmethod
     def of(cls, body: Body, *, id: str, wire: str | None = None) -> Thread:
@@ -140,11 +186,21 @@ class Thread(Struct, frozen=True, eq=False):
         value, _ = load(body, wire or "")
         if not isinstance(value, dict) or "toolwire" not in value:
             return cls(id, decode(value, wire or _found(value)).messages)
-        if value["toolwire"] != VERSION or not isinstance(value.get("id"), str) or not isinstance(value.get("stretches"), list):
-            raise LocalError("", (), "this is no conversation that this version of toolwire has kept")
+        if (
+            value["toolwire"] != VERSION
+            or not isinstance(value.get("id"), str)
+            or not isinstance(value.get("stretches"), list)
+        ):
+            raise LocalError(
+                "", (), "this is no conversation that this version of toolwire has kept"
+            )
         messages: list[Message] = []
         for n, stretch in enumerate(value["stretches"]):  # type: ignore[arg-type]
-            if not isinstance(stretch, dict) or not isinstance(stretch.get("wire"), str) or "body" not in stretch:
+            if (
+                not isinstance(stretch, dict)
+                or not isinstance(stretch.get("wire"), str)
+                or "body" not in stretch
+            ):
                 raise LocalError("", ("stretches", n), "expected an object with a wire and a body")
             read = decode(stretch["body"], stretch["wire"]).messages  # type: ignore[arg-type]
             ids, failed = stretch.get("ids"), stretch.get("failed")
@@ -152,10 +208,18 @@ class Thread(Struct, frozen=True, eq=False):
             messages += _failed(read, failed) if isinstance(failed, list) else read
         kept = value.get("usage")
         used = kept if isinstance(kept, dict) else {}
-        thread = cls(str(value["id"]), tuple(messages), Usage(_count(used.get("input")), _count(used.get("output"))))
+        thread = cls(
+            str(value["id"]),
+            tuple(messages),
+            Usage(_count(used.get("input")), _count(used.get("output"))),
+        )
         left = thread.waiting()
         results = _renumbered(left[1], value.get("told")) if left is not None else []
-        return replace(thread, messages=(*thread.messages, Message("tool", tuple(results)))) if results else thread
+        return (
+            replace(thread, messages=(*thread.messages, Message("tool", tuple(results))))
+            if results
+            else thread
+        )
 
 
 def readable(text: str) -> str:
@@ -201,10 +265,15 @@ def _renumbered(answer: Message, told: JSON) -> list[Result]:
 
 
 def _joined(messages: tuple[Message, ...]) -> Message:
-    """Answers in a row as the one answer that they are: some wires keep each call as an item of its own."""
+    """Answers in a row as the one answer that they are: some wires keep each call as an item of its
+    own."""
     if len(messages) == 1:
         return messages[0]
-    return Message("assistant", tuple(part for message in messages for part in message.parts), messages[-1].stop)
+    return Message(
+        "assistant",
+        tuple(part for message in messages for part in message.parts),
+        messages[-1].stop,
+    )
 
 
 def total(one: Usage, other: Usage) -> Usage:
@@ -231,7 +300,8 @@ def _found(value: JSON) -> str:
 
 
 def _home(messages: tuple[Message, ...], ids: Object) -> tuple[Message, ...]:
-    """Messages with their calls and results under the ids that did not fit the wire in which they were kept."""
+    """Messages with their calls and results under the ids that did not fit the wire in which they
+    were kept."""
 
     def known(part: Part) -> Part:
         match part:
@@ -247,12 +317,24 @@ def _home(messages: tuple[Message, ...], ids: Object) -> tuple[Message, ...]:
 def _failed(messages: tuple[Message, ...], numbers: list[JSON]) -> tuple[Message, ...]:
     """Messages with the results that were errors as errors: not every wire says so."""
     found = _results(messages)
-    marked = {id(found[n]) for n in numbers if isinstance(n, int) and 0 <= n < len(found) and not found[n].error}
+    marked = {
+        id(found[n])
+        for n in numbers
+        if isinstance(n, int) and 0 <= n < len(found) and not found[n].error
+    }
 
     def known(part: Part) -> Part:
-        return replace(part, error=True, was=part.was or part) if isinstance(part, Result) and id(part) in marked else part
+        return (
+            replace(part, error=True, was=part.was or part)
+            if isinstance(part, Result) and id(part) in marked
+            else part
+        )
 
-    return tuple(replace(message, parts=tuple(map(known, message.parts))) for message in messages) if marked else messages
+    return (
+        tuple(replace(message, parts=tuple(map(known, message.parts))) for message in messages)
+        if marked
+        else messages
+    )
 
 
 def _results(messages: Iterable[Message]) -> list[Result]:
@@ -267,7 +349,8 @@ def _as_text(messages: list[Message]) -> list[Message]:
 
 
 def _stretches(messages: tuple[Message, ...]) -> list[tuple[str, list[Message]]]:
-    """Messages in a row that belong to one wire; those that belong to none go with their neighbours."""
+    """Messages in a row that belong to one wire; those that belong to none go with their
+    neighbours."""
     out: list[tuple[str, list[Message]]] = []
     loose: list[Message] = []
     for message in messages:

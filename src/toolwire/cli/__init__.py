@@ -1,10 +1,11 @@
 """The command line: `toolwire VERB ...`, one module per verb, found by listing this folder.
 
-This file is the door: it imports nothing heavy, so that Ctrl-C is answered while the rest is still being loaded. What is
-behind it is `_verbs`. A module without an underscore is a verb; it has a command called `verb`.
+This file is the door: it imports nothing heavy, so that Ctrl-C is answered while the rest is still
+being loaded. What is behind it is `_verbs`. A module without an underscore is a verb; it has a
+command called `verb`.
 
-Exit codes: 0 clean, 1 something was found or lost, 2 misuse (one line on stderr), 130 stopped with Ctrl-C, 141 the reader
-of a pipe went away. Knows no verb by name.
+Exit codes: 0 clean, 1 something was found or lost, 2 misuse (one line on stderr), 130 stopped with
+Ctrl-C, 141 the reader of a pipe went away. Knows no verb by name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Somebody who is asked before each call: at the terminal, or by lines of a pipe.
 
-One question at a time, however many calls wait. Whoever has left says no to everything. Knows no verb.
+One question at a time, however many calls wait. Whoever has left says no to everything. Knows no
+verb.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ YES, NO, EDIT, ALL = ("y", "yes"), ("n", "no"), ("e", "edit"), ("a", "all")
 
 
 class Approval:
-    """Asks about calls. `before` is done before each question, so that it stands on a line of its own."""
+    """Asks about calls. `before` is done before each question, so that it stands on a line of its
+    own."""
 
     def __init__(self, before: Callable[[], None]) -> None:
         self._before = before
@@ -39,7 +41,10 @@ class Approval:
     async def __call__(self, call: Call, tool: Runnable) -> Verdict:
         async with self._lock:
             while not self._all:
-                answer = await self._asked(f"run {tool.id} with {printable(call.arguments or '{}')}? [y]es, [n]o, [e]dit, [a]ll")
+                answer = await self._asked(
+                    f"run {tool.id} with {printable(call.arguments or '{}')}? [y]es, [n]o, [e]dit,"
+                    " [a]ll"
+                )
                 if answer is None:
                     click.echo(err=True)
                     return Deny("nobody is there to allow this call")
@@ -70,7 +75,8 @@ class Approval:
 
 
 class _Lines:
-    """Lines of stdin without asyncio's pool of threads, which would wait for one more line at the end of the program."""
+    """Lines of stdin without asyncio's pool of threads, which would wait for one more line at the
+    end of the program."""
 
     def __init__(self) -> None:
         self._held = b""
@@ -93,7 +99,8 @@ class _Lines:
         return await answer
 
     def _read(self) -> str | None:
-        """By the descriptor: a thread that waits in Python's own reader would keep the interpreter from ending."""
+        """By the descriptor: a thread that waits in Python's own reader would keep the interpreter
+        from ending."""
         try:
             while b"\n" not in self._held:
                 more = os.read(sys.stdin.fileno(), 4096) if sys.stdin is not None else b""

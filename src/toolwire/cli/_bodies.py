@@ -1,4 +1,5 @@
-"""Bodies and recorded streams in files, folders and stdin: where each stands, and its wire and kind where nobody says.
+"""Bodies and recorded streams in files, folders and stdin: where each stands, and its wire and kind
+where nobody says.
 
 A file holds one body, one body on each line, or a stream. Knows no rule.
 """
@@ -50,7 +51,8 @@ class Named(Struct, frozen=True):
 
 
 class Held(Struct, frozen=True):
-    """A body or a stream: its bytes, the line it stands on if there is one on each, and whether it is a stream."""
+    """A body or a stream: its bytes, the line it stands on if there is one on each, and whether it
+    is a stream."""
 
     text: bytes
     line: int | None = None
@@ -58,14 +60,18 @@ class Held(Struct, frozen=True):
 
 
 def named(names: tuple[str, ...]) -> list[Named]:
-    """The files that names stand for, folders looked through; what is hidden in a folder stays so."""
+    """The files that names stand for, folders looked through; what is hidden in a folder
+    stays so.
+    """
     found: list[Named] = []
     for name in names or ("-",):
         path = Path(name)
         if name == "-" or not path.is_dir():
             found.append(Named(name))
             continue
-        inside = [Named(str(one), found=True) for one in sorted(path.rglob("*")) if _wanted(one, path)]
+        inside = [
+            Named(str(one), found=True) for one in sorted(path.rglob("*")) if _wanted(one, path)
+        ]
         if not inside:
             raise Misuse(f"{name}: nothing to look at; in a folder that is {', '.join(SUFFIXES)}")
         found += inside
@@ -78,7 +84,8 @@ def _wanted(path: Path, folder: Path) -> bool:
 
 
 def held(file: str, *, stream: bool = False) -> Iterator[Held]:
-    """What a file holds, read as it is asked for; `stream` says that it is one, whatever it looks like."""
+    """What a file holds, read as it is asked for; `stream` says that it is one, whatever it looks
+    like."""
     try:
         with _opened(file) as source:
             suffix = Path(file).suffix.lower()
@@ -111,7 +118,10 @@ def _parted(source: BinaryIO, suffix: str, *, stream: bool) -> Iterator[Held]:
             if line.strip(BLANK):
                 yield Held(line, number)
     else:
-        yield Held(b"".join(head) + source.read(), stream=stream or (bool(full) and full[0].startswith(STREAM)))
+        yield Held(
+            b"".join(head) + source.read(),
+            stream=stream or (bool(full) and full[0].startswith(STREAM)),
+        )
 
 
 def kind_of(one: Held, kind: Kind | None, wire: str) -> Kind:
@@ -132,7 +142,8 @@ def kind_of(one: Held, kind: Kind | None, wire: str) -> Kind:
 
 
 def wire_of(one: Held, source: str | None, target: str | None) -> str:
-    """The wire of a body: as somebody says, or found out; if it could be several, that of the target.
+    """The wire of a body: as somebody says, or found out; if it could be several, that of the
+    target.
 
     Raises LocalError if it is a body of no wire, or of several.
     """

@@ -18,11 +18,18 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 
 def _named(word: str) -> list[str]:
     exact = [rule.name for rule in every() if word.lower() in (rule.name, rule.code.lower())]
-    found = exact or [rule.name for rule in every() if rule.name.startswith(word.lower()) or rule.code.startswith(word.upper())]
+    found = exact or [
+        rule.name
+        for rule in every()
+        if rule.name.startswith(word.lower()) or rule.code.startswith(word.upper())
+    ]
     if not found:
         known = sorted({name for rule in every() for name in (rule.name, rule.code)})
         near = get_close_matches(word.lower(), known, n=1)
-        raise Misuse(f"no such rule: {word}; " + (f"did you mean {near[0]}?" if near else "toolwire rules lists them"))
+        raise Misuse(
+            f"no such rule: {word}; "
+            + (f"did you mean {near[0]}?" if near else "toolwire rules lists them")
+        )
     return found
 
 

@@ -18,7 +18,8 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Change, Loss
 
 LONGEST = 200_000
-"""A body beyond this many characters is shown without colours: finding them takes longer than anyone would wait."""
+"""A body beyond this many characters is shown without colours: finding them takes longer than
+anyone would wait."""
 
 
 class Drawn:
@@ -36,15 +37,26 @@ class Drawn:
             _piped.VIEW.losses(losses)
         elif losses:
             cells = [(loss.pointer or "(the whole body)", loss.reason) for loss in losses]
-            title = f"{len(losses)} lost on the way" if len(losses) > 1 else "one thing was lost on the way"
+            title = (
+                f"{len(losses)} lost on the way"
+                if len(losses) > 1
+                else "one thing was lost on the way"
+            )
             Paper(stderr=True).print(_table(("pointer", "reason"), cells, title))
 
     def repairs(self, changes: Sequence[Change]) -> None:
         if not sys.stderr.isatty():
             _piped.VIEW.repairs(changes)
         elif changes:
-            cells = [(change.pointer or "(the whole body)", change.name, change.message) for change in changes]
-            title = f"{len(changes)} repairs for the target" if len(changes) > 1 else "one repair for the target"
+            cells = [
+                (change.pointer or "(the whole body)", change.name, change.message)
+                for change in changes
+            ]
+            title = (
+                f"{len(changes)} repairs for the target"
+                if len(changes) > 1
+                else "one repair for the target"
+            )
             Paper(stderr=True).print(_table(("pointer", "rule", "what was done"), cells, title))
 
     def table(self, columns: Sequence[str], cells: Sequence[Sequence[str]], rows: JSON) -> None:

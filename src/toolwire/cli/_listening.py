@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 PORTS = click.IntRange(0, 65535)
 
 
-def listen(app: App, host: str, port: int, told: Callable[[str], str], *, allow_anyone: bool, hint: str) -> None:
-    """Serve until it is told to stop. `told` makes of the address what is said; `hint` is what may be done about strangers."""
+def listen(
+    app: App, host: str, port: int, told: Callable[[str], str], *, allow_anyone: bool, hint: str
+) -> None:
+    """Serve until it is told to stop. `told` makes of the address what is said; `hint` is what may
+    be done about strangers."""
     run = part("toolwire.server.run")
     # Its own words about what is raised here anyway, and about every stray byte on a socket
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)

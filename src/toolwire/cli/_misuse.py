@@ -28,7 +28,8 @@ class Misuse(click.ClickException):
 
 
 def printable(text: str) -> str:
-    """The text on one line, and without anything a terminal would obey: keys and ids come from strangers."""
+    """The text on one line, and without anything a terminal would obey: keys and ids come from
+    strangers."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
@@ -41,7 +42,8 @@ def said(error: WireError) -> str:
 
 
 def hush() -> None:
-    """Send what is still to be written nowhere: the reader has gone, and the interpreter will flush once more."""
+    """Send what is still to be written nowhere: the reader has gone, and the interpreter will flush
+    once more."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -56,7 +58,9 @@ def known_wire(ctx: click.Context, param: click.Parameter, name: str | None) -> 
     raise Misuse(f"no such wire: {name}; {hint}")
 
 
-def known_wires(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def known_wires(
+    ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
     """Several names of wires or profiles."""
     return tuple(name for one in given if (name := known_wire(ctx, param, one)))
 

@@ -19,7 +19,10 @@ class Piped:
 
     def losses(self, losses: Sequence[Loss]) -> None:
         for loss in losses:
-            click.echo(f"loss {printable(loss.pointer) or '(the whole body)'}: {printable(loss.reason)}", err=True)
+            click.echo(
+                f"loss {printable(loss.pointer) or '(the whole body)'}: {printable(loss.reason)}",
+                err=True,
+            )
 
     def repairs(self, changes: Sequence[Change]) -> None:
         for change in changes:

@@ -1,4 +1,5 @@
-"""A rule's page as Markdown, and a rule as JSON: its own words, and its examples with what check and repair say about them.
+"""A rule's page as Markdown, and a rule as JSON: its own words, and its examples with what check
+and repair say about them.
 
 Everything but the words is computed. Knows no rule by name.
 """
@@ -24,7 +25,9 @@ SHOWN = 3
 
 def words_of(rule: Rule) -> str:
     """What its file says about a rule."""
-    return (import_module(f"toolwire.lint.rules.{rule.name.replace('-', '_')}").__doc__ or "").strip()
+    return (
+        import_module(f"toolwire.lint.rules.{rule.name.replace('-', '_')}").__doc__ or ""
+    ).strip()
 
 
 def fix_of(rule: Rule) -> str:
@@ -34,10 +37,14 @@ def fix_of(rule: Rule) -> str:
 
 
 def _found(rule: Rule, example: Example) -> list[Finding]:
-    return [one for one in check(example.body, example.wire, example.kind, target=example.target) if one.name == rule.name]
+    return [
+        one
+        for one in check(example.body, example.wire, example.kind, target=example.target)
+        if one.name == rule.name
+    ]
 
 
-# --- Markdown ----------------------------------------------------------------------------------------------------
+# --- Markdown -------------------------------------------------------------------------------------
 
 
 def page(rule: Rule) -> str:
@@ -52,7 +59,11 @@ def page(rule: Rule) -> str:
         *(part for example in _picked(rule.bad) for part in _bad(rule, example)),
         *_more(rule.bad),
         "## Good",
-        *(part for example in _picked(rule.good) for part in (_heading(example), _fenced(example.body))),
+        *(
+            part
+            for example in _picked(rule.good)
+            for part in (_heading(example), _fenced(example.body))
+        ),
         *_more(rule.good),
     ]
     return "\n\n".join(parts) + "\n"
@@ -88,12 +99,17 @@ def _heading(example: Example) -> str:
 
 
 def _bad(rule: Rule, example: Example) -> list[str]:
-    found = "\n".join(f"- {_code(one.pointer)}: {_plain(one.message)} ({one.fix or 'no'} fix)" for one in _found(rule, example))
+    found = "\n".join(
+        f"- {_code(one.pointer)}: {_plain(one.message)} ({one.fix or 'no'} fix)"
+        for one in _found(rule, example)
+    )
     parts = [_heading(example), _fenced(example.body), found]
     if example.kind != "stream":
         done = repair(example.body, example.wire, example.kind, unsafe=True, target=example.target)
         if done.changes:
-            told = "\n".join(f"- {_code(one.pointer)} {one.name}: {_plain(one.message)}" for one in done.changes)
+            told = "\n".join(
+                f"- {_code(one.pointer)} {one.name}: {_plain(one.message)}" for one in done.changes
+            )
             parts += ["Repaired:", _difference(example.body, done.body), told]
     return parts
 
@@ -101,7 +117,11 @@ def _bad(rule: Rule, example: Example) -> list[str]:
 def _difference(before: JSON, after: JSON) -> str:
     old, new = (laid_out(_short(body)).split("\n") for body in (before, after))
     lines = list(unified_diff(old, new, n=1, lineterm=""))[2:]
-    return "```diff\n" + "\n".join("..." if line.startswith("@@") else line for line in lines) + "\n```"
+    return (
+        "```diff\n"
+        + "\n".join("..." if line.startswith("@@") else line for line in lines)
+        + "\n```"
+    )
 
 
 def _fenced(body: JSON) -> str:
@@ -134,27 +154,39 @@ def laid_out(value: JSON, margin: int = 0) -> str:
         return flat
     pad = " " * (margin + 2)
     if isinstance(value, dict):
-        lines = [f"{json.dumps(key, ensure_ascii=False)}: {laid_out(one, margin + 2)}" for key, one in value.items()]
+        lines = [
+            f"{json.dumps(key, ensure_ascii=False)}: {laid_out(one, margin + 2)}"
+            for key, one in value.items()
+        ]
     else:
         lines = [laid_out(one, margin + 2) for one in value]
     first, last = "{}" if isinstance(value, dict) else "[]"
     return f"{first}\n{pad}" + f",\n{pad}".join(lines) + f"\n{' ' * margin}{last}"
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 def row(rule: Rule) -> Object:
     """A rule without its examples."""
     return {
-        "code": rule.code, "name": rule.name, "title": rule.title, "severity": rule.severity, "fix": fix_of(rule),
+        "code": rule.code,
+        "name": rule.name,
+        "title": rule.title,
+        "severity": rule.severity,
+        "fix": fix_of(rule),
         "loss": rule.loss,
-    }  # fmt: skip
+    }
 
 
 def whole(rule: Rule) -> Object:
     """A rule with its page and its examples."""
-    return {**row(rule), "page": words_of(rule), "bad": list(map(_example, rule.bad)), "good": list(map(_example, rule.good))}
+    return {
+        **row(rule),
+        "page": words_of(rule),
+        "bad": list(map(_example, rule.bad)),
+        "good": list(map(_example, rule.good)),
+    }
 
 
 def _example(one: Example) -> JSON:

@@ -1,6 +1,7 @@
 """Where tools come from: files, packages, OXP servers, MCP servers.
 
-`http://…` is an OXP server, `mcp+http://…` an MCP server over HTTP, `mcp:COMMAND` one that is started. Knows no verb.
+`http://…` is an OXP server, `mcp+http://…` an MCP server over HTTP, `mcp:COMMAND` one that is
+started. Knows no verb.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ TOKEN = "TOOLWIRE_TOKEN"
 
 
 def loaded(sources: tuple[str, ...]) -> Tools:
-    """The tools of those places that are files and packages: to be loaded before a loop runs, which would hold back Ctrl-C."""
+    """The tools of those places that are files and packages: to be loaded before a loop runs, which
+    would hold back Ctrl-C."""
     return load_tools(tuple(one for one in sources if not _elsewhere(one)))
 
 
 async def gather(tools: Tools, sources: tuple[str, ...], stack: AsyncExitStack) -> None:
-    """Add the tools of those places that are servers; what had to be opened for them is closed with the stack."""
+    """Add the tools of those places that are servers; what had to be opened for them is closed with
+    the stack."""
     for one in sources:
         if _elsewhere(one):
             await _add(tools, one, stack)
@@ -51,7 +54,9 @@ async def _add(tools: Tools, source: str, stack: AsyncExitStack) -> None:
         if source.startswith("mcp:"):
             client = part("toolwire.io.mcp_client").McpClient(_command(source))
         elif source.startswith("mcp+"):
-            client = part("toolwire.io.mcp_client").McpClient(source.removeprefix("mcp+"), auth=_auth(bearer=True))
+            client = part("toolwire.io.mcp_client").McpClient(
+                source.removeprefix("mcp+"), auth=_auth(bearer=True)
+            )
         else:
             client = part("toolwire.io.oxp_client").OxpClient(source, auth=_auth())
         await stack.enter_async_context(client)
@@ -77,7 +82,9 @@ def _auth(*, bearer: bool = False) -> ApiKey | Bearer | None:
     module = part("toolwire.io.oxp_client")
     key = next((os.environ[one] for one in KEYS if os.environ.get(one)), None)
     token = os.environ.get(TOKEN) or (key if bearer else None)
-    made: ApiKey | Bearer | None = module.Bearer(token) if token else module.ApiKey(key) if key else None
+    made: ApiKey | Bearer | None = (
+        module.Bearer(token) if token else module.ApiKey(key) if key else None
+    )
     return made
 
 

@@ -1,4 +1,5 @@
-"""Where in a JSON text its values begin: a JSON pointer as a line and a column, for editors and annotations.
+"""Where in a JSON text its values begin: a JSON pointer as a line and a column, for editors and
+annotations.
 
 Only what a wanted place lies in is looked into. Knows no wire.
 """
@@ -17,11 +18,14 @@ _value = JSONDecoder().raw_decode
 
 
 def spots(text: bytes, paths: Iterable[At]) -> dict[At, tuple[int, int]]:
-    """Line and column, from one, of each place that can be found in the text; a path of no value is left out."""
+    """Line and column, from one, of each place that can be found in the text; a path of no value is
+    left out."""
     shown = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     found: dict[At, int] = {}
     wanted = set(paths)
-    with suppress(ValueError, IndexError, RecursionError):  # Not JSON from here on: what was found before it counts.
+    with suppress(
+        ValueError, IndexError, RecursionError
+    ):  # Not JSON from here on: what was found before it counts.
         _walk(shown, _skip(shown, 0), (), wanted, found)
     return {path: _spot(shown, found[path]) for path in wanted if path in found}
 
@@ -36,7 +40,8 @@ def _skip(text: str, at: int) -> int:
 
 
 def _walk(text: str, at: int, here: At, wanted: set[At], found: dict[At, int]) -> int:
-    """Note where the value begins, look into it if a wanted place lies in it, and give where it ends."""
+    """Note where the value begins, look into it if a wanted place lies in it, and give where it
+    ends."""
     found[here] = at
     inner = {path for path in wanted if len(path) > len(here) and path[: len(here)] == here}
     if not inner or text[at] not in "{[":

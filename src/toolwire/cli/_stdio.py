@@ -1,7 +1,7 @@
 """Tools over stdin and stdout until the other side leaves, or until somebody says stop.
 
-The thread that waits for the next line of stdin cannot be called back, so that a signal ends the process itself, once what is
-under way has been answered. Knows no verb.
+The thread that waits for the next line of stdin cannot be called back, so that a signal ends the
+process itself, once what is under way has been answered. Knows no verb.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ SETTLE = 0.1
 
 
 async def serve(tools: Tools, calls: Calls) -> None:
-    """Serve. Ctrl-C and SIGTERM finish what is under way and exit with 0; a second one does not wait."""
+    """Serve. Ctrl-C and SIGTERM finish what is under way and exit with 0; a second one does not
+    wait."""
     module = part("toolwire.server.mcp")
     ending: list[asyncio.Task[None]] = []
 

@@ -1,7 +1,8 @@
 """Ctrl-C while modules are being loaded: the end, at once and without a word.
 
-A KeyboardInterrupt in the middle of an import may be swallowed by a callback, or turned into another error by a class that
-is being made. Nothing has been written yet, so there is nothing to clean up. Imports nothing heavy.
+A KeyboardInterrupt in the middle of an import may be swallowed by a callback, or turned into
+another error by a class that is being made. Nothing has been written yet, so there is nothing to
+clean up. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ def _end(number: int, frame: object) -> None:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Inside, Ctrl-C ends the process; unless it is ignored, as in the background, or somebody else handles it."""
-    ours = current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    """Inside, Ctrl-C ends the process; unless it is ignored, as in the background, or somebody else
+    handles it."""
+    ours = (
+        current_thread() is main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
     if ours:
         signal.signal(signal.SIGINT, _end)
     try:

@@ -29,14 +29,20 @@ def answers(content: str, **fields: JSON) -> Object:
 
 WEATHER: Object = {
     "type": "function",
-    "function": {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+    "function": {
+        "name": "weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    },
 }
 
 BROKEN: Object = {
     "model": "some-model",
     "messages": [
         {"role": "user", "content": "Book the warmer: Oslo or Rome?"},
-        asks(call("call_1", "weather", '{"city": "Oslo"}'), call("call_2", "weather", '{"city": "Rome"}')),
+        asks(
+            call("call_1", "weather", '{"city": "Oslo"}'),
+            call("call_2", "weather", '{"city": "Rome"}'),
+        ),
         answers("24 degrees", tool_call_id="call_2"),
         answers("-3 degrees", tool_call_id="call_1"),
         asks(call(None, "book", '{"city": "Rome"}'), call(ITEM_ID, "remind", '{"day": "Friday"}')),
@@ -59,7 +65,11 @@ HEALTHY: Object = {
         ),
         answers("24 degrees", tool_call_id="functions.weather:1"),
         answers("-3 degrees", tool_call_id="functions.weather:0"),
-        {"role": "assistant", "content": "Rome, by 27 degrees.", "annotations": [{"type": "url_citation"}]},
+        {
+            "role": "assistant",
+            "content": "Rome, by 27 degrees.",
+            "annotations": [{"type": "url_citation"}],
+        },
     ],
     "tools": [WEATHER],
 }

@@ -1,4 +1,5 @@
-"""Put new text into a file without ever losing the old: a backup that overwrites none, then one swap."""
+"""Put new text into a file without ever losing the old: a backup that overwrites none, then one
+swap."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from toolwire.cli._misuse import Misuse
 
 
 def swap(file: str, old: bytes, new: bytes) -> Path:
-    """Replace a file that holds `old`, and give the backup. At every moment the file is whole, the old or the new.
+    """Replace a file that holds `old`, and give the backup. At every moment the file is whole, the
+    old or the new.
 
-    Raises Misuse if it cannot be done, or if somebody else has changed the file; nothing has changed then.
+    Raises Misuse if it cannot be done, or if somebody else has changed the file; nothing has
+    changed then.
     """
     path = Path(file).resolve()  # A link stays a link.
     try:

@@ -1,6 +1,7 @@
 """A conversation as lines of text, with a thread drawn from every call to its result.
 
-Each thread has a column of the gutter for as long as it is open, and a letter. Knows no wire, and no colours.
+Each thread has a column of the gutter for as long as it is open, and a letter. Knows no wire, and
+no colours.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ PLAIN = Marks(",", "|", "`", "-", "+", "*")
 
 
 class Line(Struct, frozen=True):
-    """One part: the gutter before it, the thread it belongs to (if any), who said it, what, and under which id."""
+    """One part: the gutter before it, the thread it belongs to (if any), who said it, what, and
+    under which id."""
 
     gutter: str
     thread: int | None
@@ -60,7 +62,10 @@ def threads(conversation: Conversation, marks: Marks = ROUND) -> list[Line]:
             drawn.append((gutter, thread, who, part))
             who = ""
     width = max((len(gutter) for gutter, *_ in drawn), default=0)
-    return [Line(_reach(gutter, width, thread, marks), thread, who, *_words(part)) for gutter, thread, who, part in drawn]
+    return [
+        Line(_reach(gutter, width, thread, marks), thread, who, *_words(part))
+        for gutter, thread, who, part in drawn
+    ]
 
 
 def _places(conversation: Conversation) -> dict[int, tuple[int, bool]]:
@@ -90,12 +95,15 @@ def _step(columns: list[int | None], thread: int | None, both: bool, marks: Mark
 
 
 def _reach(gutter: str, width: int, thread: int | None, marks: Marks) -> str:
-    """The gutter with a line from the thread's end to its letter, across the threads that are still open."""
+    """The gutter with a line from the thread's end to its letter, across the threads that are still
+    open."""
     gutter = gutter.ljust(width)
     if thread is None:
         return f"{gutter} "
     at = max(gutter.rfind(mark) for mark in (marks.begin, marks.end, marks.lone))
-    reached = "".join(marks.crossing if one == marks.through else marks.across for one in gutter[at + 1 :])
+    reached = "".join(
+        marks.crossing if one == marks.through else marks.across for one in gutter[at + 1 :]
+    )
     return f"{gutter[: at + 1]}{reached}{marks.across}"
 
 

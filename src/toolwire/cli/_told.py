@@ -1,6 +1,8 @@
-"""Findings as people, programs, annotations and code scanners want them: one function for each format.
+"""Findings as people, programs, annotations and code scanners want them: one function for each
+format.
 
-What a stranger's body says can neither command a terminal nor the reader of annotations. Knows no rule by name.
+What a stranger's body says can neither command a terminal nor the reader of annotations. Knows no
+rule by name.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class Told(Struct, frozen=True):
-    """A finding: in which file, on which line if there is a body on each, and at which line and column as an editor counts."""
+    """A finding: in which file, on which line if there is a body on each, and at which line and
+    column as an editor counts."""
 
     file: str
     line: int | None
@@ -37,7 +40,11 @@ class Told(Struct, frozen=True):
     @property
     def place(self) -> str:
         """The file, the line if it matters, and the pointer."""
-        parts = (STDIN if self.file == "-" else self.file, str(self.line or ""), self.finding.pointer)
+        parts = (
+            STDIN if self.file == "-" else self.file,
+            str(self.line or ""),
+            self.finding.pointer,
+        )
         return ":".join(part for part in parts if part)
 
 
@@ -64,7 +71,10 @@ def _line(one: Told) -> str:
     named = f"{click.style(finding.code, fg=colour, bold=True)} {finding.name}"
     fix = f" [{click.style(f'{finding.fix} fix', fg='green')}]" if finding.fix else ""
     note = "info: " if finding.severity == "info" else ""
-    return f"{click.style(printable(one.place), bold=True)}: {named}: {note}{printable(finding.message)}{fix}"
+    return (
+        f"{click.style(printable(one.place), bold=True)}: {named}:"
+        f" {note}{printable(finding.message)}{fix}"
+    )
 
 
 def rows(told: Sequence[Told], faults: Sequence[Fault]) -> str:
@@ -75,13 +85,21 @@ def rows(told: Sequence[Told], faults: Sequence[Fault]) -> str:
 def _row(one: Told) -> JSON:
     finding = one.finding
     return {
-        "file": one.file, "line": one.line, "wire": one.wire, "target": one.target, "kind": one.kind, "code": finding.code,
-        "name": finding.name, "severity": finding.severity, "pointer": finding.pointer, "message": finding.message,
+        "file": one.file,
+        "line": one.line,
+        "wire": one.wire,
+        "target": one.target,
+        "kind": one.kind,
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "pointer": finding.pointer,
+        "message": finding.message,
         "fix": finding.fix,
-    }  # fmt: skip
+    }
 
 
-# --- annotations of a workflow -----------------------------------------------------------------------------------
+# --- annotations of a workflow --------------------------------------------------------------------
 
 
 def commands(told: Sequence[Told], faults: Sequence[Fault]) -> str:
@@ -104,7 +122,10 @@ def _broken(fault: Fault) -> str:
 
 
 def _command(verb: str, fields: dict[str, str], words: str) -> str:
-    shown = ",".join(f"{key}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in fields.items())
+    shown = ",".join(
+        f"{key}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
+        for key, value in fields.items()
+    )
     return f"::{verb} {shown}::{_escaped(words)}"
 
 
@@ -112,17 +133,23 @@ def _escaped(text: str) -> str:
     return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
-# --- code scanning -----------------------------------------------------------------------------------------------
+# --- code scanning --------------------------------------------------------------------------------
 
 
 def sarif(told: Sequence[Told], faults: Sequence[Fault]) -> str:
     """A log in the static analysis format SARIF 2.1.0."""
     number = {rule.name: n for n, rule in enumerate(every())}
     driver: Object = {
-        "name": "toolwire", "semanticVersion": version("toolwire"), "rules": [_described(name) for name in number],
-    }  # fmt: skip
+        "name": "toolwire",
+        "semanticVersion": version("toolwire"),
+        "rules": [_described(name) for name in number],
+    }
     notes: list[JSON] = [
-        {"level": "error", "message": {"text": fault.why}, "locations": [_location(fault.file, (fault.line or 1, 1), None)]}
+        {
+            "level": "error",
+            "message": {"text": fault.why},
+            "locations": [_location(fault.file, (fault.line or 1, 1), None)],
+        }
         for fault in faults
     ]
     run: Object = {
@@ -155,7 +182,12 @@ def _result(one: Told, number: int) -> JSON:
         "level": LEVELS[finding.severity],
         "message": {"text": finding.message},
         "locations": [_location(one.file, one.spot, finding.pointer)],
-        "properties": {"wire": one.wire, "target": one.target, "kind": one.kind, "fix": finding.fix},
+        "properties": {
+            "wire": one.wire,
+            "target": one.target,
+            "kind": one.kind,
+            "fix": finding.fix,
+        },
     }
 
 

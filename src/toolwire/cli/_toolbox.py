@@ -1,6 +1,8 @@
-"""Tools and ledgers as they are named on the command line: a file, a package; sqlite:///… or postgresql://….
+"""Tools and ledgers as they are named on the command line: a file, a package; sqlite:///… or
+postgresql://….
 
-What a person has to change is said in one line, also if their own code raises while it is loaded. Knows no verb.
+What a person has to change is said in one line, also if their own code raises while it is loaded.
+Knows no verb.
 """
 
 from __future__ import annotations
@@ -25,10 +27,20 @@ if TYPE_CHECKING:
     from toolwire.tools.registry import Tools
 
 _EXTRAS = {
-    "jsonschema_rs": "tools", "aiohttp": "tools", "yarl": "tools", "jwt": "tools", "opentelemetry": "tools", "uvicorn": "server",
-    "uvloop": "server", "httptools": "server", "mcp": "server", "mcp_types": "server", "httpx2": "server", "starlette": "server",
+    "jsonschema_rs": "tools",
+    "aiohttp": "tools",
+    "yarl": "tools",
+    "jwt": "tools",
+    "opentelemetry": "tools",
+    "uvicorn": "server",
+    "uvloop": "server",
+    "httptools": "server",
+    "mcp": "server",
+    "mcp_types": "server",
+    "httpx2": "server",
+    "starlette": "server",
     "psycopg": "postgres",
-}  # fmt: skip
+}
 _LIBRARY = Path(__file__).parents[1]
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[a-z_][a-z0-9_]{0,63}")
 _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
@@ -36,7 +48,8 @@ _PASSWORD = re.compile(r"(?i)(?<=[?&\s])((?:ssl)?password)=[^&\s]*")
 
 
 def part(name: str) -> ModuleType:
-    """A module of toolwire that needs more than the core; if that is not installed, misuse that says what to install."""
+    """A module of toolwire that needs more than the core; if that is not installed, misuse that
+    says what to install."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -52,9 +65,13 @@ def shown(url: str) -> str:
 
 
 def variable(name: str) -> str:
-    """What a variable of the environment holds. What is no name of one is not repeated: it may be the secret itself."""
+    """What a variable of the environment holds. What is no name of one is not repeated: it may be
+    the secret itself."""
     if not _VARIABLE.fullmatch(name):
-        raise Misuse("secrets and tokens are named, not given: expected the name of a variable of the environment")
+        raise Misuse(
+            "secrets and tokens are named, not given: expected the name of a variable of the"
+            " environment"
+        )
     value = os.environ.get(name)
     if not value:
         raise Misuse(f"the variable {name} is not set")
@@ -62,12 +79,13 @@ def variable(name: str) -> str:
 
 
 def token(text: str) -> tuple[str, str]:
-    """What `ID=VARIABLE` says: whose token, and the token. Without a variable it is the one named like the id."""
+    """What `ID=VARIABLE` says: whose token, and the token. Without a variable it is the one named
+    like the id."""
     id, equals, name = text.partition("=")
     return id, variable(name if equals else id)
 
 
-# --- tools ---------------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
 
 def load_tools(names: tuple[str, ...]) -> Tools:
@@ -90,9 +108,13 @@ def _module(name: str) -> ModuleType:
     if name.endswith(".py") or path.is_file():
         return _from_file(path)
     if "://" in name:
-        raise Misuse(f"{shown(name)}: expected a file, a package, http://…, mcp+http://… or mcp:COMMAND")
+        raise Misuse(
+            f"{shown(name)}: expected a file, a package, http://…, mcp+http://… or mcp:COMMAND"
+        )
     if not all(word.isidentifier() for word in name.split(".")):
-        raise Misuse(f"{name}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}")
+        raise Misuse(
+            f"{name}: {'a folder; name a file in it' if path.is_dir() else 'no such file'}"
+        )
     return _loaded(name, Path.cwd(), lambda: importlib.import_module(name))
 
 
@@ -115,7 +137,9 @@ def _from_file(path: Path) -> ModuleType:
 
 
 def _loaded(name: str, folder: Path, load: Callable[[], ModuleType]) -> ModuleType:
-    """What a person's code gives; whatever it raises is their misuse, with the file and the line."""
+    """What a person's code gives; whatever it raises is their misuse, with the file and
+    the line.
+    """
     mistake = part("toolwire.tools.errors").ToolMistake
     with _beside(folder):
         try:
@@ -128,7 +152,9 @@ def _loaded(name: str, folder: Path, load: Callable[[], ModuleType]) -> ModuleTy
         except ModuleNotFoundError as error:
             if error.name and (name == error.name or name.startswith(f"{error.name}.")):
                 raise Misuse(f"{name}: no such file, and no such package") from None
-            raise Misuse(f"{_place(error, name, folder)}: it imports {error.name}, which is not there") from None
+            raise Misuse(
+                f"{_place(error, name, folder)}: it imports {error.name}, which is not there"
+            ) from None
         except mistake as error:
             raise Misuse(f"{_place(error, name, folder)}: {error}") from None
         except BaseException as error:  # also if it exits
@@ -140,7 +166,8 @@ def _loaded(name: str, folder: Path, load: Callable[[], ModuleType]) -> ModuleTy
 def _beside(folder: Path) -> Iterator[None]:
     """While a file is loaded, what stands beside it comes first, as with any script; later last.
 
-    Later imports are the library's own, and a file named like a module of the standard library must not get in their way.
+    Later imports are the library's own, and a file named like a module of the standard library must
+    not get in their way.
     """
     own = str(folder)
     sys.path.insert(0, own)
@@ -160,10 +187,14 @@ def _place(error: BaseException, name: str, folder: Path) -> str:
 
 def _own(file: str, folder: Path) -> bool:
     path = Path(file)
-    return path.is_relative_to(folder) and "site-packages" not in path.parts and not path.is_relative_to(_LIBRARY)
+    return (
+        path.is_relative_to(folder)
+        and "site-packages" not in path.parts
+        and not path.is_relative_to(_LIBRARY)
+    )
 
 
-# --- ledgers -------------------------------------------------------------------------------------------------------------
+# --- ledgers --------------------------------------------------------------------------------------
 
 
 def open_ledger(url: str | None) -> Ledger | None:
@@ -180,7 +211,9 @@ def open_ledger(url: str | None) -> Ledger | None:
     if scheme in ("postgresql", "postgres"):
         shared: Ledger = part("toolwire.io.postgres").PostgresLedger(url)
         return shared
-    raise Misuse(f"{shown(url)}: a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:")
+    raise Misuse(
+        f"{shown(url)}: a ledger is sqlite:///FILE, postgresql://HOST/DATABASE, or memory:"
+    )
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""A loop as people read it while it happens: what the model says, its calls, their results, and the threads between them.
+"""A loop as people read it while it happens: what the model says, its calls, their results, and the
+threads between them.
 
 A letter stands for a call; its result bears the same. Knows no verb.
 """
@@ -64,14 +65,23 @@ class Transcript:
                 self.line()
             case Running(n=n, call=call):
                 self._begin(n, call)
-            case Done(n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed):
+            case Done(
+                n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed
+            ):
                 if n not in self._letters:  # it was never run
                     self._begin(n, call)
                 self.line()
-                told = result.output if isinstance(result.output, str) else result.text or text_of(_plain(result.output))
+                told = (
+                    result.output
+                    if isinstance(result.output, str)
+                    else result.text or text_of(_plain(result.output))
+                )
                 how = [state] if state not in ("done", "failed") else []
                 noted = [f"{seconds:.2f} s", *how, *(["recorded"] if replayed else [])]
-                self._say(f"{self._letter(n)} ← {_short(told)}  ({', '.join(noted)})", "red" if result.error else "green")
+                self._say(
+                    f"{self._letter(n)} ← {_short(told)}  ({', '.join(noted)})",
+                    "red" if result.error else "green",
+                )
             case Over(phase=phase, why=why, usage=usage):
                 self.line()
                 if phase is not Phase.DONE:
@@ -92,7 +102,9 @@ class Transcript:
 
     def _write(self, text: str, *, dim: bool) -> None:
         if text:
-            shown = "".join(one if one in "\n\t" or one.isprintable() else ascii(one)[1:-1] for one in text)
+            shown = "".join(
+                one if one in "\n\t" or one.isprintable() else ascii(one)[1:-1] for one in text
+            )
             click.echo(click.style(shown, dim=True) if dim and self._colour else shown, nl=False)
             self._fresh = shown.endswith("\n")
 
@@ -107,7 +119,9 @@ class Transcript:
 
     def _remark(self, text: str) -> None:
         self.line()
-        click.echo(click.style(printable(text), dim=True) if self._colour else printable(text), err=True)
+        click.echo(
+            click.style(printable(text), dim=True) if self._colour else printable(text), err=True
+        )
 
 
 class Lines:
@@ -125,8 +139,13 @@ class Lines:
 def _row(seen: Seen) -> JSON:
     match seen:
         case Asking(turn=turn, model=model, changes=changes, losses=losses):
-            return {"type": "asking", "turn": turn, "model": model, "changes": list(map(str, changes)),
-                    "losses": list(map(str, losses))}  # fmt: skip
+            return {
+                "type": "asking",
+                "turn": turn,
+                "model": model,
+                "changes": list(map(str, changes)),
+                "losses": list(map(str, losses)),
+            }
         case Again(why=why, wait=wait):
             return {"type": "again", "why": why, "wait": wait}
         case events.Delta(slot=slot, text=text):
@@ -134,13 +153,32 @@ def _row(seen: Seen) -> JSON:
         case events.Start(slot=slot, part=part):
             return {"type": "start", "slot": slot, "part": type(part).__name__.lower()}
         case Running(n=n, call=call):
-            return {"type": "call", "n": n, "id": call.id, "name": call.name, "arguments": call.arguments}
+            return {
+                "type": "call",
+                "n": n,
+                "id": call.id,
+                "name": call.name,
+                "arguments": call.arguments,
+            }
         case Done(n=n, call=call, result=result, seconds=seconds, state=state, replayed=replayed):
-            return {"type": "result", "n": n, "call_id": call.id, "output": _plain(result.output), "error": result.error,
-                    "seconds": round(seconds, 6), "state": state, "replayed": replayed}  # fmt: skip
+            return {
+                "type": "result",
+                "n": n,
+                "call_id": call.id,
+                "output": _plain(result.output),
+                "error": result.error,
+                "seconds": round(seconds, 6),
+                "state": state,
+                "replayed": replayed,
+            }
         case Over(phase=phase, why=why, usage=usage, text=text):
-            return {"type": "over", "phase": str(phase), "why": why, "text": text,
-                    "usage": {"input": usage.input, "output": usage.output}}  # fmt: skip
+            return {
+                "type": "over",
+                "phase": str(phase),
+                "why": why,
+                "text": text,
+                "usage": {"input": usage.input, "output": usage.output},
+            }
     return None
 
 

@@ -1,7 +1,8 @@
 """The group of verbs, and how a run of one ends.
 
-A verb's module is imported when the verb runs or its help is shown, so that what one verb needs (rich, say) costs the others
-nothing, while every import still stands at the top of its file. Knows no verb by name.
+A verb's module is imported when the verb runs or its help is shown, so that what one verb needs
+(rich, say) costs the others nothing, while every import still stands at the top of its file. Knows
+no verb by name.
 """
 
 from __future__ import annotations
@@ -50,8 +51,11 @@ class Verbs(click.Group):
             found: click.Command = import_module(f"toolwire.cli.{cmd_name}").verb
         return found
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that was named; click looks for what was probably meant among commands that are registered, here none."""
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that was named; click looks for what was probably meant among commands that are
+        registered, here none."""
         names = self.list_commands(ctx)
         near = get_close_matches(args[0].lower(), names, n=1)
         if near and args[0] not in names and not ctx.resilient_parsing:
@@ -59,7 +63,11 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: object,
     ) -> click.Context:
         """The context of a run; --help and --version are written while it is made."""
         with _ending():

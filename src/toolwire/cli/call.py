@@ -31,7 +31,13 @@ STATES = {
     "too-old": "this call id is older than the record of calls; nothing was run",
 }
 """What is said of a call without an outcome."""
-REFUSED = ("bad_request", "invalid_input", "missing_requirements", "tool_not_found", "unauthenticated")
+REFUSED = (
+    "bad_request",
+    "invalid_input",
+    "missing_requirements",
+    "tool_not_found",
+    "unauthenticated",
+)
 """Kinds of failures that are a server's way to say misuse: nothing was run."""
 
 
@@ -50,26 +56,76 @@ class Given(Struct, frozen=True):
 @click.command("call")
 @click.argument("tool")
 @click.argument("arguments", metavar="[NAME=VALUE]...", nargs=-1)
-@click.option("--url", metavar="URL", default=URL, show_default=True, envvar="TOOLWIRE_URL", help="The OXP server to ask.")
-@click.option("--tools", "sources", metavar="SOURCE", multiple=True,
-              help="A file, package or server to take the tool from instead, as in `toolwire tools`.")  # fmt: skip
-@click.option("--input", "given", metavar="JSON", help="All arguments as one JSON object; - reads it from stdin.")
-@click.option("--call-id", metavar="ID", help="The id of the call: the same id again does not run it again.")
-@click.option("--ledger", metavar="URL", help="Where the call is recorded, with --tools; a server has a ledger of its own.")
+@click.option(
+    "--url",
+    metavar="URL",
+    default=URL,
+    show_default=True,
+    envvar="TOOLWIRE_URL",
+    help="The OXP server to ask.",
+)
+@click.option(
+    "--tools",
+    "sources",
+    metavar="SOURCE",
+    multiple=True,
+    help="A file, package or server to take the tool from instead, as in `toolwire tools`.",
+)
+@click.option(
+    "--input",
+    "given",
+    metavar="JSON",
+    help="All arguments as one JSON object; - reads it from stdin.",
+)
+@click.option(
+    "--call-id", metavar="ID", help="The id of the call: the same id again does not run it again."
+)
+@click.option(
+    "--ledger",
+    metavar="URL",
+    help="Where the call is recorded, with --tools; a server has a ledger of its own.",
+)
 @click.option("--user", "user_id", metavar="ID", help="The user on whose behalf it is called.")
-@click.option("--token", "tokens", metavar="ID=VARIABLE", multiple=True,
-              help="Give the tool a token, from a variable of the environment.")  # fmt: skip
-@click.option("--secret", "secrets", metavar="NAME", multiple=True,
-              help="Give the tool a secret, from the variable of the environment of that name.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print everything known of the call as JSON, also if it failed.")
+@click.option(
+    "--token",
+    "tokens",
+    metavar="ID=VARIABLE",
+    multiple=True,
+    help="Give the tool a token, from a variable of the environment.",
+)
+@click.option(
+    "--secret",
+    "secrets",
+    metavar="NAME",
+    multiple=True,
+    help="Give the tool a secret, from the variable of the environment of that name.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print everything known of the call as JSON, also if it failed.",
+)
 @click.pass_context
-def verb(ctx: click.Context, tool: str, arguments: tuple[str, ...], url: str, sources: tuple[str, ...], given: str | None,
-         call_id: str | None, ledger: str | None, user_id: str | None, tokens: tuple[str, ...], secrets: tuple[str, ...],
-         as_json: bool) -> None:  # fmt: skip
+def verb(
+    ctx: click.Context,
+    tool: str,
+    arguments: tuple[str, ...],
+    url: str,
+    sources: tuple[str, ...],
+    given: str | None,
+    call_id: str | None,
+    ledger: str | None,
+    user_id: str | None,
+    tokens: tuple[str, ...],
+    secrets: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Call a tool and print what it gives.
 
-    TOOL is an id: Calculator.Add, Calculator.Add@1, Calculator.Add@1.0.0. Values are read as the tool's schema wants them;
-    NAME:=JSON gives JSON whatever the schema says. TOOLWIRE_API_KEY or TOOLWIRE_TOKEN says who is calling a server.
+    TOOL is an id: Calculator.Add, Calculator.Add@1, Calculator.Add@1.0.0. Values are read as the
+    tool's schema wants them; NAME:=JSON gives JSON whatever the schema says. TOOLWIRE_API_KEY or
+    TOOLWIRE_TOKEN says who is calling a server.
 
     Exit codes: 0 it succeeded, 1 it failed, 2 misuse.
     """
@@ -79,7 +135,9 @@ def verb(ctx: click.Context, tool: str, arguments: tuple[str, ...], url: str, so
         raise Misuse("--call-id: expected an id, got nothing")
     need_stdout()
     held = dict(token(one) for one in tokens)
-    asked = Given(tool, arguments, given, call_id, user_id, held, {one: variable(one) for one in secrets})
+    asked = Given(
+        tool, arguments, given, call_id, user_id, held, {one: variable(one) for one in secrets}
+    )
     with recorded(ledger):
         answer = asyncio.run(_called(loaded(sources), sources or (url,), ledger, asked))
     failure = answer.outcome.failure if answer.outcome is not None else None
@@ -110,7 +168,12 @@ def _tell(tool: str, answer: Answer, failure: Failure | None) -> None:
 def _row(answer: Answer) -> Object:
     """All that is known of a call."""
     outcome = answer.outcome
-    row: Object = {"call_id": answer.call_id, "state": answer.state, "attempt": answer.attempt, "replayed": answer.replayed}
+    row: Object = {
+        "call_id": answer.call_id,
+        "state": answer.state,
+        "attempt": answer.attempt,
+        "replayed": answer.replayed,
+    }
     if outcome is None:
         return {**row, "message": STATES[answer.state].format(id=answer.call_id)}
     row["duration_ms"] = outcome.duration_ms
@@ -129,7 +192,9 @@ def _refusal(failure: Failure) -> str:
     return f"{failure.message}{more}"
 
 
-async def _called(tools: Tools, sources: tuple[str, ...], ledger: str | None, given: Given) -> Answer:
+async def _called(
+    tools: Tools, sources: tuple[str, ...], ledger: str | None, given: Given
+) -> Answer:
     asking, errors = part("toolwire.tools.asking"), part("toolwire.tools.errors")
     async with AsyncExitStack() as stack:
         await gather(tools, sources, stack)
@@ -142,9 +207,16 @@ async def _called(tools: Tools, sources: tuple[str, ...], ledger: str | None, gi
         try:
             calls.fits([tool])
             await stack.enter_async_context(calls)
-            answer: Answer = await calls.call(asking.Ask(
-                tool=tool, input=values, call_id=given.call_id, user_id=given.user_id, tokens=given.tokens, secrets=given.secrets,
-            ))  # fmt: skip
+            answer: Answer = await calls.call(
+                asking.Ask(
+                    tool=tool,
+                    input=values,
+                    call_id=given.call_id,
+                    user_id=given.user_id,
+                    tokens=given.tokens,
+                    secrets=given.secrets,
+                )
+            )
         except errors.ToolMistake as error:
             raise Misuse(str(error)) from None
         except errors.InvalidInput as error:

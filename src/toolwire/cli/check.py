@@ -1,4 +1,5 @@
-"""`toolwire check`: what is wrong in histories, by the rules of the provider they go to, as a linter says it."""
+"""`toolwire check`: what is wrong in histories, by the rules of the provider they go to, as a
+linter says it."""
 
 from __future__ import annotations
 
@@ -48,29 +49,79 @@ class Seen(Struct):
 
 @click.command("check")
 @click.argument("files", metavar="[FILE]...", nargs=-1)
-@click.option("--from", "source", metavar="WIRE", callback=known_wire, shell_complete=complete_wire,
-              help="The wire of the input. Found out when missing.")  # fmt: skip
-@click.option("--to", "target", metavar="PROFILE", callback=known_wire, shell_complete=complete_wire,
-              help="Whose rules apply: a profile of the same wire. The wire's own when missing.")  # fmt: skip
-@click.option("--kind", type=click.Choice(["request", "response", "stream"]),
-              help="What the input is. Found out when missing.")  # fmt: skip
-@click.option("--select", metavar="RULE,...", multiple=True, callback=names_of, shell_complete=complete_rule,
-              help="Only these rules: names, codes, or how they begin (id-, TW02).")  # fmt: skip
-@click.option("--ignore", metavar="RULE,...", multiple=True, callback=names_of, shell_complete=complete_rule,
-              help="Not these rules.")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", show_default=True,
-              help="Lines, a JSON list, annotations of a workflow, or a SARIF log.")  # fmt: skip
+@click.option(
+    "--from",
+    "source",
+    metavar="WIRE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    help="The wire of the input. Found out when missing.",
+)
+@click.option(
+    "--to",
+    "target",
+    metavar="PROFILE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    help="Whose rules apply: a profile of the same wire. The wire's own when missing.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["request", "response", "stream"]),
+    help="What the input is. Found out when missing.",
+)
+@click.option(
+    "--select",
+    metavar="RULE,...",
+    multiple=True,
+    callback=names_of,
+    shell_complete=complete_rule,
+    help="Only these rules: names, codes, or how they begin (id-, TW02).",
+)
+@click.option(
+    "--ignore",
+    metavar="RULE,...",
+    multiple=True,
+    callback=names_of,
+    shell_complete=complete_rule,
+    help="Not these rules.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="text",
+    show_default=True,
+    help="Lines, a JSON list, annotations of a workflow, or a SARIF log.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 for an info, too.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but what could not be read. The exit code stays.")
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Print nothing but what could not be read. The exit code stays.",
+)
 @click.pass_context
-def verb(ctx: click.Context, files: tuple[str, ...], source: str | None, target: str | None, kind: Kind | None,
-         select: frozenset[str], ignore: frozenset[str], form: str, strict: bool, quiet: bool) -> None:  # fmt: skip
+def verb(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    source: str | None,
+    target: str | None,
+    kind: Kind | None,
+    select: frozenset[str],
+    ignore: frozenset[str],
+    form: str,
+    strict: bool,
+    quiet: bool,
+) -> None:
     """Check histories by the rules of the provider they go to.
 
-    FILE is a JSON body, a file with one on each line (JSONL), a recorded stream, or a folder of such files; - or nothing is
-    stdin. Findings go to stdout, with their JSON pointers; the summary, and files that cannot be read, to stderr.
+    FILE is a JSON body, a file with one on each line (JSONL), a recorded stream, or a folder of
+    such files; - or nothing is stdin. Findings go to stdout, with their JSON pointers; the summary,
+    and files that cannot be read, to stderr.
 
-    Exit codes: 0 clean, 1 something was found, 2 misuse, or something or everything could not be read. An info does not count.
+    Exit codes: 0 clean, 1 something was found, 2 misuse, or something or everything could not be
+    read. An info does not count.
     """
     if not files and sys.stdin is not None and sys.stdin.isatty():
         click.echo(ctx.get_help(), err=True)
@@ -117,16 +168,28 @@ def _look_at(one: Named, body: Held, asked: Asked, seen: Seen) -> None:
             seen.faults.append(Fault(one.file, body.line, said(error)))
         return
     except (WireError, Misuse) as error:
-        seen.faults.append(Fault(one.file, body.line, said(error) if isinstance(error, WireError) else error.message))
+        seen.faults.append(
+            Fault(
+                one.file, body.line, said(error) if isinstance(error, WireError) else error.message
+            )
+        )
         return
     try:
         kind = kind_of(body, asked.kind, wire)
-        findings = [finding for finding in check(body.text, wire, kind, target=asked.target) if asked.wants(finding)]
+        findings = [
+            finding
+            for finding in check(body.text, wire, kind, target=asked.target)
+            if asked.wants(finding)
+        ]
     except WireError as error:
         seen.faults.append(Fault(one.file, body.line, said(error)))
         return
     seen.bodies += 1
-    at = spots(body.text, [finding.path for finding in findings]) if asked.placed and findings and not body.stream else {}
+    at = (
+        spots(body.text, [finding.path for finding in findings])
+        if asked.placed and findings and not body.stream
+        else {}
+    )
     for finding in findings:
         spot = at.get(finding.path)
         if spot is not None and body.line is not None:
@@ -158,5 +221,7 @@ def _progress(everything: Sequence[Named]) -> AbstractContextManager[Callable[[i
     total = sum(one.size for one in everything)
     if sys.stderr is None or not sys.stderr.isatty() or (len(everything) < 2 and total < 1_000_000):
         return nullcontext(lambda done: None)
-    bar: AbstractContextManager[Callable[[int], None]] = import_module("toolwire.cli._bar").bar(total)
+    bar: AbstractContextManager[Callable[[int], None]] = import_module("toolwire.cli._bar").bar(
+        total
+    )
     return bar

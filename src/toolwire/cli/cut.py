@@ -14,17 +14,38 @@ from toolwire.history import cut
 
 @click.command("cut")
 @click.argument("file", required=False)
-@click.option("--from", "source", metavar="WIRE", callback=known_wire, shell_complete=complete_wire,
-              help="The wire or profile of the input. Found out when missing.")  # fmt: skip
-@click.option("--messages", type=click.IntRange(min=1), metavar="N", help="Keep the newest N messages.")
-@click.option("--tokens", type=click.IntRange(min=1), metavar="N", help="Keep about as much as N tokens hold, all included.")
+@click.option(
+    "--from",
+    "source",
+    metavar="WIRE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    help="The wire or profile of the input. Found out when missing.",
+)
+@click.option(
+    "--messages", type=click.IntRange(min=1), metavar="N", help="Keep the newest N messages."
+)
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Keep about as much as N tokens hold, all included.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
 @click.pass_context
-def verb(ctx: click.Context, file: str | None, source: str | None, messages: int | None, tokens: int | None, quiet: bool) -> None:
+def verb(
+    ctx: click.Context,
+    file: str | None,
+    source: str | None,
+    messages: int | None,
+    tokens: int | None,
+    quiet: bool,
+) -> None:
     """Keep the newest part of a history.
 
-    FILE is a JSON body; - or nothing is stdin. The body goes to stdout. System prompt, tools and settings stay; no pair of a
-    call and its result is split, and more is kept than was asked for where less could not begin a history.
+    FILE is a JSON body; - or nothing is stdin. The body goes to stdout. System prompt, tools and
+    settings stay; no pair of a call and its result is split, and more is kept than was asked for
+    where less could not begin a history.
 
     Exit codes: 0 done, 1 it cannot begin as its provider wants, 2 misuse.
     """

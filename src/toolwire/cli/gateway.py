@@ -35,23 +35,57 @@ BACKLOG = 2048
 
 @click.command("gateway")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--host", help="Where to listen. Beyond this machine, keys are needed.  [default: 127.0.0.1]")
-@click.option("--port", type=click.IntRange(0, 65535), help="0 is any free one.  [default: 8080]")
-@click.option("--check", is_flag=True, help="Say what is wrong with the configuration, and where; serve nothing.")
-@click.option("--strict", is_flag=True, help="Refuse histories that would have to be repaired.")
-@click.option("--workers", type=click.IntRange(1, 512), default=1, show_default=True, help="So many processes share the port.")
-@click.option("--keys", metavar="FILE", type=click.Path(path_type=Path), help="Virtual keys: .toml, .jsonl or .db.")
-@click.option("--new-key", metavar="NAME", help="Make a key, add its hash to the file of --keys, and show it this once.")
-@click.option("--tools", metavar="SOURCE", multiple=True,
-              help="Tools that the gateway offers and runs: a Python file, an OXP server (http://…), an MCP server "
-                   "(mcp+http://…, mcp:COMMAND).")  # fmt: skip
 @click.option(
-    "--record", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Write down every exchange there."
+    "--host", help="Where to listen. Beyond this machine, keys are needed.  [default: 127.0.0.1]"
+)
+@click.option("--port", type=click.IntRange(0, 65535), help="0 is any free one.  [default: 8080]")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Say what is wrong with the configuration, and where; serve nothing.",
+)
+@click.option("--strict", is_flag=True, help="Refuse histories that would have to be repaired.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 512),
+    default=1,
+    show_default=True,
+    help="So many processes share the port.",
+)
+@click.option(
+    "--keys",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Virtual keys: .toml, .jsonl or .db.",
+)
+@click.option(
+    "--new-key",
+    metavar="NAME",
+    help="Make a key, add its hash to the file of --keys, and show it this once.",
+)
+@click.option(
+    "--tools",
+    metavar="SOURCE",
+    multiple=True,
+    help=(
+        "Tools that the gateway offers and runs: a Python file, an OXP server (http://…), an MCP"
+        " server (mcp+http://…, mcp:COMMAND)."
+    ),
+)
+@click.option(
+    "--record",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write down every exchange there.",
 )
 @click.option("--log", type=click.Choice(("text", "json")), help="How a line of the log looks.")
 @click.option("--log-bodies", is_flag=True, help="Log what is said, too; without keys.")
-@click.option("--clients", "shows_clients", is_flag=True, help="Show a few lines for each official client.")
-@click.option("--allow-anyone", is_flag=True, help="Listen beyond this machine without keys all the same.")
+@click.option(
+    "--clients", "shows_clients", is_flag=True, help="Show a few lines for each official client."
+)
+@click.option(
+    "--allow-anyone", is_flag=True, help="Listen beyond this machine without keys all the same."
+)
 @click.pass_context
 def verb(
     ctx: click.Context,
@@ -72,15 +106,18 @@ def verb(
 ) -> None:
     """Serve models to clients of every wire, whatever wire a model speaks.
 
-    FILE is a TOML file with the models (see docs/gateway.md). Without one, every provider whose key is in the environment can be
-    asked as `provider/model`; without any key, the offline model answers. SIGHUP, or a change of the file, lets it be read again.
+    FILE is a TOML file with the models (see docs/gateway.md). Without one, every provider whose key
+    is in the environment can be asked as `provider/model`; without any key, the offline model
+    answers. SIGHUP, or a change of the file, lets it be read again.
 
     Exit codes: 0 it was stopped, or --check found nothing; 1 --check found something; 2 misuse.
     """
     if new_key is not None:
         _make_key(new_key, keys)
         return
-    door = _Door(file, keys, tools, strict=strict, workers=workers, record=record, log=log, bodies=log_bodies)
+    door = _Door(
+        file, keys, tools, strict=strict, workers=workers, record=record, log=log, bodies=log_bodies
+    )
     loaded = door.load(checks=check)
     if loaded is None:
         ctx.exit(1)
@@ -91,8 +128,10 @@ def verb(
     run, asgi = part("toolwire.server.run"), part("toolwire.server.asgi")
     where, at = host or server.host, server.port if port is None else port
     if loaded.keys is None and not asgi.is_loopback(where) and not allow_anyone:
-        raise Misuse(f"{where} can be reached from other machines, and nobody is asked for a key: make one with --new-key NAME "
-                     "--keys FILE, or listen on 127.0.0.1 (--allow-anyone)")  # fmt: skip
+        raise Misuse(
+            f"{where} can be reached from other machines, and nobody is asked for a key: make one"
+            " with --new-key NAME --keys FILE, or listen on 127.0.0.1 (--allow-anyone)"
+        )
     door.logs(loaded.models.config)
 
     def ready(url: str) -> None:
@@ -101,11 +140,22 @@ def verb(
     try:
         with _listening(where, at) as listener, ExitStack() as stack:
             if workers > 1:
-                door.folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-")))
-                ctx.exit(part("toolwire.server.gateway.workers").Workers(door.app, listener, workers).run(ready))
+                door.folder = Path(
+                    stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-"))
+                )
+                ctx.exit(
+                    part("toolwire.server.gateway.workers")
+                    .Workers(door.app, listener, workers)
+                    .run(ready)
+                )
             run.raise_file_limit()
             app, bounds = door.app(), run.Bounds()
-            _served(app, lambda: run.Server(run.config(app, bounds), app, bounds, run.url_of(listener), ready).run([listener]))
+            _served(
+                app,
+                lambda: run.Server(
+                    run.config(app, bounds), app, bounds, run.url_of(listener), ready
+                ).run([listener]),
+            )
     except OSError as error:
         raise Misuse(f"{where}:{at}: {(error.strerror or str(error)).lower()}") from None
 
@@ -125,8 +175,18 @@ def _listening(host: str, port: int) -> socket.socket:
 class _Door:
     """What one command line asks for; each process makes its own gateway of it."""
 
-    def __init__(self, file: Path | None, keys: Path | None, tools: tuple[str, ...], *, strict: bool, workers: int,
-                 record: Path | None, log: str | None, bodies: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        file: Path | None,
+        keys: Path | None,
+        tools: tuple[str, ...],
+        *,
+        strict: bool,
+        workers: int,
+        record: Path | None,
+        log: str | None,
+        bodies: bool,
+    ) -> None:
         self.file = file
         self.keys = keys
         self.tools = tools
@@ -163,14 +223,19 @@ class _Door:
         if row.sources:
             open_ledger(row.ledger)
             if self.workers > 1 and row.ledger == "memory:":
-                raise Misuse('[tools] ledger: memory: is that of one process; with --workers write ledger = "sqlite:///calls.db"')
+                raise Misuse(
+                    "[tools] ledger: memory: is that of one process; with --workers write ledger ="
+                    ' "sqlite:///calls.db"'
+                )
         return found
 
     def logs(self, config: Config) -> None:
         """Where log lines go, and how they look."""
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(
-            _Json() if (self.log or config.server.log) == "json" else logging.Formatter("%(asctime)s %(message)s")
+            _Json()
+            if (self.log or config.server.log) == "json"
+            else logging.Formatter("%(asctime)s %(message)s")
         )
         for name in ("toolwire.gateway", "toolwire.calls"):
             logger = logging.getLogger(name)
@@ -180,28 +245,52 @@ class _Door:
 
     def app(self) -> Gateway:
         """A gateway for this process."""
-        watch_module, workers = part("toolwire.server.gateway.watch"), part("toolwire.server.gateway.workers")
+        watch_module, workers = (
+            part("toolwire.server.gateway.watch"),
+            part("toolwire.server.gateway.workers"),
+        )
         offline = part("toolwire.server.gateway.offline").Offline()
         source = self._source(offline.url)
         loaded: Loaded = source.load()
         config = loaded.models.config
-        recorder = part("toolwire.server.gateway.record").Recorder(self.record) if self.record is not None else None
+        recorder = (
+            part("toolwire.server.gateway.record").Recorder(self.record)
+            if self.record is not None
+            else None
+        )
         pid = str(os.getpid()) if self.folder is not None else ""
-        watch = watch_module.Watch(json=(self.log or config.server.log) == "json", bodies=self.bodies, keeps=recorder,
-                                   folder=self.folder, process=pid, alive=workers.lives)  # fmt: skip
+        watch = watch_module.Watch(
+            json=(self.log or config.server.log) == "json",
+            bodies=self.bodies,
+            keeps=recorder,
+            folder=self.folder,
+            process=pid,
+            alive=workers.lives,
+        )
 
         def hide(values: list[str]) -> None:
             watch.hide(values)
             if recorder is not None:
                 recorder.hide(values)
 
-        reloader = part("toolwire.server.gateway.reload").Reloader(source, loaded, tools=_own, hide=hide)
-        beside = [offline, reloader, *([workers.Numbers(watch, self.folder)] if self.folder is not None else [])]
+        reloader = part("toolwire.server.gateway.reload").Reloader(
+            source, loaded, tools=_own, hide=hide
+        )
+        beside = [
+            offline,
+            reloader,
+            *([workers.Numbers(watch, self.folder)] if self.folder is not None else []),
+        ]
         auth = part("toolwire.server.auth").NOBODY
         if loaded.keys is not None:
             auth = part("toolwire.server.gateway.keys").Keys(loaded.keys)
         made: Gateway = part("toolwire.server.gateway.app").Gateway(
-            loaded.models, auth=auth, strict=True if self.strict else None, watch=watch, own=_own(config.tools), beside=beside
+            loaded.models,
+            auth=auth,
+            strict=True if self.strict else None,
+            watch=watch,
+            own=_own(config.tools),
+            beside=beside,
         )
         reloader.gateway = made
         return made
@@ -217,7 +306,9 @@ def _own(row: ToolsRow) -> Own | None:
 
     secrets = {name: os.environ[name] for name in row.secrets if name in os.environ}
     calls = part("toolwire.io.calls").Calls
-    made: Own = part("toolwire.server.gateway.own").Own(gather, lambda: calls(open_ledger(row.ledger)), row, secrets=secrets)
+    made: Own = part("toolwire.server.gateway.own").Own(
+        gather, lambda: calls(open_ledger(row.ledger)), row, secrets=secrets
+    )
     return made
 
 
@@ -228,7 +319,12 @@ class _Json(logging.Formatter):
         text = super().format(record)
         if text.startswith("{"):
             return text
-        told = {"at": round(time.time(), 3), "level": record.levelname.lower(), "logger": record.name, "message": text}
+        told = {
+            "at": round(time.time(), 3),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": text,
+        }
         return json.dumps(told)
 
 
@@ -241,18 +337,27 @@ def _make_key(name: str, keys: Path | None) -> None:
     except module.KeysMistake as error:
         raise Misuse(error.mistakes[0]) from None
     click.echo(made)
-    click.echo(f"this is shown once; {printable(str(keys))} holds its hash, and may say which models it may use and how often",
-               err=True)  # fmt: skip
+    click.echo(
+        f"this is shown once; {printable(str(keys))} holds its hash, and may say which models it"
+        " may use and how often",
+        err=True,
+    )
 
 
 def _tell_all(loaded: Loaded, file: Path | None) -> None:
     """What a configuration comes to."""
     for name in loaded.models.config.models:
         targets = loaded.models.find(name.replace("*", "x"))
-        way = " then ".join(f"{one.address.row.name}:{one.address.model if '*' not in name else name}" for one in targets)
+        way = " then ".join(
+            f"{one.address.row.name}:{one.address.model if '*' not in name else name}"
+            for one in targets
+        )
         click.echo(f"{name}: {way}")
     many = "nobody is asked for a key" if loaded.keys is None else f"{len(loaded.keys)} keys"
-    click.echo(f"{printable(str(file or 'the environment'))} is right: {len(loaded.models.config.models)} models, {many}")
+    click.echo(
+        f"{printable(str(file or 'the environment'))} is right: {len(loaded.models.config.models)}"
+        f" models, {many}"
+    )
 
 
 def _ready(url: str, loaded: Loaded, shows_clients: bool, workers: int) -> None:
@@ -260,7 +365,10 @@ def _ready(url: str, loaded: Loaded, shows_clients: bool, workers: int) -> None:
     names = loaded.models.names()
     model = config.server.default or (names[0] if names else "MODEL")
     several = f", {workers} processes" if workers > 1 else ""
-    click.echo(f"{len(config.models)} models at {printable(url)}{several}; /health, /metrics and /v1/models; Ctrl-C stops it\n")
+    click.echo(
+        f"{len(config.models)} models at {printable(url)}{several}; /health, /metrics and"
+        " /v1/models; Ctrl-C stops it\n"
+    )
     for line in curls(url, model, key=keyed):
         click.echo(line)
     if shows_clients:

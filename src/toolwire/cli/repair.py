@@ -1,4 +1,6 @@
-"""`toolwire repair`: a history as the provider it goes to will take it, and every change that took."""
+"""`toolwire repair`: a history as the provider it goes to will take it, and every change
+that took.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +24,62 @@ from toolwire.lint import Repaired, repair
 
 @click.command("repair")
 @click.argument("file", required=False)
-@click.option("--from", "source", metavar="WIRE", callback=known_wire, shell_complete=complete_wire,
-              help="The wire of the input. Found out when missing.")  # fmt: skip
-@click.option("--to", "target", metavar="PROFILE", callback=known_wire, shell_complete=complete_wire,
-              help="Whose rules apply: a profile of the same wire. The wire's own when missing.")  # fmt: skip
-@click.option("--kind", type=click.Choice(["request", "response"]), help="What the input is. Found out when missing.")
+@click.option(
+    "--from",
+    "source",
+    metavar="WIRE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    help="The wire of the input. Found out when missing.",
+)
+@click.option(
+    "--to",
+    "target",
+    metavar="PROFILE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    help="Whose rules apply: a profile of the same wire. The wire's own when missing.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["request", "response"]),
+    help="What the input is. Found out when missing.",
+)
 @click.option("--unsafe", is_flag=True, help="Make fixes, too, that add, remove or guess content.")
-@click.option("--diff", "compare", is_flag=True, help="Write what would change instead of the body.")
-@click.option("--in-place", "in_place", is_flag=True, help="Write the body into FILE, and what was there into FILE.bak.")
+@click.option(
+    "--diff", "compare", is_flag=True, help="Write what would change instead of the body."
+)
+@click.option(
+    "--in-place",
+    "in_place",
+    is_flag=True,
+    help="Write the body into FILE, and what was there into FILE.bak.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 for an info that is left, too.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not report changes, nor what is left. The exit code stays.")
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Do not report changes, nor what is left. The exit code stays.",
+)
 @click.pass_context
-def verb(ctx: click.Context, file: str | None, source: str | None, target: str | None, kind: Kind | None, unsafe: bool,
-         compare: bool, in_place: bool, strict: bool, quiet: bool) -> None:  # fmt: skip
+def verb(
+    ctx: click.Context,
+    file: str | None,
+    source: str | None,
+    target: str | None,
+    kind: Kind | None,
+    unsafe: bool,
+    compare: bool,
+    in_place: bool,
+    strict: bool,
+    quiet: bool,
+) -> None:
     """Repair a history for the provider it goes to.
 
-    FILE is a JSON body; - or nothing is stdin. The repaired body goes to stdout; a clean one comes back to the byte. Each
-    change, and what is left, is reported on stderr. Whatever a fix puts in is marked as made here.
+    FILE is a JSON body; - or nothing is stdin. The repaired body goes to stdout; a clean one comes
+    back to the byte. Each change, and what is left, is reported on stderr. Whatever a fix puts in
+    is marked as made here.
 
     Exit codes: 0 nothing is left, 1 something is left, 2 misuse. An info does not count.
     """
@@ -72,15 +113,21 @@ def _only(file: str) -> Held:
     bodies = held(file)
     body = next(bodies, None)
     if body is None or body.line is not None or body.stream:
-        raise Misuse(f"{STDIN if file == '-' else file}: one body is repaired at a time, not a stream or a file of lines")
+        raise Misuse(
+            f"{STDIN if file == '-' else file}: one body is repaired at a time, not a stream or a"
+            " file of lines"
+        )
     return body
 
 
 def _alike(text: bytes, before: bytes) -> bytes:
-    """JSON in the form that another has: indented as much, or compact; with a line break at its end, or not."""
+    """JSON in the form that another has: indented as much, or compact; with a line break at its
+    end, or not."""
     lines = before.split(b"\n", 2)
     margin = len(lines[1]) - len(lines[1].lstrip(b" ")) if len(lines) > 2 else 0
-    return (_indented(text, margin) if margin else text).rstrip(b"\n") + (b"\n" if before.endswith(b"\n") else b"")
+    return (_indented(text, margin) if margin else text).rstrip(b"\n") + (
+        b"\n" if before.endswith(b"\n") else b""
+    )
 
 
 def _indented(text: bytes, margin: int) -> bytes:
@@ -95,7 +142,10 @@ def _difference(name: str, before: bytes, done: Repaired) -> str:
     """What changes, as a patch of the indented JSON."""
     if not done.changes:
         return ""
-    old, new = (_indented(text, 2).decode("utf-8", "backslashreplace").split("\n") for text in (before, done.json()))
+    old, new = (
+        _indented(text, 2).decode("utf-8", "backslashreplace").split("\n")
+        for text in (before, done.json())
+    )
     shown = STDIN if name == "-" else name
     lines = list(unified_diff(old, new, f"a/{shown}", f"b/{shown}", lineterm=""))
     return "".join(f"{click.style(printable(line), fg=COLOURS.get(line[:1]))}\n" for line in lines)

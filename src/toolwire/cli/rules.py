@@ -15,18 +15,33 @@ from toolwire.conversation.json import JSON, dump
 from toolwire.lint import every
 from toolwire.lint.rule import Rule
 
-COLUMNS = {"code": "code", "name": "name", "severity": "severity", "fix": "fix", "title": "what is wrong"}
+COLUMNS = {
+    "code": "code",
+    "name": "name",
+    "severity": "severity",
+    "fix": "fix",
+    "title": "what is wrong",
+}
 
 
 @click.command("rules")
-@click.argument("chosen", metavar="[RULE]...", nargs=-1, callback=names_of, shell_complete=complete_rule)
-@click.option("--format", "form", type=click.Choice(["text", "json"]),
-              help="For people, or JSON. When missing, a page is for people, and a list too unless it is piped.")  # fmt: skip
+@click.argument(
+    "chosen", metavar="[RULE]...", nargs=-1, callback=names_of, shell_complete=complete_rule
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    help=(
+        "For people, or JSON. When missing, a page is for people, and a list too unless it is"
+        " piped."
+    ),
+)
 def verb(chosen: frozenset[str], form: str | None) -> None:
     """List the rules that check knows, or print the pages of some.
 
-    RULE is a name (missing-result), a code (TW021), or how either begins. A page says what is wrong, who refuses it, what the
-    fix does and what it costs, with examples.
+    RULE is a name (missing-result), a code (TW021), or how either begins. A page says what is
+    wrong, who refuses it, what the fix does and what it costs, with examples.
     """
     need_stdout()
     if not chosen:
@@ -41,7 +56,9 @@ def verb(chosen: frozenset[str], form: str | None) -> None:
 
 def _list(form: str | None) -> None:
     rows = [row(rule) for rule in every()]
-    out: View = import_module("toolwire.cli._drawn").VIEW if form == "text" else view(piped=form == "json")
+    out: View = (
+        import_module("toolwire.cli._drawn").VIEW if form == "text" else view(piped=form == "json")
+    )
     plain: list[JSON] = list(rows)
     out.table(list(COLUMNS.values()), [[str(one[key]) for key in COLUMNS] for one in rows], plain)
 

@@ -26,40 +26,115 @@ AT_LEAST_ONE = click.IntRange(min=1)
 
 @click.command("run")
 @click.argument("question", required=False)
-@click.option("--model", "model_name", metavar="NAME", required=True, envvar="TOOLWIRE_MODEL",
-              help="provider:model, as in anthropic:…; or URL#profile:model; or demo:, which needs no network.")  # fmt: skip
-@click.option("--tools", "sources", metavar="SOURCE", multiple=True,
-              help="A Python file or package, an OXP server (http://…), an MCP server (mcp+http://…, mcp:COMMAND).")  # fmt: skip
+@click.option(
+    "--model",
+    "model_name",
+    metavar="NAME",
+    required=True,
+    envvar="TOOLWIRE_MODEL",
+    help=(
+        "provider:model, as in anthropic:…; or URL#profile:model; or demo:, which needs no network."
+    ),
+)
+@click.option(
+    "--tools",
+    "sources",
+    metavar="SOURCE",
+    multiple=True,
+    help=(
+        "A Python file or package, an OXP server (http://…), an MCP server (mcp+http://…,"
+        " mcp:COMMAND)."
+    ),
+)
 @click.option("--base-url", metavar="URL", help="Another address of the provider.")
 @click.option("--system", metavar="TEXT", help="What the model is told first.")
 @click.option("--save", metavar="FILE", help="Keep the conversation there after every step.")
-@click.option("--resume", metavar="FILE", help="Go on with a conversation that was kept; calls that ran are not run again.")
-@click.option("--ledger", metavar="URL", help="Where calls are recorded. Default: beside the kept conversation, if there is one.")
-@click.option("--approve", is_flag=True, help="Ask before each call, on stderr; answers are lines of stdin.")
-@click.option("--turns", type=AT_LEAST_ONE, default=50, show_default=True, help="So many answers of the model at most.")
-@click.option("--parallel", type=AT_LEAST_ONE, default=8, show_default=True, help="So many calls at once at most.")
-@click.option("--text", "in_text", is_flag=True, help="The model has no tools of its own: say everything in text.")
+@click.option(
+    "--resume",
+    metavar="FILE",
+    help="Go on with a conversation that was kept; calls that ran are not run again.",
+)
+@click.option(
+    "--ledger",
+    metavar="URL",
+    help="Where calls are recorded. Default: beside the kept conversation, if there is one.",
+)
+@click.option(
+    "--approve", is_flag=True, help="Ask before each call, on stderr; answers are lines of stdin."
+)
+@click.option(
+    "--turns",
+    type=AT_LEAST_ONE,
+    default=50,
+    show_default=True,
+    help="So many answers of the model at most.",
+)
+@click.option(
+    "--parallel",
+    type=AT_LEAST_ONE,
+    default=8,
+    show_default=True,
+    help="So many calls at once at most.",
+)
+@click.option(
+    "--text",
+    "in_text",
+    is_flag=True,
+    help="The model has no tools of its own: say everything in text.",
+)
 @click.option("--no-stream", is_flag=True, help="Ask for whole answers.")
-@click.option("--secret", "secrets", metavar="NAME", multiple=True, help="Tools may have this variable of the environment.")
-@click.option("--token", "tokens", metavar="ID=VARIABLE", multiple=True,
-              help="Tools may have this token, from a variable of the environment.")  # fmt: skip
+@click.option(
+    "--secret",
+    "secrets",
+    metavar="NAME",
+    multiple=True,
+    help="Tools may have this variable of the environment.",
+)
+@click.option(
+    "--token",
+    "tokens",
+    metavar="ID=VARIABLE",
+    multiple=True,
+    help="Tools may have this token, from a variable of the environment.",
+)
 @click.option("--user", "user_id", metavar="ID", help="The user on whose behalf tools are called.")
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON for everything that happens.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One line of JSON for everything that happens."
+)
 @click.pass_context
-def verb(ctx: click.Context, question: str | None, model_name: str, sources: tuple[str, ...], base_url: str | None,
-         system: str | None, save: str | None, resume: str | None, ledger: str | None, approve: bool, turns: int, parallel: int,
-         in_text: bool, no_stream: bool, secrets: tuple[str, ...], tokens: tuple[str, ...], user_id: str | None,
-         as_json: bool) -> None:  # fmt: skip
+def verb(
+    ctx: click.Context,
+    question: str | None,
+    model_name: str,
+    sources: tuple[str, ...],
+    base_url: str | None,
+    system: str | None,
+    save: str | None,
+    resume: str | None,
+    ledger: str | None,
+    approve: bool,
+    turns: int,
+    parallel: int,
+    in_text: bool,
+    no_stream: bool,
+    secrets: tuple[str, ...],
+    tokens: tuple[str, ...],
+    user_id: str | None,
+    as_json: bool,
+) -> None:
     """Ask a model that may use tools, and watch it.
 
-    Keys come from the environment, as the provider's own tools want them. QUESTION - is read from stdin. With --resume and no
-    question, whatever was under way is finished. `demo:anthropic` is the offline model by that wire.
+    Keys come from the environment, as the provider's own tools want them. QUESTION - is read from
+    stdin. With --resume and no question, whatever was under way is finished. `demo:anthropic` is
+    the offline model by that wire.
 
-    Each call has a letter, and so has its result. Exit codes: 0 the model is done, 1 it broke or a limit was reached, 2 misuse,
-    130 stopped with Ctrl-C.
+    Each call has a letter, and so has its result. Exit codes: 0 the model is done, 1 it broke or a
+    limit was reached, 2 misuse, 130 stopped with Ctrl-C.
     """
     if save and resume and save != resume:
-        raise Misuse("--save and --resume name two files; the conversation goes on where it is resumed")
+        raise Misuse(
+            "--save and --resume name two files; the conversation goes on where it is resumed"
+        )
     if resume is not None and not Path(resume).is_file():
         raise Misuse(f"{resume}: no such file")
     if save is not None and resume is None and Path(save).exists():
@@ -71,9 +146,23 @@ def verb(ctx: click.Context, question: str | None, model_name: str, sources: tup
     if not question and (resume is None or question is not None):
         raise Misuse("there is no question")
     kept = resume or save
-    setup = _Setup(model_name, base_url, sources, ledger or (f"sqlite:///{kept}.calls.db" if kept else None), kept, system, turns,
-                   parallel, not no_stream, in_text, approve, as_json, {one: variable(one) for one in secrets},
-                   dict(token(one) for one in tokens), user_id)  # fmt: skip
+    setup = _Setup(
+        model_name,
+        base_url,
+        sources,
+        ledger or (f"sqlite:///{kept}.calls.db" if kept else None),
+        kept,
+        system,
+        turns,
+        parallel,
+        not no_stream,
+        in_text,
+        approve,
+        as_json,
+        {one: variable(one) for one in secrets},
+        dict(token(one) for one in tokens),
+        user_id,
+    )
     try:
         with recorded(setup.ledger):
             over = asyncio.run(_ran(loaded(sources), setup, question, resumed=resume is not None))
@@ -108,17 +197,29 @@ class _Setup(Struct, frozen=True):
 
 async def _ran(tools: Tools, setup: _Setup, question: str | None, *, resumed: bool) -> Over:
     talk, shown = part("toolwire.agent.talk"), part("toolwire.cli._transcript")
-    watcher: Lines | Transcript = shown.Lines() if setup.as_json else shown.Transcript(colour=_colour())
+    watcher: Lines | Transcript = (
+        shown.Lines() if setup.as_json else shown.Transcript(colour=_colour())
+    )
     async with AsyncExitStack() as stack:
         await gather(tools, setup.sources, stack)
         model = await _model(setup, stack)
-        calls = await stack.enter_async_context(part("toolwire.io.calls").Calls(open_ledger(setup.ledger)))
+        calls = await stack.enter_async_context(
+            part("toolwire.io.calls").Calls(open_ledger(setup.ledger))
+        )
         agent = part("toolwire.io.agent").Agent(
-            model, [tools], calls=calls, system=setup.system, limits=talk.Limits(turns=setup.turns, parallel=setup.parallel),
-            approve=part("toolwire.cli._approval").Approval(watcher.line) if setup.approve else None,
+            model,
+            [tools],
+            calls=calls,
+            system=setup.system,
+            limits=talk.Limits(turns=setup.turns, parallel=setup.parallel),
+            approve=(
+                part("toolwire.cli._approval").Approval(watcher.line) if setup.approve else None
+            ),
             store=part("toolwire.io.threads").FileStore(setup.kept) if setup.kept else None,
-            secrets=setup.secrets, tokens=setup.tokens, user_id=setup.user_id,
-        )  # fmt: skip
+            secrets=setup.secrets,
+            tokens=setup.tokens,
+            user_id=setup.user_id,
+        )
         if resumed:
             await agent.resume()
         over: Over | None = None
@@ -140,8 +241,12 @@ async def _model(setup: _Setup, stack: AsyncExitStack) -> Model:
     native = False if setup.in_text else None
     provider, _, wire = setup.model.partition(":")
     if provider == "demo":
-        base, name = await stack.enter_async_context(part("toolwire.server.demo").served(wire or "openai-chat"))
-        made: Model = http.HttpModel(name, base=base, key="demo", stream=setup.stream, native=native)
+        base, name = await stack.enter_async_context(
+            part("toolwire.server.demo").served(wire or "openai-chat")
+        )
+        made: Model = http.HttpModel(
+            name, base=base, key="demo", stream=setup.stream, native=native
+        )
     else:
         made = http.HttpModel(setup.model, base=setup.base, stream=setup.stream, native=native)
     stack.push_async_callback(made.close)

@@ -1,4 +1,5 @@
-"""`toolwire stream`: a stream of one wire as a stream of another, live; or as the body it stands for."""
+"""`toolwire stream`: a stream of one wire as a stream of another, live; or as the body it stands
+for."""
 
 from __future__ import annotations
 
@@ -22,24 +23,69 @@ PIECE = 65536
 
 @click.command("stream")
 @click.argument("file", required=False)
-@click.option("--from", "source", metavar="WIRE", callback=known_wire, shell_complete=complete_wire, required=True,
-              help="The wire of the input.")  # fmt: skip
-@click.option("--to", "target", metavar="WIRE", callback=known_wire, shell_complete=complete_wire,
-              help="The wire, or a provider's profile of it, to write.")  # fmt: skip
-@click.option("--fold", "whole", is_flag=True, help="Write the whole body that the stream stands for, on its own wire.")
-@click.option("--target-version", "version", type=int, help="The version of the target, where it has several (ai-sdk: 5, 6, 7).")
-@click.option("--hosted", type=click.Choice(POLICIES), default="text", show_default=True,
-              help="What becomes of tools that a provider ran itself.")  # fmt: skip
-@click.option("--ids", metavar="FILE", help="The id map of an earlier translation, to restore its ids and names.")
-@click.option("--save-ids", "ids_file", metavar="FILE", help="Write the id map of this stream there.")
+@click.option(
+    "--from",
+    "source",
+    metavar="WIRE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    required=True,
+    help="The wire of the input.",
+)
+@click.option(
+    "--to",
+    "target",
+    metavar="WIRE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    help="The wire, or a provider's profile of it, to write.",
+)
+@click.option(
+    "--fold",
+    "whole",
+    is_flag=True,
+    help="Write the whole body that the stream stands for, on its own wire.",
+)
+@click.option(
+    "--target-version",
+    "version",
+    type=int,
+    help="The version of the target, where it has several (ai-sdk: 5, 6, 7).",
+)
+@click.option(
+    "--hosted",
+    type=click.Choice(POLICIES),
+    default="text",
+    show_default=True,
+    help="What becomes of tools that a provider ran itself.",
+)
+@click.option(
+    "--ids",
+    metavar="FILE",
+    help="The id map of an earlier translation, to restore its ids and names.",
+)
+@click.option(
+    "--save-ids", "ids_file", metavar="FILE", help="Write the id map of this stream there."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
 @click.pass_context
-def verb(ctx: click.Context, file: str | None, source: str, target: str | None, whole: bool, version: int | None, hosted: Hosted,
-         ids: str | None, ids_file: str | None, quiet: bool) -> None:  # fmt: skip
+def verb(
+    ctx: click.Context,
+    file: str | None,
+    source: str,
+    target: str | None,
+    whole: bool,
+    version: int | None,
+    hosted: Hosted,
+    ids: str | None,
+    ids_file: str | None,
+    quiet: bool,
+) -> None:
     """Pass a stream on, event by event, as a stream of another wire.
 
-    FILE holds the stream as it came (SSE, NDJSON, a JSON array, an AWS event stream); - or nothing is stdin. Each event goes
-    out before the next is waited for. What the target cannot hold is reported on stderr when the stream is over.
+    FILE holds the stream as it came (SSE, NDJSON, a JSON array, an AWS event stream); - or nothing
+    is stdin. Each event goes out before the next is waited for. What the target cannot hold is
+    reported on stderr when the stream is over.
 
     Exit codes: 0 nothing was lost, 1 something was lost or the stream broke off, 2 misuse.
     """

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 def verb(sources: tuple[str, ...], as_json: bool) -> None:
     """List tools with their parameters and what they need.
 
-    SOURCE is a Python file or package, an OXP server (http://…), an MCP server (mcp+http://…, or mcp:COMMAND to start one). A
-    table on a terminal, JSON when piped.
+    SOURCE is a Python file or package, an OXP server (http://…), an MCP server (mcp+http://…, or
+    mcp:COMMAND to start one). A table on a terminal, JSON when piped.
     """
     found = asyncio.run(_found(loaded(sources), sources))
     rows: list[JSON] = [_row(one) for one in found]
-    view(piped=as_json).table(("id", "parameters", "needs", "description"), [_cells(one) for one in found], rows)
+    view(piped=as_json).table(
+        ("id", "parameters", "needs", "description"), [_cells(one) for one in found], rows
+    )
 
 
 async def _found(tools: Tools, sources: tuple[str, ...]) -> list[Runnable]:
@@ -60,6 +62,15 @@ def _cells(tool: Runnable) -> list[str]:
     required = wanted if isinstance(wanted, list) else []
     properties = schema.get("properties")
     names = list(properties) if isinstance(properties, dict) else []
-    needs = [*(one.id for one in tool.needs.authorization), *tool.needs.secrets, *(["user id"] if tool.needs.user_id else [])]
+    needs = [
+        *(one.id for one in tool.needs.authorization),
+        *tool.needs.secrets,
+        *(["user id"] if tool.needs.user_id else []),
+    ]
     described = tool.description.partition("\n")[0]
-    return [str(tool.id), " ".join(one if one in required else f"[{one}]" for one in names), ", ".join(needs), described]
+    return [
+        str(tool.id),
+        " ".join(one if one in required else f"[{one}]" for one in names),
+        ", ".join(needs),
+        described,
+    ]

@@ -1,6 +1,8 @@
-"""`toolwire tour`: a broken conversation and what is wrong with it, then a healthy one on three wires.
+"""`toolwire tour`: a broken conversation and what is wrong with it, then a healthy one on three
+wires.
 
-Everything shown is computed while it is shown, by the public functions of the library. Nothing waits for a key.
+Everything shown is computed while it is shown, by the public functions of the library. Nothing
+waits for a key.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ WIDEST = 100
 def verb() -> None:
     """Show in six steps what toolwire is for.
 
-    A broken conversation and what is wrong with it; then a healthy one on three wires, with the thread from each call to
-    its result, what was lost, the id map, and the way back.
+    A broken conversation and what is wrong with it; then a healthy one on three wires, with the
+    thread from each call to its result, what was lost, the id map, and the way back.
     """
     console = Paper(highlight=False)
     if console.width > WIDEST:
@@ -76,7 +78,7 @@ toolwire translate answer.json --kind response --to openai-chat --ids ids.json
 toolwire wires --types"""
 
 
-# --- drawing -----------------------------------------------------------------------------------------------------
+# --- drawing --------------------------------------------------------------------------------------
 
 
 def _colour(thread: int | None) -> str:
@@ -87,15 +89,25 @@ def _drawing(conversation: Conversation, marks: Marks) -> list[Text | Table]:
     """The conversation with its threads."""
     grid = Table.grid(padding=(0, 1))
     for column in range(5):
-        grid.add_column(no_wrap=True, overflow="ellipsis" if marks is ROUND else "crop", max_width=32 if column >= 3 else None)
+        grid.add_column(
+            no_wrap=True,
+            overflow="ellipsis" if marks is ROUND else "crop",
+            max_width=32 if column >= 3 else None,
+        )
     for line in threads(conversation, marks):
         colour = _colour(line.thread)
-        cells = ((line.gutter, colour), (line.letter, f"bold {colour}"), (line.who, "dim"), (line.words, ""), (line.id, colour))
+        cells = (
+            (line.gutter, colour),
+            (line.letter, f"bold {colour}"),
+            (line.who, "dim"),
+            (line.words, ""),
+            (line.id, colour),
+        )
         grid.add_row(*(Text(words, style=style.strip()) for words, style in cells))
     return [grid]
 
 
-# --- the broken one ----------------------------------------------------------------------------------------------
+# --- the broken one -------------------------------------------------------------------------------
 
 
 def _facts(conversation: Conversation) -> Table:
@@ -109,7 +121,11 @@ def _facts(conversation: Conversation) -> Table:
         where = pointer(part.at) if part is not None else ""
         words = _fact(pair, early=0 <= place < latest)
         latest = max(latest, place)
-        grid.add_row(Text(letter(thread), style=f"bold {_colour(thread)}"), Text(where, style="dim"), Text(words))
+        grid.add_row(
+            Text(letter(thread), style=f"bold {_colour(thread)}"),
+            Text(where, style="dim"),
+            Text(words),
+        )
     return grid
 
 
@@ -117,7 +133,9 @@ def _fact(pair: Pair, *, early: bool) -> str:
     """What there is to say about a call and its result, in words."""
     call, result = pair.call, pair.result
     if call is None:
-        return f"An orphan: a result for {result.call_id}, and no call has that id." if result else ""
+        return (
+            f"An orphan: a result for {result.call_id}, and no call has that id." if result else ""
+        )
     said: list[str] = []
     if call.origin == "minted":
         said.append(f"The call came without an id. It gets {call.id}, the same in every process.")
@@ -127,20 +145,29 @@ def _fact(pair: Pair, *, early: bool) -> str:
     if result is None:
         said.append("Nobody has answered this call yet.")
     elif pair.how != "id":
-        said.append(f"The result names no call; it was found by {pair.how}, for only one call fits.")
+        said.append(
+            f"The result names no call; it was found by {pair.how}, for only one call fits."
+        )
     elif early:
-        said.append("Its result came before that of the call above; by position, the two would be swapped.")
+        said.append(
+            "Its result came before that of the call above; by position, the two would be swapped."
+        )
     return " ".join(said) or "Fine: the result names the call."
 
 
-# --- the healthy one ---------------------------------------------------------------------------------------------
+# --- the healthy one ------------------------------------------------------------------------------
 
 
 def _stop(stop: str, marks: Marks) -> list[Text | Table]:
-    """One wire of the tour: the threads, a call and its result as JSON, losses, the id map, and the way back."""
+    """One wire of the tour: the threads, a call and its result as JSON, losses, the id map, and the
+    way back."""
     made = translate(HEALTHY, HOME, stop)
     conversation = decode(made.json(), stop)
-    shown: list[Text | Table] = [Text(f"{wire(stop).title}\n", style="bold"), *_drawing(conversation, marks), Text()]
+    shown: list[Text | Table] = [
+        Text(f"{wire(stop).title}\n", style="bold"),
+        *_drawing(conversation, marks),
+        Text(),
+    ]
     first = conversation.pairs()[0]
     for part in (first.call, first.result):
         if part is not None:
@@ -163,7 +190,10 @@ def _report(made: Encoded, stop: str) -> list[Text | Table]:
     mapped = [Text(f"ids   {sent} stands for {before}") for sent, before in made.ids.ids.items()]
     back = translate(made.json(), stop, HOME, ids=made.ids)
     same = _facts_of(decode(back.json(), HOME)) == _facts_of(decode(HEALTHY, HOME))
-    home = f"back  {stop} -> {HOME} with these ids: every call and result is {'the same' if same else 'NOT the same'}"
+    home = (
+        f"back  {stop} -> {HOME} with these ids: every call and result is"
+        f" {'the same' if same else 'NOT the same'}"
+    )
     return [
         *(lost or [Text("lost  nothing")]),
         *(mapped or [Text("ids   all go as they are")]),
@@ -173,7 +203,11 @@ def _report(made: Encoded, stop: str) -> list[Text | Table]:
 
 def _facts_of(conversation: Conversation) -> list[tuple[Object, JSON]]:
     """What must be the same after a trip there and back."""
-    return [(_call_facts(pair.call), pair.result.text if pair.result else None) for pair in conversation.pairs() if pair.call]
+    return [
+        (_call_facts(pair.call), pair.result.text if pair.result else None)
+        for pair in conversation.pairs()
+        if pair.call
+    ]
 
 
 def _call_facts(call: Call) -> Object:

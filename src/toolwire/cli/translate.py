@@ -18,27 +18,70 @@ from toolwire.wires.engine.server_tools import POLICIES, Hosted
 
 @click.command("translate")
 @click.argument("file", required=False)
-@click.option("--from", "source", metavar="WIRE", callback=known_wire, shell_complete=complete_wire,
-              help="The wire of the input. Found out when missing.")  # fmt: skip
-@click.option("--to", "target", metavar="WIRE", callback=known_wire, shell_complete=complete_wire, required=True,
-              help="The wire, or a provider's profile of it, to write.")  # fmt: skip
-@click.option("--kind", type=click.Choice(["request", "response"]), default="request", show_default=True,
-              help="A history going to a model, or a model's answer.")  # fmt: skip
-@click.option("--hosted", type=click.Choice(POLICIES), default="text", show_default=True,
-              help="What becomes of tools that a provider ran itself.")  # fmt: skip
-@click.option("--ids", metavar="FILE", help="The id map of an earlier translation, to restore its ids and names.")
-@click.option("--save-ids", "ids_file", metavar="FILE", help="Write the id map of this translation there.")
+@click.option(
+    "--from",
+    "source",
+    metavar="WIRE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    help="The wire of the input. Found out when missing.",
+)
+@click.option(
+    "--to",
+    "target",
+    metavar="WIRE",
+    callback=known_wire,
+    shell_complete=complete_wire,
+    required=True,
+    help="The wire, or a provider's profile of it, to write.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["request", "response"]),
+    default="request",
+    show_default=True,
+    help="A history going to a model, or a model's answer.",
+)
+@click.option(
+    "--hosted",
+    type=click.Choice(POLICIES),
+    default="text",
+    show_default=True,
+    help="What becomes of tools that a provider ran itself.",
+)
+@click.option(
+    "--ids",
+    metavar="FILE",
+    help="The id map of an earlier translation, to restore its ids and names.",
+)
+@click.option(
+    "--save-ids", "ids_file", metavar="FILE", help="Write the id map of this translation there."
+)
 @click.option("--no-repair", is_flag=True, help="Leave in place what the target would refuse.")
 @click.option("--strict", is_flag=True, help="Write no body and no id map if anything is lost.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not report losses and repairs. The exit code stays.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Do not report losses and repairs. The exit code stays."
+)
 @click.pass_context
-def verb(ctx: click.Context, file: str | None, source: str | None, target: str, kind: Kind, hosted: Hosted, ids: str | None,
-         ids_file: str | None, no_repair: bool, strict: bool, quiet: bool) -> None:  # fmt: skip
+def verb(
+    ctx: click.Context,
+    file: str | None,
+    source: str | None,
+    target: str,
+    kind: Kind,
+    hosted: Hosted,
+    ids: str | None,
+    ids_file: str | None,
+    no_repair: bool,
+    strict: bool,
+    quiet: bool,
+) -> None:
     """Translate a body of one wire into a body of another.
 
-    FILE is a JSON file; - or nothing is stdin. The body goes to stdout: compact when piped, indented on a terminal. What
-    the target cannot hold is reported on stderr, with its JSON pointer in the input. A history that the target would refuse is
-    mended on the way, and what was done is reported too.
+    FILE is a JSON file; - or nothing is stdin. The body goes to stdout: compact when piped,
+    indented on a terminal. What the target cannot hold is reported on stderr, with its JSON pointer
+    in the input. A history that the target would refuse is mended on the way, and what was done is
+    reported too.
 
     Exit codes: 0 nothing was lost, 1 something was lost, 2 misuse.
     """

@@ -22,16 +22,34 @@ PATIENCE = 30.0
 
 @click.command("up")
 @click.argument("tools", nargs=-1, required=True)
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Where the gateway listens.")
-@click.option("--tools-port", default=8765, show_default=True, type=click.IntRange(1, 65535),
-              help="Where the tool server listens.")  # fmt: skip
-@click.option("--ledger", metavar="URL", help="Where calls are recorded. Default: a file that lives as long as this runs.")
+@click.option(
+    "--port",
+    default=8080,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="Where the gateway listens.",
+)
+@click.option(
+    "--tools-port",
+    default=8765,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="Where the tool server listens.",
+)
+@click.option(
+    "--ledger",
+    metavar="URL",
+    help="Where calls are recorded. Default: a file that lives as long as this runs.",
+)
 @click.pass_context
-def verb(ctx: click.Context, tools: tuple[str, ...], port: int, tools_port: int, ledger: str | None) -> None:
+def verb(
+    ctx: click.Context, tools: tuple[str, ...], port: int, tools_port: int, ledger: str | None
+) -> None:
     """Start a tool server and a gateway that offers its tools to every model.
 
-    TOOLS are Python files or packages with functions under @tool. Without keys of a provider in the environment, the offline
-    model answers: everything works at once and nothing leaves this machine. Ctrl-C stops both.
+    TOOLS are Python files or packages with functions under @tool. Without keys of a provider in the
+    environment, the offline model answers: everything works at once and nothing leaves this
+    machine. Ctrl-C stops both.
     """
     with tempfile.TemporaryDirectory(prefix="toolwire-") as folder:
         kept = ledger or f"sqlite:///{Path(folder) / 'calls.db'}"
@@ -54,12 +72,16 @@ class _Pair:
         self._told = False
 
     def run(self) -> int:
-        before = {number: signal.signal(number, self._tell) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {
+            number: signal.signal(number, self._tell) for number in (signal.SIGINT, signal.SIGTERM)
+        }
         try:
             for command in self._commands:
                 if not self._told:
                     # A group of their own: Ctrl-C reaches them through here, in order
-                    self._running.append(subprocess.Popen(command, start_new_session=True, env=os.environ))
+                    self._running.append(
+                        subprocess.Popen(command, start_new_session=True, env=os.environ)
+                    )
                     self._wait_for(self._first)
             while not self._told and all(one.poll() is None for one in self._running):
                 time.sleep(0.1)

@@ -14,7 +14,9 @@ from toolwire.wires.engine.specs import Entry, Id
 
 
 @click.command("wires")
-@click.argument("names", metavar="[WIRE]...", nargs=-1, callback=known_wires, shell_complete=complete_wire)
+@click.argument(
+    "names", metavar="[WIRE]...", nargs=-1, callback=known_wires, shell_complete=complete_wire
+)
 @click.option("--types", is_flag=True, help="List the types of calls and results instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
 def verb(names: tuple[str, ...], types: bool, as_json: bool) -> None:
@@ -26,14 +28,24 @@ def verb(names: tuple[str, ...], types: bool, as_json: bool) -> None:
     out = view(piped=as_json)
     if types:
         entries = [entry for entry in catalogue() if entry.wire in chosen]
-        out.table(TYPE_COLUMNS, [type_cells(entry) for entry in entries], [_type_row(entry) for entry in entries])
+        out.table(
+            TYPE_COLUMNS,
+            [type_cells(entry) for entry in entries],
+            [_type_row(entry) for entry in entries],
+        )
     else:
         rows = [_wire_row(name) for name in chosen]
-        out.table(("wire", "title", "types", "calls", "results", "profiles"), [_wire_cells(row) for row in rows], list(rows))
+        out.table(
+            ("wire", "title", "types", "calls", "results", "profiles"),
+            [_wire_cells(row) for row in rows],
+            list(rows),
+        )
 
 
 def _wire_row(name: str) -> dict[str, JSON]:
-    """A wire, how many types of calls and results it has, and the providers' ways of speaking it."""
+    """A wire, how many types of calls and results it has, and the providers' ways of
+    speaking it.
+    """
     entries = [entry for entry in catalogue() if entry.wire == name]
     return {
         "name": name,
@@ -41,12 +53,17 @@ def _wire_row(name: str) -> dict[str, JSON]:
         "types": len(entries),
         "calls": sum(entry.direction.startswith("call") for entry in entries),
         "results": sum(entry.direction.endswith("output") for entry in entries),
-        "profiles": [row.name for row in PROFILES.values() if row.wire == name and row.name != name],
+        "profiles": [
+            row.name for row in PROFILES.values() if row.wire == name and row.name != name
+        ],
     }
 
 
 def _wire_cells(row: dict[str, JSON]) -> list[str]:
-    return [", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in row.values()]
+    return [
+        ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for value in row.values()
+    ]
 
 
 TYPE_COLUMNS = ("wire", "type", "told by", "direction", "family", "run by", "ids", "origin")
@@ -56,20 +73,38 @@ def type_cells(entry: Entry) -> list[str]:
     """One type as words."""
     told = " ".join(f"{key}={value}" for key, value in entry.tell.items())
     named = ", ".join(map(id_words, entry.ids))
-    return [entry.wire, entry.type, told, entry.direction, entry.family, entry.executor, named, entry.origin]
+    return [
+        entry.wire,
+        entry.type,
+        told,
+        entry.direction,
+        entry.family,
+        entry.executor,
+        named,
+        entry.origin,
+    ]
 
 
 def id_words(one: Id) -> str:
-    """An id field: its name, what it names if not the call, and a question mark where it may be missing or null."""
+    """An id field: its name, what it names if not the call, and a question mark where it may be
+    missing or null."""
     named = one.name if one.role == "correlation" else f"{one.name} ({one.role})"
     return named if one.required and not one.nullable else f"{named}?"
 
 
 def _type_row(entry: Entry) -> JSON:
     ids: list[JSON] = [
-        {"name": one.name, "role": one.role, "required": one.required, "nullable": one.nullable} for one in entry.ids
+        {"name": one.name, "role": one.role, "required": one.required, "nullable": one.nullable}
+        for one in entry.ids
     ]
     return {
-        "wire": entry.wire, "type": entry.type, "tell": dict(entry.tell), "direction": entry.direction, "family": entry.family,
-        "executor": entry.executor, "ids": ids, "origin": entry.origin, "forms": list(entry.forms),
-    }  # fmt: skip
+        "wire": entry.wire,
+        "type": entry.type,
+        "tell": dict(entry.tell),
+        "direction": entry.direction,
+        "family": entry.family,
+        "executor": entry.executor,
+        "ids": ids,
+        "origin": entry.origin,
+        "forms": list(entry.forms),
+    }

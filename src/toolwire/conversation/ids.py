@@ -1,7 +1,9 @@
-"""Ids and names: made where a wire has none, fitted where a wire is stricter, and always mapped back.
+"""Ids and names: made where a wire has none, fitted where a wire is stricter, and always mapped
+back.
 
-No clock, no randomness, no state: the same history gives the same ids in every process. A valid id is left as it is, and
-nothing but the id is ever stored in an id. Knows rules (a pattern, a length), not wires.
+No clock, no randomness, no state: the same history gives the same ids in every process. A valid id
+is left as it is, and nothing but the id is ever stored in an id. Knows rules (a pattern, a length),
+not wires.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class IdRule(Struct, frozen=True):
-    """What a wire accepts as an id or a name: characters (a regular expression class), and how many."""
+    """What a wire accepts as an id or a name: characters (a regular expression class), and how
+    many."""
 
     chars: str = ""
     longest: int = 0
@@ -51,11 +54,13 @@ def _list_pattern(rule: IdRule) -> re.Pattern[str]:
 
 
 JOINT = "::"
-"""Between the names of a tool that has one inside another. A dot would be mistaken for part of a name, and is in many."""
+"""Between the names of a tool that has one inside another. A dot would be mistaken for part of a
+name, and is in many."""
 _FEW = 5
 """So many texts are asked one by one sooner than all at once."""
 _MATCHERS: dict[int, tuple[IdRule, Callable[[str], re.Match[str] | None]]] = {}
-"""By the identity of a rule, which is kept: there are only as many as there are profiles, and finding one must cost nothing."""
+"""By the identity of a rule, which is kept: there are only as many as there are profiles, and
+finding one must cost nothing."""
 
 
 def matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
@@ -81,11 +86,13 @@ def _all_fit(texts: Collection[str], rule: IdRule) -> bool:
 
 
 class IdMap(Struct, frozen=True):
-    """What an encoding changed, in the direction home: id sent → id before, name sent → name before.
+    """What an encoding changed, in the direction home: id sent → id before, name sent → name
+    before.
 
-    `forms` says in a few words what the wire could not: under the id of a call, of what family it was and that its arguments
-    went as text; under `=` and that id, that its result was an error or JSON.
-    Given back as `ids=`, the way home restores them. It is plain data: `to_dict` and `of` take it through JSON.
+    `forms` says in a few words what the wire could not: under the id of a call, of what family it
+    was and that its arguments went as text; under `=` and that id, that its result was an error or
+    JSON. Given back as `ids=`, the way home restores them. It is plain data: `to_dict` and `of`
+    take it through JSON.
     """
 
     ids: dict[str, str] = {}
@@ -97,14 +104,19 @@ class IdMap(Struct, frozen=True):
         return {"ids": dict(self.ids), "names": dict(self.names), "forms": dict(self.forms)}
 
     def before(self, home: IdMap) -> IdMap:
-        """The way home over this map and then over another: what was changed last is changed back first."""
+        """The way home over this map and then over another: what was changed last is changed back
+        first."""
         if not self.ids and not self.names:
             return home
         ids = home.ids | {new: home.ids.get(old, old) for new, old in self.ids.items()}
         names = home.names | {new: home.names.get(old, old) for new, old in self.names.items()}
         forms = dict(home.forms)
         for new, old in self.ids.items():
-            forms |= {f"{mark}{new}": home.forms[key] for mark in ("", "=") if (key := f"{mark}{old}") in home.forms}
+            forms |= {
+                f"{mark}{new}": home.forms[key]
+                for mark in ("", "=")
+                if (key := f"{mark}{old}") in home.forms
+            }
         return IdMap(ids, names, forms)
 
     @staticmethod
@@ -124,21 +136,26 @@ NO_MAP = IdMap()
 
 def digest(*words: str | int) -> str:
     """Sixteen hexadecimal digits that depend on every word."""
-    return blake2b("\x1f".join(map(str, words)).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return blake2b(
+        "\x1f".join(map(str, words)).encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
 
 
 def mint(seed: str, ordinal: int, name: str) -> str:
-    """The id of the n-th call of a body whose wire has none. `seed` tells one response from the next."""
+    """The id of the n-th call of a body whose wire has none. `seed` tells one response from the
+    next."""
     return MINTED + digest(seed, ordinal, name)
 
 
 def is_minted(text: str) -> bool:
-    """Whether an id was made here, perhaps in another process, and came back over a wire that has ids."""
+    """Whether an id was made here, perhaps in another process, and came back over a wire that has
+    ids."""
     return text.startswith(MINTED) and len(text) == len(MINTED) + 16
 
 
 def settle(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tuple[Message, ...]:
-    """The messages with an id for every call and result that came without: results get that of their call."""
+    """The messages with an id for every call and result that came without: results get that of
+    their call."""
     named: list[str] = []
     answered: list[str] = []
     items = False
@@ -149,7 +166,11 @@ def settle(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tuple[
                 items = items or part.item is not None
             elif part.__class__ is Result:
                 answered.append(part.call_id)
-    if "" in named or "" in answered or ((ordered or items) and not set(named).issuperset(answered)):
+    if (
+        "" in named
+        or "" in answered
+        or ((ordered or items) and not set(named).issuperset(answered))
+    ):
         return _settle(messages, seed, ordered)
     return messages
 
@@ -162,7 +183,9 @@ def _settle(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Me
         for part in message.parts:
             if isinstance(part, Call):
                 if not part.id:
-                    new = free(lambda salt, n=ordinal, p=part: mint(f"{seed}{salt}", n, p.name), taken)  # type: ignore[misc]
+                    new = free(
+                        lambda salt, n=ordinal, p=part: mint(f"{seed}{salt}", n, p.name), taken
+                    )  # type: ignore[misc]
                     taken.add(new)
                     made[id(part)] = replace(part, id=new, origin="minted")
                 ordinal += 1
@@ -174,9 +197,15 @@ def _settle(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Me
             continue
         if pair.call is None:
             if result.origin == "minted":
-                answers[id(result)] = replace(result, call_id=mint(f"{seed} result", n, result.name or ""))
-        elif result.call_id != pair.call.id:  # one that was joined by name or order has no id of its own from here on
-            answers[id(result)] = replace(result, call_id=pair.call.id, origin=result.origin if pair.how == "id" else "minted")
+                answers[id(result)] = replace(
+                    result, call_id=mint(f"{seed} result", n, result.name or "")
+                )
+        elif (
+            result.call_id != pair.call.id
+        ):  # one that was joined by name or order has no id of its own from here on
+            answers[id(result)] = replace(
+                result, call_id=pair.call.id, origin=result.origin if pair.how == "id" else "minted"
+            )
     return _swap(messages, answers)
 
 
@@ -184,16 +213,22 @@ def _swap(messages: tuple[Message, ...], made: Mapping[int, Part]) -> tuple[Mess
     if not made:
         return messages
     return tuple(
-        replace(m, parts=tuple(made.get(id(p), p) for p in m.parts)) if any(id(p) in made for p in m.parts) else m
+        replace(m, parts=tuple(made.get(id(p), p) for p in m.parts))
+        if any(id(p) in made for p in m.parts)
+        else m
         for m in messages
     )
 
 
-def follow(messages: tuple[Message, ...], before: tuple[Message, ...], *, ordered: bool) -> tuple[Message, ...]:
-    """The messages with the results that lean on an edited call edited along, so that they still find it.
+def follow(
+    messages: tuple[Message, ...], before: tuple[Message, ...], *, ordered: bool
+) -> tuple[Message, ...]:
+    """The messages with the results that lean on an edited call edited along, so that they still
+    find it.
 
-    A result leans on its call if it has no call id of its own: it bears the name of the tool or the id of the item, or is the
-    only one. `before` are the messages as they were read. A result that was edited itself says what it should.
+    A result leans on its call if it has no call id of its own: it bears the name of the tool or the
+    id of the item, or is the only one. `before` are the messages as they were read. A result that
+    was edited itself says what it should.
     """
     edited: dict[int, Call] = {}
     results: dict[int, Result] = {}
@@ -201,7 +236,11 @@ def follow(messages: tuple[Message, ...], before: tuple[Message, ...], *, ordere
         for part in message.parts:
             if isinstance(part, Result):
                 results[id(part.was or part)] = part
-            elif isinstance(part, Call) and isinstance(part.was, Call) and _ties(part) != _ties(part.was):
+            elif (
+                isinstance(part, Call)
+                and isinstance(part.was, Call)
+                and _ties(part) != _ties(part.was)
+            ):
                 edited[id(part.was)] = part
     if not edited:
         return messages
@@ -209,7 +248,13 @@ def follow(messages: tuple[Message, ...], before: tuple[Message, ...], *, ordere
     for pair in pairs(before, ordered=ordered):
         call, was = edited.get(id(pair.call)), pair.result
         result = results.get(id(was))
-        if call is None or was is None or result is None or was.origin == "wire" or was.executor != "client":
+        if (
+            call is None
+            or was is None
+            or result is None
+            or was.origin == "wire"
+            or was.executor != "client"
+        ):
             continue
         if (result.call_id, result.name) == (was.call_id, was.name):
             origin: Origin = "minted" if was.origin == "minted" else "wire"
@@ -219,12 +264,14 @@ def follow(messages: tuple[Message, ...], before: tuple[Message, ...], *, ordere
 
 
 def _ties(call: Call) -> tuple[str, str, bool]:
-    """What of a call a result may lean on; one with broken arguments may become an item of another kind."""
+    """What of a call a result may lean on; one with broken arguments may become an item of another
+    kind."""
     return call.id, call.name, call.args.broken
 
 
 def fit(text: str, rule: IdRule, taken: Iterable[str] = ()) -> str:
-    """The id as the rule allows it: itself if it may be, else a readable beginning and a hash of all of it.
+    """The id as the rule allows it: itself if it may be, else a readable beginning and a hash of
+    all of it.
 
     Never one of `taken`: a second try is salted.
     """
@@ -260,12 +307,22 @@ def _shortened(text: str, rule: IdRule, salt: str) -> str:
     return made if rule.fits(made) else f"t{made[1:]}"
 
 
-def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dict[int, Call]], rule: IdRule, *,
-              unique: bool, home: Mapping[str, str], messages: Iterable[Message] = ()) -> dict[int, str] | None:  # fmt: skip
-    """The id to send for each call and result, by identity of the part; None when all go as they are.
+def fit_calls(
+    calls: list[Call],
+    results: list[Result],
+    joined: Callable[[], dict[int, Call]],
+    rule: IdRule,
+    *,
+    unique: bool,
+    home: Mapping[str, str],
+    messages: Iterable[Message] = (),
+) -> dict[int, str] | None:
+    """The id to send for each call and result, by identity of the part; None when all go as they
+    are.
 
-    `joined` says which call a result belongs to; it is asked only if something has to change. `home` holds ids that are
-    known from an earlier encoding and go back to what they were. Two calls of one turn in `messages` never share an id.
+    `joined` says which call a result belongs to; it is asked only if something has to change.
+    `home` holds ids that are known from an earlier encoding and go back to what they were. Two
+    calls of one turn in `messages` never share an id.
     """
     if not calls and not results:
         return None
@@ -274,7 +331,11 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
     bad = set() if _all_fit(ids, rule) else {text for text in ids if not rule.fits(text)}
     repeated = len(set(used)) < len(used)
     twice = _twice(messages) if repeated and not unique else set()
-    if not bad and not (home and not home.keys().isdisjoint(ids)) and not (repeated and (unique or twice)):
+    if (
+        not bad
+        and not (home and not home.keys().isdisjoint(ids))
+        and not (repeated and (unique or twice))
+    ):
         return None
     owner = joined()
     taken = ids - bad
@@ -296,7 +357,11 @@ def fit_calls(calls: list[Call], results: list[Result], joined: Callable[[], dic
             given[id(result)] = given.get(id(call_of), call_of.id)
             continue
         # A result too many goes where its id points to now: to the newest call that has it.
-        alone = home.get(result.call_id) or latest.get(result.call_id) or _fitted(result.call_id, rule, taken)
+        alone = (
+            home.get(result.call_id)
+            or latest.get(result.call_id)
+            or _fitted(result.call_id, rule, taken)
+        )
         latest[result.call_id] = alone
         taken.add(alone)
         given[id(result)] = alone
@@ -319,11 +384,15 @@ def _twice(messages: Iterable[Message]) -> set[int]:
 
 
 def needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
-    """Whether minted ids have to be sent: without them, somebody who goes by name and order would pair otherwise.
+    """Whether minted ids have to be sent: without them, somebody who goes by name and order would
+    pair otherwise.
 
-    Results are taken as an ordered wire writes them: those that follow one another in the order of their calls.
+    Results are taken as an ordered wire writes them: those that follow one another in the order of
+    their calls.
     """
-    before = {(id(p.call), id(p.result)) for p in pairs(messages, ordered=ordered) if p.call and p.result}
+    before = {
+        (id(p.call), id(p.result)) for p in pairs(messages, ordered=ordered) if p.call and p.result
+    }
     called: dict[str, str] = {}
     asked: dict[str, int] = {}
     same: dict[int, int] = {}
@@ -359,17 +428,21 @@ def needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
             close()
             seen.append(replace(message, parts=tuple(kept)))
     close()
-    after = {(id(p.call), same[id(p.result)]) for p in pairs(seen, ordered=True) if p.call and p.result}
+    after = {
+        (id(p.call), same[id(p.result)]) for p in pairs(seen, ordered=True) if p.call and p.result
+    }
     return before != after
 
 
 def odd(texts: Collection[str], rule: IdRule) -> list[str]:
-    """Those that break a rule of the wire they came from: on the way home they must not be fitted to it."""
+    """Those that break a rule of the wire they came from: on the way home they must not be fitted
+    to it."""
     return [] if _all_fit(texts, rule) else [text for text in texts if not rule.fits(text)]
 
 
 def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> dict[str, str]:
-    """The names that must change for a wire, each with what it is sent as; injective over all names of the conversation."""
+    """The names that must change for a wire, each with what it is sent as; injective over all names
+    of the conversation."""
     every = set(names)
     if not home and _all_fit(every, rule):
         return {}
@@ -384,14 +457,29 @@ def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> di
 
 
 class Fitting:
-    """Ids and names fitted one by one as they come, as `fit_calls` and `fit_names` do for a whole conversation."""
+    """Ids and names fitted one by one as they come, as `fit_calls` and `fit_names` do for a whole
+    conversation."""
 
     __slots__ = (
-        "_count", "_home", "_ids", "_latest", "_names", "_odd", "_rename", "_seen", "_taken", "_unique", "names", "sent",
-    )  # fmt: skip
+        "_count",
+        "_home",
+        "_ids",
+        "_latest",
+        "_names",
+        "_odd",
+        "_rename",
+        "_seen",
+        "_taken",
+        "_unique",
+        "names",
+        "sent",
+    )
 
-    def __init__(self, ids: IdRule, names: IdRule, *, unique: bool, home: IdMap, came: tuple[IdRule, IdRule]) -> None:
-        """`came` are the rules of the wire they come from: what breaks those must not be fitted to them on the way home."""
+    def __init__(
+        self, ids: IdRule, names: IdRule, *, unique: bool, home: IdMap, came: tuple[IdRule, IdRule]
+    ) -> None:
+        """`came` are the rules of the wire they come from: what breaks those must not be fitted to
+        them on the way home."""
         self._ids, self._names, self._unique, self._home, self._odd = ids, names, unique, home, came
         self._count = 0
         self._taken: set[str] = set()
@@ -430,7 +518,11 @@ class Fitting:
         """A result under the id of its call."""
         new = self._latest.get(result.call_id) or self._home.ids.get(result.call_id, result.call_id)
         name = self.name(result.name) if result.name else result.name
-        return result if new == result.call_id and name == result.name else replace(result, call_id=new, name=name)
+        return (
+            result
+            if new == result.call_id and name == result.name
+            else replace(result, call_id=new, name=name)
+        )
 
     def name(self, name: str) -> str:
         """A name as it is sent."""

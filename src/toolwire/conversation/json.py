@@ -1,7 +1,7 @@
 """JSON behind one door: parse, print, hold, patch.
 
-Numbers keep every digit (integers of any size), text stays text, and what JSON cannot say is refused, never
-replaced. Knows no wire.
+Numbers keep every digit (integers of any size), text stays text, and what JSON cannot say is
+refused, never replaced. Knows no wire.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import UNSET, DecodeError, Struct, UnsetType
 from msgspec.json import Decoder, Encoder
-from orjson import OPT_PASSTHROUGH_DATACLASS, OPT_PASSTHROUGH_DATETIME, OPT_PASSTHROUGH_SUBCLASS, OPT_SORT_KEYS, dumps
+from orjson import (
+    OPT_PASSTHROUGH_DATACLASS,
+    OPT_PASSTHROUGH_DATETIME,
+    OPT_PASSTHROUGH_SUBCLASS,
+    OPT_SORT_KEYS,
+    dumps,
+)
 
 from toolwire.errors import LocalError, RemoteError
 
@@ -46,8 +52,11 @@ class ToDict(Protocol):
     def to_dict(self) -> JSON: ...
 
 
-Body: TypeAlias = "bytes | bytearray | memoryview | JSON | Mapping[str, JSON] | Sequence[JSON] | Dumps | ToDict"
-"""What the library takes as a body: JSON as bytes or text, the parsed value, or an official SDK object."""
+Body: TypeAlias = (
+    "bytes | bytearray | memoryview | JSON | Mapping[str, JSON] | Sequence[JSON] | Dumps | ToDict"
+)
+"""What the library takes as a body: JSON as bytes or text, the parsed value, or an official SDK
+object."""
 
 
 def parse(text: bytes | str) -> JSON:
@@ -65,7 +74,9 @@ def dump(value: JSON) -> bytes:
     """Compact JSON. What UTF-8 cannot hold (a lone surrogate) is written as an escape."""
     try:
         return dumps(value, None, _PLAIN)
-    except TypeError:  # it takes neither integers beyond 64 bits nor lone surrogates nor more than 254 levels
+    except (
+        TypeError
+    ):  # it takes neither integers beyond 64 bits nor lone surrogates nor more than 254 levels
         return _dump_any(value)
 
 
@@ -89,7 +100,8 @@ def text_of(value: JSON) -> str:
 
 
 def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
-    """The JSON value of a body in any of the forms the library takes, and its bytes if it came as bytes or text.
+    """The JSON value of a body in any of the forms the library takes, and its bytes if it came as
+    bytes or text.
 
     A dict or list is taken as it is and never changed.
     """
@@ -109,14 +121,21 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         return checked(body.to_dict(), wire), None
     if isinstance(body, Dumps):
         return checked(body.model_dump(mode="json", by_alias=True, exclude_none=True), wire), None
-    raise LocalError(wire, (), f"expected bytes, text, a dict, a list or an SDK object, got {type(body).__name__}")
+    raise LocalError(
+        wire,
+        (),
+        f"expected bytes, text, a dict, a list or an SDK object, got {type(body).__name__}",
+    )
 
 
 def _lenient(body: bytes, wire: str, error: Exception) -> JSON:
-    """The value of a body whose only fault is half a surrogate pair: text cut inside an emoji is still text."""
+    """The value of a body whose only fault is half a surrogate pair: text cut inside an emoji is
+    still text."""
     if b"\\u" in body or b"\xed" in body:
         try:
-            value: JSON = json.loads(body.decode("utf-8", "surrogatepass"), parse_constant=_no_constant)
+            value: JSON = json.loads(
+                body.decode("utf-8", "surrogatepass"), parse_constant=_no_constant
+            )
             return checked(value, wire)
         except (ValueError, RecursionError):
             pass
@@ -209,7 +228,8 @@ def _checked(value: object, wire: str, at: At, out: list[JSON]) -> None:
 
 
 class Json(Struct, frozen=True, eq=False, gc=False):
-    """A JSON value that is mostly carried: it holds the text or the value it came as and makes the other on demand."""
+    """A JSON value that is mostly carried: it holds the text or the value it came as and makes the
+    other on demand."""
 
     _text: str | UnsetType = UNSET
     _value: JSON | UnsetType = UNSET
@@ -278,7 +298,8 @@ def get(value: JSON, path: At) -> JSON | UnsetType:
 
 
 def put(value: JSON, path: At, new: JSON) -> JSON:
-    """The value with `new` at a path; only the containers on the way are copied, missing ones are made."""
+    """The value with `new` at a path; only the containers on the way are copied, missing ones are
+    made."""
     if not path:
         return new
     step, rest = path[0], path[1:]
@@ -291,8 +312,8 @@ def put(value: JSON, path: At, new: JSON) -> JSON:
 def patch(raw: JSON, old: JSON, new: JSON) -> JSON:
     """The raw value with just the difference between `old` and `new` applied.
 
-    What neither mentions stays: unknown fields, spelling, nulls. A field is found under its own name or under its
-    snake_case spelling, which protobuf's JSON reads as the same.
+    What neither mentions stays: unknown fields, spelling, nulls. A field is found under its own
+    name or under its snake_case spelling, which protobuf's JSON reads as the same.
     """
     if old == new:
         return raw

@@ -1,4 +1,5 @@
-"""The neutral conversation: messages of parts, the tools on offer, and the settings that go with them.
+"""The neutral conversation: messages of parts, the tools on offer, and the settings that go with
+them.
 
 Everything is frozen; an edit makes a new conversation. Knows no wire by name.
 """
@@ -13,7 +14,18 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, At, checked
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import Call, Media, Message, Opaque, Pair, Part, Read, Reasoning, Result, Text
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Pair,
+    Part,
+    Read,
+    Reasoning,
+    Result,
+    Text,
+)
 from toolwire.errors import LocalError, RemoteError, pointer
 
 Kind: TypeAlias = Literal["request", "response", "stream"]
@@ -37,7 +49,8 @@ def _check(part: Part) -> None:
 
 
 class Tool(Read, frozen=True, eq=False, gc=False):
-    """A tool as it is offered to a model. `kind` is `function`, `custom` (free text), or a provider's own."""
+    """A tool as it is offered to a model. `kind` is `function`, `custom` (free text), or a
+    provider's own."""
 
     name: str
     description: str | None = None
@@ -63,7 +76,8 @@ class Format(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens. `input` counts everything the model read, from the cache or not; `reasoning` is part of `output`."""
+    """Tokens. `input` counts everything the model read, from the cache or not; `reasoning` is part
+    of `output`."""
 
     input: int | None = None
     output: int | None = None
@@ -76,7 +90,8 @@ Setting: TypeAlias = "JSON | Choice | Format | Usage | tuple[str, ...]"
 
 
 class Loss(Struct, frozen=True):
-    """Something a target could not carry: where it stood in the source, and why it did not come along."""
+    """Something a target could not carry: where it stood in the source, and why it did not come
+    along."""
 
     path: At
     reason: str
@@ -118,13 +133,15 @@ class Conversation(Struct, frozen=True, eq=False):
     source: JSON = None
     raw: bytes | None = None
     unknown: tuple[At, ...] = ()
-    """Fields of the body that have no neutral form: they go back to their own wire and are a loss for any other."""
+    """Fields of the body that have no neutral form: they go back to their own wire and are a loss
+    for any other."""
     places: dict[str, At] = {}
     """Where in the body each setting stood."""
     ordered: bool = False
     """Whether the wire promises that results without ids stand in the order of their calls."""
     was: tuple[object, ...] = ()
-    """Messages, tools and settings as they were read: the same objects as long as nothing was edited."""
+    """Messages, tools and settings as they were read: the same objects as long as nothing was
+    edited."""
 
     def parts(self) -> Iterator[Part]:
         """Every part, in document order."""
@@ -132,22 +149,35 @@ class Conversation(Struct, frozen=True, eq=False):
 
     def calls(self) -> list[Call]:
         """Every call, in document order."""
-        return [part for message in self.messages for part in message.parts if isinstance(part, Call)]
+        return [
+            part for message in self.messages for part in message.parts if isinstance(part, Call)
+        ]
 
     def results(self) -> list[Result]:
         """Every result, in document order."""
-        return [part for message in self.messages for part in message.parts if isinstance(part, Result)]
+        return [
+            part for message in self.messages for part in message.parts if isinstance(part, Result)
+        ]
 
     def pairs(self) -> list[Pair]:
-        """Every call with its result, in the order of the calls; then the results that have no call."""
+        """Every call with its result, in the order of the calls; then the results that have no
+        call."""
         return pairs(self.messages, ordered=self.ordered)
 
     def replace(self, part: Part, new: Part) -> Conversation:
-        """The conversation with one part, found by identity, replaced; everything else stays to the letter."""
+        """The conversation with one part, found by identity, replaced; everything else stays to the
+        letter."""
         if not any(p is part for p in self.parts()):
             raise ValueError("that part is not in this conversation")
         _check(new)
-        kept = replace(new, raw=part.raw, at=part.at, row=part.row, was=part.was or part, seal=new.seal or part.seal)
+        kept = replace(
+            new,
+            raw=part.raw,
+            at=part.at,
+            row=part.row,
+            was=part.was or part,
+            seal=new.seal or part.seal,
+        )
         messages = tuple(
             replace(message, parts=tuple(kept if p is part else p for p in message.parts))
             if any(p is part for p in message.parts)
@@ -170,13 +200,32 @@ class Conversation(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Conversation):
             return NotImplemented
-        return (self.messages, self.tools, self.settings) == (other.messages, other.tools, other.settings)
+        return (self.messages, self.tools, self.settings) == (
+            other.messages,
+            other.tools,
+            other.settings,
+        )
 
     def __hash__(self) -> int:
         return hash(self.messages)
 
 
 __all__ = [
-    "Call", "Choice", "Conversation", "Format", "Kind", "Loss", "Media", "Message", "Opaque", "Pair", "Part", "Reasoning",
-    "Result", "Setting", "Text", "Tool", "Usage",
-]  # fmt: skip
+    "Call",
+    "Choice",
+    "Conversation",
+    "Format",
+    "Kind",
+    "Loss",
+    "Media",
+    "Message",
+    "Opaque",
+    "Pair",
+    "Part",
+    "Reasoning",
+    "Result",
+    "Setting",
+    "Text",
+    "Tool",
+    "Usage",
+]

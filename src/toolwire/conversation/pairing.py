@@ -1,7 +1,8 @@
 """Join calls and results by an ordered walk with the open calls in hand.
 
-By id first; where a result has none, by name; by order only where the wire promises order and the counts agree, or where there
-is only one of each. What stays ambiguous stays unpaired: nothing here guesses. Linear in the number of parts. Knows no wire.
+By id first; where a result has none, by name; by order only where the wire promises order and the
+counts agree, or where there is only one of each. What stays ambiguous stays unpaired: nothing here
+guesses. Linear in the number of parts. Knows no wire.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from toolwire.conversation.parts import Call, How, Message, Pair, Result
 
 
 def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
-    """Every call with its result, in the order of the calls; then the results that found none, in their order."""
+    """Every call with its result, in the order of the calls; then the results that found none, in
+    their order."""
     walk = _Walk(ordered)
     before = ""
     for message in messages:
@@ -29,11 +31,14 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
                 walk.result(part)
     walk.turn()
     joined = [Pair(call, *walk.found.get(id(call), (None, None))) for call in walk.calls]
-    return joined + [Pair(None, result, None) for result in walk.results if id(result) not in walk.taken]
+    return joined + [
+        Pair(None, result, None) for result in walk.results if id(result) not in walk.taken
+    ]
 
 
 class _Walk:
-    """The open calls of the newest turn, those of any turn by id, and the results that wait for the turn to end."""
+    """The open calls of the newest turn, those of any turn by id, and the results that wait for the
+    turn to end."""
 
     def __init__(self, ordered: bool) -> None:
         self.ordered = ordered
@@ -45,7 +50,8 @@ class _Walk:
         self.messages = 0
         """Of the assistant, so far."""
         self.spread: dict[str, int] = {}
-        """Ids that open calls of several messages of this turn bear, and in which message the newest stands."""
+        """Ids that open calls of several messages of this turn bear, and in which message the
+        newest stands."""
         self.crowd: dict[str, list[Result]] = {}
         """Results under such ids: whose they are is known when all have come."""
         self.said_in: dict[int, int] = {}
@@ -56,7 +62,8 @@ class _Walk:
         self.waiting: list[Result] = []
 
     def turn(self) -> None:
-        """A new turn begins: what waited is settled by name and order among the calls that are still open."""
+        """A new turn begins: what waited is settled by name and order among the calls that are
+        still open."""
         waiting, self.waiting = self.waiting, []
         if self.crowd:
             self._spread()
@@ -82,7 +89,8 @@ class _Walk:
         self._match(self._open(), rest, "order")
 
     def call(self, call: Call) -> None:
-        """A call opens. An id that comes back in a later turn names the newer call; within one turn all are open."""
+        """A call opens. An id that comes back in a later turn names the newer call; within one turn
+        all are open."""
         self.calls.append(call)
         known = self.by_id.get(call.id)
         if known is None or known[0] != self.turns:
@@ -120,18 +128,23 @@ class _Walk:
                 self._join(_taken(known[1], result.name), result, "id")
             return
         item = self.by_item.get(result.call_id)
-        if item is not None and id(item) not in self.found:  # the id of the item where that of its call belongs
+        if (
+            item is not None and id(item) not in self.found
+        ):  # the id of the item where that of its call belongs
             self._join(item, result, "id")
             self.by_id[item.id][1].remove(item)
         elif self.ordered:
             self.waiting.append(result)
 
     def _spread(self) -> None:
-        """Results under an id that calls of several messages bear: one each, or else they answer the message before them."""
+        """Results under an id that calls of several messages bear: one each, or else they answer
+        the message before them."""
         crowd, self.crowd = self.crowd, {}
         for one, results in crowd.items():
             calls = self.by_id[one][1]
-            alike = len({(call.name, call.arguments) for call in calls}) == 1  # one call that was written twice
+            alike = (
+                len({(call.name, call.arguments) for call in calls}) == 1
+            )  # one call that was written twice
             while len(calls) > len(results) and not alike:
                 calls.popleft()
             for result in results:
@@ -142,8 +155,8 @@ class _Walk:
         return [c for c in self.batch if id(c) not in self.found and c.executor == "client"]
 
     def _match(self, calls: list[Call], results: list[Result], how: How) -> None:
-        """One to one, or all of them in order where order is promised. A result with an id of its own is no answer to a call
-        that has one too, and another.
+        """One to one, or all of them in order where order is promised. A result with an id of its
+        own is no answer to a call that has one too, and another.
         """
         if any(result.origin != "minted" for result in results):
             calls = [call for call in calls if call.origin == "minted"]

@@ -1,7 +1,7 @@
 """Parts and messages: what a conversation is made of.
 
-Everything is frozen. A part remembers the JSON it was read from (`raw`, `at`, `row`), so that its own wire gets back to
-the letter what it sent. Knows no wire by name.
+Everything is frozen. A part remembers the JSON it was read from (`raw`, `at`, `row`), so that its
+own wire gets back to the letter what it sent. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ How: TypeAlias = Literal["id", "name", "order"]
 
 
 class Known(Protocol):
-    """What a part remembers of the row it was read by: the fields that were understood, also in the objects inside."""
+    """What a part remembers of the row it was read by: the fields that were understood, also in the
+    objects inside."""
 
     @property
     def keys(self) -> frozenset[str]: ...
@@ -53,16 +54,27 @@ class Read(Struct, frozen=True, eq=False, gc=False, kw_only=True):
 
     def meaning(self) -> tuple[object, ...]:
         """The fields that count."""
-        return tuple(getattr(self, name) for name in self.__struct_fields__ if name not in _PROVENANCE)
+        return tuple(
+            getattr(self, name) for name in self.__struct_fields__ if name not in _PROVENANCE
+        )
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Read) and type(self) is type(other) and self.meaning() == other.meaning())
+        return self is other or (
+            isinstance(other, Read)
+            and type(self) is type(other)
+            and self.meaning() == other.meaning()
+        )
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, *(value for value in self.meaning() if isinstance(value, str | bool))))
+        return hash(
+            (
+                type(self).__name__,
+                *(value for value in self.meaning() if isinstance(value, str | bool)),
+            )
+        )
 
     def __repr__(self) -> str:
         shown = (
@@ -77,7 +89,8 @@ class Part(Read, frozen=True, eq=False, gc=False, kw_only=True):
     """One piece of a message."""
 
     seal: str | None = None
-    """A provider's signature over this part: opaque, and only the wire it came from can take it back."""
+    """A provider's signature over this part: opaque, and only the wire it came from can take it
+    back."""
 
 
 class Text(Part, frozen=True, eq=False, gc=False):
@@ -88,7 +101,8 @@ class Text(Part, frozen=True, eq=False, gc=False):
 
 
 class Media(Part, frozen=True, eq=False, gc=False):
-    """A picture, sound, film or file, by exactly one of `data` (base64), `url`, `file` (a provider's file id), `text`."""
+    """A picture, sound, film or file, by exactly one of `data` (base64), `url`, `file` (a
+    provider's file id), `text`."""
 
     kind: Literal["image", "audio", "video", "file"]
     mime: str | None = None
@@ -100,14 +114,17 @@ class Media(Part, frozen=True, eq=False, gc=False):
 
 
 class Reasoning(Part, frozen=True, eq=False, gc=False):
-    """What a model thought; `hidden` holds it when the provider gives it only in a form of its own."""
+    """What a model thought; `hidden` holds it when the provider gives it only in a form
+    of its own.
+    """
 
     text: str
     hidden: str | None = None
 
 
 class Leave(Struct, frozen=True, gc=False):
-    """Leave to run a call, asked of a user: under which id, and the answer if there is one. Read, and not to be edited."""
+    """Leave to run a call, asked of a user: under which id, and the answer if there is one. Read,
+    and not to be edited."""
 
     id: str
     given: bool | None = None
@@ -117,7 +134,8 @@ class Leave(Struct, frozen=True, gc=False):
 
 
 class Call(Part, frozen=True, eq=False, gc=False):
-    """A tool call. Its `id` is never empty; `origin` says whether the wire gave it, lent it, or had none."""
+    """A tool call. Its `id` is never empty; `origin` says whether the wire gave it, lent it, or had
+    none."""
 
     id: str
     name: str
@@ -130,7 +148,8 @@ class Call(Part, frozen=True, eq=False, gc=False):
     about: str | None = None
     """The id of the call that this one asks leave for, on wires where that is a call of its own."""
     leave: Leave | None = None
-    """The leave to run it, on wires where a call has that with it. It does not count when two calls are compared."""
+    """The leave to run it, on wires where a call has that with it. It does not count when two calls
+    are compared."""
 
     @property
     def arguments(self) -> str:
@@ -139,7 +158,9 @@ class Call(Part, frozen=True, eq=False, gc=False):
 
     @property
     def input(self) -> JSON:
-        """The arguments parsed; an empty object when there are none, None when the text is broken."""
+        """The arguments parsed; an empty object when there are none, None when the text
+        is broken.
+        """
         return self.args.value
 
     def result(self, output: Output, *, error: bool = False) -> Result:
@@ -151,16 +172,20 @@ class Call(Part, frozen=True, eq=False, gc=False):
                 raise LocalError("", refused.path, refused.why) from None
         # Made here, it knows its call by the id, also where no wire ever had one.
         origin: Origin = "item" if self.origin == "item" else "wire"
-        return Result(self.id, output, error, self.name, origin, self.family, self.executor, row=_ANSWER)
+        return Result(
+            self.id, output, error, self.name, origin, self.family, self.executor, row=_ANSWER
+        )
 
 
 class _Made(Part, frozen=True, eq=False, gc=False, kw_only=True):
     row: Known
-    """Required: what a result was read by, or that it was made from its call. So none can be built on its own by accident."""
+    """Required: what a result was read by, or that it was made from its call. So none can be built
+    on its own by accident."""
 
 
 class Result(_Made, frozen=True, eq=False, gc=False):
-    """The answer to a call: text, parts, or any JSON value. `name` is the tool's, where it is known."""
+    """The answer to a call: text, parts, or any JSON value. `name` is the tool's, where it is
+    known."""
 
     call_id: str
     output: Output
@@ -179,7 +204,9 @@ class Result(_Made, frozen=True, eq=False, gc=False):
 
 
 class Opaque(Part, frozen=True, eq=False, gc=False):
-    """A block this library does not know, kept verbatim: it goes back to its own wire as it came."""
+    """A block this library does not know, kept verbatim: it goes back to its own wire as
+    it came.
+    """
 
     type: str
     value: JSON
@@ -205,11 +232,14 @@ def label(part: Part) -> str:
         case Media():
             if part.text is not None:
                 return part.text
-            return f"[{' '.join(word for word in (part.kind, part.name, part.mime, part.url or part.file) if word)}]"
+            words = (part.kind, part.name, part.mime, part.url or part.file)
+            return f"[{' '.join(word for word in words if word)}]"
         case Call():
             return f"[{part.name} was called with {part.arguments or '{}'}]"
         case Result():
-            return f"[{part.name or 'the tool'} {'failed' if part.error else 'answered'}: {part.text}]"
+            return (
+                f"[{part.name or 'the tool'} {'failed' if part.error else 'answered'}: {part.text}]"
+            )
         case Opaque():
             return f"[{part.type}]"
     return ""

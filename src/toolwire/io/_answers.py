@@ -42,7 +42,14 @@ class Flight:
         "waiter",
     )
 
-    def __init__(self, ask: Ask, arguments: Mapping[str, object], call_id: str, key: CallKey | None, fp: bytes) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        arguments: Mapping[str, object],
+        call_id: str,
+        key: CallKey | None,
+        fp: bytes,
+    ) -> None:
         self.ask = ask
         self.arguments = arguments
         self.call_id = call_id
@@ -50,7 +57,8 @@ class Flight:
         self.slot: CallKey | None = None
         """Where others find it to join in."""
         self.waiter: asyncio.Future[Answer] | None = None
-        """What the first caller waits for, so that it is not the task which is cancelled with it."""
+        """What the first caller waits for, so that it is not the task which is cancelled with it.
+        """
         self.key = key
         """None if nothing is recorded."""
         self.fp = fp
@@ -59,7 +67,9 @@ class Flight:
         """Not while the ledger is at it: it must not be in doubt whether something was claimed."""
         self.stopped = ""
         """Why it was told to stop, if it was."""
-        self.secrets: Scrubber | None = scrubber(ask.tokens, ask.secrets) if ask.tokens or ask.secrets else None
+        self.secrets: Scrubber | None = (
+            scrubber(ask.tokens, ask.secrets) if ask.tokens or ask.secrets else None
+        )
 
     def stop(self, why: str) -> None:
         """Cancel the body now, or do not begin it."""
@@ -69,7 +79,9 @@ class Flight:
                 self.task.cancel()
 
     def calmed(self) -> bool:
-        """Whether the task was cancelled by `stop`, which has then done its work and is taken back."""
+        """Whether the task was cancelled by `stop`, which has then done its work and is
+        taken back.
+        """
         if self.stopped and self.task is not None and self.task.cancelling():
             self.task.uncancel()
             return True
@@ -91,10 +103,19 @@ class Flight:
             ask.trace_id,
         )
 
-    def came_to(self, outcome: Outcome, attempt: int, *, recorded: bool = True, replayed: bool = False) -> Answer:
+    def came_to(
+        self, outcome: Outcome, attempt: int, *, recorded: bool = True, replayed: bool = False
+    ) -> Answer:
         """The answer of a run."""
         state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
-        return Answer(state=state, call_id=self.call_id, outcome=outcome, replayed=replayed, recorded=recorded, attempt=attempt)
+        return Answer(
+            state=state,
+            call_id=self.call_id,
+            outcome=outcome,
+            replayed=replayed,
+            recorded=recorded,
+            attempt=attempt,
+        )
 
     def refused(self, failure: Failure) -> Answer:
         """The answer of a call whose body did not begin, and may begin later."""

@@ -1,7 +1,8 @@
 """What a tool raised, as the failure that is answered.
 
-A caller reads the text of an exception only if the tool said so by its class; of any other it reads the type, and developers read
-the rest. Nothing an exception does while it is looked at goes any further. Scrubs nothing: that is done with the whole answer.
+A caller reads the text of an exception only if the tool said so by its class; of any other it reads
+the type, and developers read the rest. Nothing an exception does while it is looked at goes any
+further. Scrubs nothing: that is done with the whole answer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def busy(why: str) -> Failure:
 
 
 def timed_out(tool: str, seconds: float) -> Failure:
-    """Nobody knows what a tool has done that was stopped in the middle; a thread cannot even be stopped."""
+    """Nobody knows what a tool has done that was stopped in the middle; a thread cannot even be
+    stopped."""
     return Failure(
         f"The tool did not end within {seconds:g} s. Whether it had an effect is not known.",
         f"{tool} ran into its timeout of {seconds:g} s",
@@ -38,7 +40,9 @@ def timed_out(tool: str, seconds: float) -> Failure:
 def cancelled(tool: str, why: str) -> Failure:
     """The body was stopped by the server."""
     return Failure(
-        f"The call was stopped: {why}. Whether it had an effect is not known.", f"{tool} was cancelled", kind="cancelled"
+        f"The call was stopped: {why}. Whether it had an effect is not known.",
+        f"{tool} was cancelled",
+        kind="cancelled",
     )
 
 
@@ -46,7 +50,8 @@ def unfit(tool: str, error: BaseException) -> Failure:
     """The body gave what cannot be answered."""
     return Failure(
         "The tool gave a result that is not what it promises.",
-        f"the result of {tool} does not fit its output schema: {type(error).__name__}: {said(error)}",
+        f"the result of {tool} does not fit its output schema: {type(error).__name__}:"
+        f" {said(error)}",
         kind="bad-result",
     )
 
@@ -57,7 +62,11 @@ def raised(error: BaseException) -> Failure:
     if isinstance(error, ToolError):
         return _told(error)
     kind = type(error).__name__
-    return Failure(f"The tool failed ({kind}).", f"{kind}: {said(error)}{_inside(error)}{_place(error)}", kind="exception")
+    return Failure(
+        f"The tool failed ({kind}).",
+        f"{kind}: {said(error)}{_inside(error)}{_place(error)}",
+        kind="exception",
+    )
 
 
 def only(error: BaseException) -> BaseException:
@@ -123,7 +132,9 @@ def _place(error: BaseException) -> str:
     if not frames:
         return ""
     last = frames[-1]
-    return f" ({last.filename.replace(chr(92), '/').rpartition('/')[2]}:{last.lineno} in {last.name})"
+    return (
+        f" ({last.filename.replace(chr(92), '/').rpartition('/')[2]}:{last.lineno} in {last.name})"
+    )
 
 
 def _is_json(value: JSON) -> bool:

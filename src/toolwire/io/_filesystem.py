@@ -1,6 +1,7 @@
 """Whether a file lies on a network file system, where locks and fsync promise less than they say.
 
-Asks the kernel's list of mounts (Linux); where there is none, nothing is known and nothing is refused.
+Asks the kernel's list of mounts (Linux); where there is none, nothing is known and nothing is
+refused.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ import os
 from pathlib import Path
 
 NETWORKED = frozenset(
-    "nfs nfs4 cifs smb3 smbfs ncpfs afs ceph lustre gpfs beegfs glusterfs ocfs2 gfs2 fuse.sshfs fuse.glusterfs fuse.ceph"
-    " fuse.s3fs fuse.rclone fuse.gcsfuse fuse.davfs2 fuse.juicefs".split()
+    "nfs nfs4 cifs smb3 smbfs ncpfs afs ceph lustre gpfs beegfs glusterfs ocfs2 gfs2 fuse.sshfs"
+    " fuse.glusterfs fuse.ceph fuse.s3fs fuse.rclone fuse.gcsfuse fuse.davfs2 fuse.juicefs".split()
 )
 
 

@@ -1,8 +1,9 @@
-"""HTTP/1.1 to the servers of models, as lean as can be: pooled connections, and answers in pieces as they come.
+"""HTTP/1.1 to the servers of models, as lean as can be: pooled connections, and answers in pieces
+as they come.
 
-With a client for everything, that client is most of what a request through a gateway costs. This one does what such a request
-needs and nothing else: it posts, and follows nobody. Finding the fastest of several addresses is aiohappyeyeballs'. Knows no wire
-and no proxy.
+With a client for everything, that client is most of what a request through a gateway costs. This
+one does what such a request needs and nothing else: it posts, and follows nobody. Finding the
+fastest of several addresses is aiohappyeyeballs'. Knows no wire and no proxy.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Place(Struct, frozen=True):
         return self.host, self.port, self.tls
 
     def __repr__(self) -> str:
-        """Without the login, and without what is asked there: keys may stand in it, and this ends up in logs."""
+        """Without the login, and without what is asked there: keys may stand in it, and this ends
+        up in logs."""
         return f"Place({'https' if self.tls else 'http'}://{self.name})"
 
 
@@ -91,7 +93,8 @@ def place(url: str) -> Place:
 
 
 def head(where: Place, fields: Mapping[str, str], length: int) -> bytes:
-    """The head of a request. Raises ValueError if a field could be read as two, or says where the request ends."""
+    """The head of a request. Raises ValueError if a field could be read as two, or says where the
+    request ends."""
     names = {name.lower() for name in fields}
     if not _OURS.isdisjoint(names):
         raise ValueError("a header field that says where the request ends")
@@ -105,7 +108,11 @@ def head(where: Place, fields: Mapping[str, str], length: int) -> bytes:
         told = "\r\n".join(lines).encode("latin-1")  # as the fields of a client came
     except UnicodeEncodeError:
         told = b"\r\n".join(map(_encoded, lines))
-    return b"POST %b HTTP/1.1\r\n%b\r\ncontent-length: %d\r\n\r\n" % (where.path.encode(), told, length)
+    return b"POST %b HTTP/1.1\r\n%b\r\ncontent-length: %d\r\n\r\n" % (
+        where.path.encode(),
+        told,
+        length,
+    )
 
 
 def _encoded(line: str) -> bytes:
@@ -127,8 +134,11 @@ class Pool:
         self._closed = False
         self._timer = self.loop.call_later(KEEP / 2, self._tidy)
 
-    async def post(self, where: Place, data: bytes, body: bytes, *, connect: float, silence: float) -> Reply:
-        """The beginning of an answer. `data` is the head of the request. Raises OSError or TimeoutError."""
+    async def post(
+        self, where: Place, data: bytes, body: bytes, *, connect: float, silence: float
+    ) -> Reply:
+        """The beginning of an answer. `data` is the head of the request. Raises OSError or
+        TimeoutError."""
         line = self._free(where.door)
         if line is not None:
             try:
@@ -200,14 +210,18 @@ class Pool:
         tls = {"ssl": secure(), "server_hostname": where.host.rstrip(".")} if where.tls else {}
         try:
             addresses = await self._addresses(where.host, where.port)
-            found = await start_connection(addresses, happy_eyeballs_delay=_RACE, interleave=1, loop=self.loop)
+            found = await start_connection(
+                addresses, happy_eyeballs_delay=_RACE, interleave=1, loop=self.loop
+            )
             try:
                 await self.loop.create_connection(lambda: line, sock=found, **tls)  # type: ignore[call-overload]
             except BaseException:
                 line.close()
                 self.forget(line)  # the loop may not tell it any more
                 with suppress(OSError):
-                    found.shutdown(SHUT_RDWR)  # closing it is for the transport, which may have it still
+                    found.shutdown(
+                        SHUT_RDWR
+                    )  # closing it is for the transport, which may have it still
                 raise
         except BaseException as error:
             self._known.pop((where.host, where.port), None)  # it may have moved

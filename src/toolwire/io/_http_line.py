@@ -1,7 +1,8 @@
 """One connection that speaks HTTP/1.1: one request at a time.
 
-A server is believed nothing: what waits to be read is bounded, an answer that is cut is an error, and no byte of an answer
-reaches the request after it. Parsing is httptools'. Knows neither where a connection goes nor who keeps it.
+A server is believed nothing: what waits to be read is bounded, an answer that is cut is an error,
+and no byte of an answer reaches the request after it. Parsing is httptools'. Knows neither where a
+connection goes nor who keeps it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from toolwire.io._http_reply import ROOM, Broken, Fields, Reply, Stale
 
 HEAD = 1024 * 1024
-"""Bytes of the head of an answer, and of all else that is no body. Some providers send long ones."""
+"""Bytes of the head of an answer, and of all else that is no body. Some providers send long ones.
+"""
 AT_ONCE = 0.2
-"""Seconds in which a server's word that a connection is closed is on its way while it is asked again: the request was then most
-likely never read. What it says later, it most likely says of a request that it had."""
+"""Seconds in which a server's word that a connection is closed is on its way while it is asked
+again: the request was then most likely never read. What it says later, it most likely says of a
+request that it had."""
 _SMALL = 64 * 1024
 _NOTHING = memoryview(b"")
 _POLLS = hasattr(select, "poll")
@@ -97,18 +100,25 @@ class Line(asyncio.Protocol):
         return reply
 
     def _send(self) -> None:
-        """As much as there is room for: of what is given to TLS at once nobody can tell how much was sent."""
+        """As much as there is room for: of what is given to TLS at once nobody can tell how much
+        was sent."""
         transport = self._transport
-        while self._rest and not self._full and transport is not None and not transport.is_closing():
+        while (
+            self._rest and not self._full and transport is not None and not transport.is_closing()
+        ):
             piece, self._rest = self._rest[:_SMALL], self._rest[_SMALL:]
             transport.write(piece)
         if not self._rest:
-            self._rest = _NOTHING  # the end of a request would hold all of it while the connection rests
+            self._rest = (
+                _NOTHING  # the end of a request would hold all of it while the connection rests
+            )
 
     @property
     def _waiting(self) -> int:
         """Bytes of the request that are still to be sent."""
-        return len(self._rest) + (0 if self._transport is None else self._transport.get_write_buffer_size())
+        return len(self._rest) + (
+            0 if self._transport is None else self._transport.get_write_buffer_size()
+        )
 
     def over(self, reply: Reply, linger: float = 0.0) -> None:
         """An answer is wanted no more; its end may still come for so long."""
@@ -123,7 +133,8 @@ class Line(asyncio.Protocol):
             self._leaving = None
         self._reply = None
         self._used = True
-        # a server that answers before it has the whole request may read the rest of it as the next one
+        # a server that answers before it has the whole request may read the rest of it as the next
+        # one
         if reply.ended and self._alive and not transport.is_closing() and not self._waiting:
             self._keeper.keep(self)
         else:
@@ -140,7 +151,8 @@ class Line(asyncio.Protocol):
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing has come that is still to be read: an end, or an answer that nobody asked for."""
+        """Whether nothing has come that is still to be read: an end, or an answer that nobody asked
+        for."""
         return self._ears is None or not self._ears.poll(0)
 
     # --- time ---
@@ -232,8 +244,15 @@ class Line(asyncio.Protocol):
         if self._open_end and exc is None and reply.begun and (reply.ended or not self._torn):
             reply.end()
             return
-        stale = self._used and not self._size and not reply.begun and self.loop.time() - self._heard < AT_ONCE
-        reply.fail(Stale("closed while it was asked") if stale else Broken("the connection is gone"))
+        stale = (
+            self._used
+            and not self._size
+            and not reply.begun
+            and self.loop.time() - self._heard < AT_ONCE
+        )
+        reply.fail(
+            Stale("closed while it was asked") if stale else Broken("the connection is gone")
+        )
 
     @property
     def _torn(self) -> bool:
@@ -254,7 +273,7 @@ class Line(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # --- what the parser says: what is raised here ends the connection, and the answer if it has not ended ---
+    # --- what the parser says: what is raised here ends the connection, and the answer if it has no
 
     def on_message_begin(self) -> None:
         if self._reply is None or self._reply.ended:
@@ -293,4 +312,5 @@ class Line(asyncio.Protocol):
         reply = self._reply
         if reply is not None and reply.begun:
             reply.ended = True
-            self.go_on()  # whatever comes now should not have come, and is to be seen before the next request
+            # whatever comes now should not have come, and is to be seen before the next request
+            self.go_on()

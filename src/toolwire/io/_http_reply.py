@@ -1,7 +1,8 @@
-"""One answer of HTTP/1.1: its head, then its body in pieces as they come; and what undoes the coding of a body.
+"""One answer of HTTP/1.1: its head, then its body in pieces as they come; and what undoes the
+coding of a body.
 
-A server is believed nothing: what waits to be read is bounded, and an answer that is cut is an error. Knows its connection only
-as whatever lets it go on.
+A server is believed nothing: what waits to be read is bounded, and an answer that is cut is an
+error. Knows its connection only as whatever lets it go on.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ class Unpacking:
         return self.add(self._zlib.unconsumed_tail)
 
     async def piece(self, read: Callable[[], Awaitable[bytes]]) -> bytes:
-        """What comes of all that can be read, piece by piece; nothing at the end. Raises OSError."""
+        """What comes of all that can be read, piece by piece; nothing at the end. Raises
+        OSError.
+        """
         while True:
             if self.full:
                 data = self.more()
@@ -104,7 +107,9 @@ class Unpacking:
                 return data
 
     def end(self) -> None:
-        if self._begun and not self._zlib.eof:  # nothing at all is what comes with a status that has no body
+        if (
+            self._begun and not self._zlib.eof
+        ):  # nothing at all is what comes with a status that has no body
             raise Broken("an answer that was cut before it was packed")
 
 
@@ -122,9 +127,20 @@ class Reply:
     """One answer: its head when it is given, its body as it comes. Whoever has it closes it."""
 
     __slots__ = (
-        "_error", "_held", "_line", "_pieces", "_refused", "_stopped", "_take", "_unpacking", "_waiter", "begun", "ended",
-        "headers", "status",
-    )  # fmt: skip
+        "_error",
+        "_held",
+        "_line",
+        "_pieces",
+        "_refused",
+        "_stopped",
+        "_take",
+        "_unpacking",
+        "_waiter",
+        "begun",
+        "ended",
+        "headers",
+        "status",
+    )
 
     def __init__(self, line: Source) -> None:
         self._line: Source | None = line
@@ -166,9 +182,11 @@ class Reply:
         return self._taken()
 
     async def flow(self, take: Callable[[bytes], bool]) -> None:
-        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to wait.
+        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to
+        wait.
 
-        Nobody is woken for a piece: in a stream of many small ones that is most of the work. Raises what `piece` and `take` do.
+        Nobody is woken for a piece: in a stream of many small ones that is most of the work. Raises
+        what `piece` and `take` do.
         """
         while data := await self.piece():
             if not take(data):
@@ -244,10 +262,17 @@ class Reply:
 
     def wake(self) -> None:
         waiter, take = self._waiter, self._take
-        if waiter is None or waiter.done():  # also if whoever waited was cancelled: nothing is given to it any more
+        if (
+            waiter is None or waiter.done()
+        ):  # also if whoever waited was cancelled: nothing is given to it any more
             return
         if take is not None:
-            if not self._pieces and not self.ended and self._error is None and self._line is not None:
+            if (
+                not self._pieces
+                and not self.ended
+                and self._error is None
+                and self._line is not None
+            ):
                 return
             if self._pieces and self._given(take) and not self.ended and self._error is None:
                 return

@@ -13,4 +13,8 @@ _FREE = _LOW ^ (0xF << 76 | 0b11 << 62)
 
 def uuid7() -> str:
     """A new UUIDv7 (RFC 9562): the time in milliseconds, then 74 random bits."""
-    return str(UUID(int=time.time_ns() // 1_000_000 << 80 | _FIXED | int.from_bytes(os.urandom(10)) & _FREE))
+    return str(
+        UUID(
+            int=time.time_ns() // 1_000_000 << 80 | _FIXED | int.from_bytes(os.urandom(10)) & _FREE
+        )
+    )

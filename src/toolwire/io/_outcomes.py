@@ -1,6 +1,7 @@
 """An outcome as the bytes a ledger keeps, and back.
 
-What is read equals what was written: integers of any size, text with half a surrogate pair. Knows no database.
+What is read equals what was written: integers of any size, text with half a surrogate pair. Knows
+no database.
 """
 
 from __future__ import annotations
@@ -43,10 +44,18 @@ def pack(outcome: Outcome) -> bytes:
     """
     try:
         return _encode(outcome)
-    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8, only an escape, which msgspec neither writes nor reads
+    except (
+        UnicodeEncodeError
+    ):  # half a surrogate pair has no UTF-8, only an escape, which msgspec neither writes nor reads
         failure = outcome.failure
-        fields = None if failure is None else {name: getattr(failure, name) for name in failure.__struct_fields__}
-        return json.dumps({"value": outcome.value, "failure": fields, "duration_ms": outcome.duration_ms}).encode()
+        fields = (
+            None
+            if failure is None
+            else {name: getattr(failure, name) for name in failure.__struct_fields__}
+        )
+        return json.dumps(
+            {"value": outcome.value, "failure": fields, "duration_ms": outcome.duration_ms}
+        ).encode()
 
 
 def unpack(data: bytes) -> Outcome:
@@ -58,7 +67,9 @@ def unpack(data: bytes) -> Outcome:
     except ValueError:
         whole = json.loads(data)
         fields = whole["failure"]
-        return Outcome(whole["value"], None if fields is None else Failure(**fields), whole["duration_ms"])
+        return Outcome(
+            whole["value"], None if fields is None else Failure(**fields), whole["duration_ms"]
+        )
     return Outcome(value, failure, held.duration_ms)
 
 

@@ -1,6 +1,7 @@
 """What a call of a tool on an OXP server can come to beside a value.
 
-`str()` of each may be shown to a person or a model: what is meant for developers stands in `developer_message` and nowhere else.
+`str()` of each may be shown to a person or a model: what is meant for developers stands in
+`developer_message` and nowhere else.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from toolwire.tools.asking import Missing
 class OxpError(Exception):
     """An OXP server gave no value. `status` is what HTTP said, if it said anything."""
 
-    def __init__(self, message: str, *, developer_message: str | None = None, status: int | None = None) -> None:
-        Exception.__init__(self, message)  # not the next in line: one of them is an InvalidInput with another signature
+    def __init__(
+        self, message: str, *, developer_message: str | None = None, status: int | None = None
+    ) -> None:
+        Exception.__init__(
+            self, message
+        )  # not the next in line: one of them is an InvalidInput with another signature
         self.message = message
         self.developer_message = developer_message
         self.status = status
@@ -27,7 +32,8 @@ class OxpError(Exception):
 
 
 class ToolCallFailed(OxpError):
-    """The tool ran and failed. With `can_retry` it may be called again, under a new call id and after `retry_after_ms`."""
+    """The tool ran and failed. With `can_retry` it may be called again, under a new call id and
+    after `retry_after_ms`."""
 
     def __init__(
         self,
@@ -79,7 +85,8 @@ class InvalidInput(BadRequest, errors.InvalidInput):
 
 
 class MissingRequirements(BadRequest):
-    """The tool needs a token, a secret or a user id that it was not given. `challenges` say where a user can grant it."""
+    """The tool needs a token, a secret or a user id that it was not given. `challenges` say where a
+    user can grant it."""
 
     def __init__(
         self,
@@ -106,9 +113,14 @@ class ServerUnavailable(OxpError):
     """
 
     def __init__(
-        self, message: str, *, sent: bool = True, status: int | None = None, retry_after_ms: int | None = None,
+        self,
+        message: str,
+        *,
+        sent: bool = True,
+        status: int | None = None,
+        retry_after_ms: int | None = None,
         developer_message: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(message, status=status, developer_message=developer_message)
         self.sent = sent
         self.retry_after_ms = retry_after_ms

@@ -1,7 +1,8 @@
-"""Requests to one server over HTTP: credentials fresh for each, tries that keep the bytes, and no leaving for other hosts.
+"""Requests to one server over HTTP: credentials fresh for each, tries that keep the bytes, and no
+leaving for other hosts.
 
-A redirect is followed within the origin of the server and nowhere else: what a request carries was meant for that server. Knows
-nothing of tools.
+A redirect is followed within the origin of the server and nowhere else: what a request carries was
+meant for that server. Knows nothing of tools.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Bearer(Struct, frozen=True):
 
 
 class Jwt(Struct, frozen=True):
-    """A secret shared with the server: every request gets a token of its own, valid for `lifetime` seconds."""
+    """A secret shared with the server: every request gets a token of its own, valid for `lifetime`
+    seconds."""
 
     secret: str | bytes
     audience: str | None = None
@@ -116,13 +118,21 @@ class Http:
     """One server, and the connections to it."""
 
     def __init__(
-        self, base_url: str, auth: Auth | None, patience: Patience, *, limit: int, session: aiohttp.ClientSession | None
+        self,
+        base_url: str,
+        auth: Auth | None,
+        patience: Patience,
+        *,
+        limit: int,
+        session: aiohttp.ClientSession | None,
     ) -> None:
         self.base = URL(base_url)
         if self.base.scheme not in ("http", "https") or not self.base.host:
             raise LocalError("oxp", (), "expected an http or https address")
         if self.base.user or self.base.password:
-            raise LocalError("oxp", (), "credentials do not belong into the address; give them as auth")
+            raise LocalError(
+                "oxp", (), "credentials do not belong into the address; give them as auth"
+            )
         self._prefix = base_url.split("?")[0].split("#")[0].rstrip("/")
         self._auth, self._patience, self._limit = auth, patience, limit
         self._session, self._own = session, session is None
@@ -133,17 +143,26 @@ class Http:
             await self._session.close()
             self._session = None
 
-    async def send(self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Raw:
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Raw:
         """The answer, after as many tries as it takes; every try sends the same bytes.
 
-        Raises ServerUnavailable if there was none at all; an answer that asks for yet another try is given back as it is.
+        Raises ServerUnavailable if there was none at all; an answer that asks for yet another try
+        is given back as it is.
         """
         tried, sent = 0, False
         while True:
             asked: int | None = None
             raw: Raw | None = None
             try:
-                raw = await self._once(method, URL(f"{self._prefix}{path}", encoded=True), body, headers)
+                raw = await self._once(
+                    method, URL(f"{self._prefix}{path}", encoded=True), body, headers
+                )
             except aiohttp.ClientConnectorError as error:
                 lost: Exception = error
             except _LOST as error:
@@ -158,34 +177,45 @@ class Http:
                 if raw is not None:
                     return raw
                 said = f"{type(lost).__name__}: {lost}"
-                raise ServerUnavailable("the server gave no answer", sent=sent, developer_message=said) from lost
+                raise ServerUnavailable(
+                    "the server gave no answer", sent=sent, developer_message=said
+                ) from lost
             await asyncio.sleep(delay)
             tried += 1
 
-    async def _once(self, method: str, url: URL, body: bytes | None, more: Mapping[str, str] | None) -> Raw:
+    async def _once(
+        self, method: str, url: URL, body: bytes | None, more: Mapping[str, str] | None
+    ) -> Raw:
         for _ in range(_REDIRECTS):
             headers = {**(more or {}), **(self._auth.headers() if self._auth is not None else {})}
             raw = await self._exchange(method, url, body, headers)
             if raw.status not in (301, 302, 303, 307, 308):
                 return raw
             target = url.join(URL(raw.headers.get("Location", "")))
-            if target.origin() != self.base.origin() or (method != "GET" and raw.status not in (307, 308)):
+            if target.origin() != self.base.origin() or (
+                method != "GET" and raw.status not in (307, 308)
+            ):
                 raise BrokenAnswer("the server sent us elsewhere; not followed", status=raw.status)
             url = target
         raise BrokenAnswer("the server sends us in circles")
 
     async def peek(self, url: str) -> Raw:
-        """The answer of an address that the server named. It gets our credentials only if it is the server's own."""
+        """The answer of an address that the server named. It gets our credentials only if it is the
+        server's own."""
         target = URL(url)
         if target.scheme not in ("http", "https") or not target.host or target.user:
             raise BrokenAnswer("the server named an address that is none")
         own = target.origin() == self.base.origin() and self._auth is not None
         try:
-            return await self._exchange("GET", target, None, self._auth.headers() if own and self._auth is not None else {})
+            return await self._exchange(
+                "GET", target, None, self._auth.headers() if own and self._auth is not None else {}
+            )
         except _LOST as error:
             raise ServerUnavailable("no answer from the address that the server named") from error
 
-    async def _exchange(self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]) -> Raw:
+    async def _exchange(
+        self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]
+    ) -> Raw:
         if self._session is None:
             self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
         limit = aiohttp.ClientTimeout(total=self._patience.timeout)

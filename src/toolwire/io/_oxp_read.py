@@ -1,7 +1,8 @@
 """What OXP servers of every dialect send, as one shape: definitions, answers, refusals.
 
-Lists come as `items`, `tools` or a bare array, answers in a `result` or bare, errors as the protocol says or as web frameworks
-do. Liberal in what it takes; what it cannot make sense of is a BrokenAnswer. Opens no connection.
+Lists come as `items`, `tools` or a bare array, answers in a `result` or bare, errors as the
+protocol says or as web frameworks do. Liberal in what it takes; what it cannot make sense of is a
+BrokenAnswer. Opens no connection.
 """
 
 from __future__ import annotations
@@ -32,7 +33,14 @@ from toolwire.tools.runnable import Authorization, Needs, ToolId, Version
 LEGAL = IdRule("A-Za-z0-9_", longest=64)
 """What either half of a tool id is made of."""
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?")
-_ERROR_FIELDS = {"message", "developer_message", "can_retry", "retry_after_ms", "additional_prompt_content", "kind"}
+_ERROR_FIELDS = {
+    "message",
+    "developer_message",
+    "can_retry",
+    "retry_after_ms",
+    "additional_prompt_content",
+    "kind",
+}
 _LONGEST_TEXT = 500
 
 
@@ -74,7 +82,7 @@ class Reply(Struct, frozen=True):
     replayed: bool = False
 
 
-# --- tools -----------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
 
 def definitions(raw: Raw, kit: str) -> tuple[Definition, ...]:
@@ -82,11 +90,15 @@ def definitions(raw: Raw, kit: str) -> tuple[Definition, ...]:
     body = raw.json()
     found = body
     if isinstance(body, dict):
-        found = next((body[key] for key in ("items", "tools") if isinstance(body.get(key), list)), None)
+        found = next(
+            (body[key] for key in ("items", "tools") if isinstance(body.get(key), list)), None
+        )
     if not isinstance(found, list):
         raise BrokenAnswer("the list of tools is no list", status=raw.status)
     taken: set[str] = set()
-    return tuple(_definition(item, kit, taken) for item in found if isinstance(item, dict) and _called(item))
+    return tuple(
+        _definition(item, kit, taken) for item in found if isinstance(item, dict) and _called(item)
+    )
 
 
 def _called(item: Object) -> str:
@@ -133,14 +145,22 @@ def _id(called: str, version: JSON, kit: str, taken: set[str]) -> ToolId:
     first, dot, rest = bare.partition(".")
     if dot:
         kit, bare = fit(first, LEGAL), rest
-    used = {id.name for text in taken if (id := ToolId.read(text)) and id.kit == kit and id.version == made}
+    used = {
+        id.name
+        for text in taken
+        if (id := ToolId.read(text)) and id.kit == kit and id.version == made
+    }
     return ToolId(kit, fit(bare if bare not in used else f"{bare} ", LEGAL, used), made)
 
 
 def _needs(said: JSON) -> Needs:
     if not isinstance(said, dict):
         return Needs()
-    return Needs(_authorizations(said.get("authorization")), _ids(said.get("secrets")), said.get("user_id") is True)
+    return Needs(
+        _authorizations(said.get("authorization")),
+        _ids(said.get("secrets")),
+        said.get("user_id") is True,
+    )
 
 
 def _authorizations(items: JSON) -> tuple[Authorization, ...]:
@@ -149,16 +169,24 @@ def _authorizations(items: JSON) -> tuple[Authorization, ...]:
         if isinstance(item, dict) and isinstance(id := item.get("id"), str):
             oauth = item.get("oauth2")
             scopes = oauth.get("scopes") if isinstance(oauth, dict) else None
-            found.append(Authorization(id, tuple(str(one) for one in scopes) if isinstance(scopes, list) else ()))
+            found.append(
+                Authorization(
+                    id, tuple(str(one) for one in scopes) if isinstance(scopes, list) else ()
+                )
+            )
     return tuple(found)
 
 
 def _ids(items: JSON) -> tuple[str, ...]:
-    found = [item.get("id") if isinstance(item, dict) else item for item in items] if isinstance(items, list) else []
+    found = (
+        [item.get("id") if isinstance(item, dict) else item for item in items]
+        if isinstance(items, list)
+        else []
+    )
     return tuple(id for id in found if isinstance(id, str))
 
 
-# --- answers -----------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 def answered(raw: Raw, call_id: str) -> Reply:
@@ -171,7 +199,9 @@ def answered(raw: Raw, call_id: str) -> Reply:
     said = body.get("call_id")
     if isinstance(said, str) and said and said != call_id:
         raise BrokenAnswer(
-            "the server answered another call", developer_message=f"asked {call_id}, got {said}", status=raw.status
+            "the server answered another call",
+            developer_message=f"asked {call_id}, got {said}",
+            status=raw.status,
         )
     if not success:
         raise _failure(body.get("error"), call_id)
@@ -208,7 +238,7 @@ def _str(value: JSON) -> str | None:
     return value if isinstance(value, str) else None
 
 
-# --- refusals ----------------------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------
 
 
 def refused(raw: Raw) -> OxpError:
@@ -223,14 +253,18 @@ def refused(raw: Raw) -> OxpError:
         return InvalidInput(message, errors, developer_message=developer, status=raw.status)
     if again(raw):
         after = wait_ms(raw.headers)
-        return ServerUnavailable(message, status=raw.status, retry_after_ms=after, developer_message=developer)
+        return ServerUnavailable(
+            message, status=raw.status, retry_after_ms=after, developer_message=developer
+        )
     return _BY_STATUS.get(raw.status, BadRequest if raw.status < 500 else _Unavailable)(
         message, developer_message=developer, status=raw.status
     )
 
 
 class _Unavailable(ServerUnavailable):
-    def __init__(self, message: str, *, developer_message: str | None = None, status: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, developer_message: str | None = None, status: int | None = None
+    ) -> None:
         super().__init__(message, status=status, developer_message=developer_message)
 
 
@@ -243,7 +277,8 @@ AGAIN = frozenset({408, 409, 429})
 
 
 def again(raw: Raw) -> bool:
-    """Whether the same bytes may be sent again: what the server says, or else what the status means."""
+    """Whether the same bytes may be sent again: what the server says, or else what the status
+    means."""
     said = raw.headers.get("x-should-retry", "").lower()
     return said == "true" if said in ("true", "false") else raw.status in AGAIN or raw.status >= 500
 
@@ -256,14 +291,17 @@ def wait_ms(headers: Mapping[str, str]) -> int | None:
         except (ValueError, OverflowError):
             continue
     try:
-        until, now = (parsedate_to_datetime(headers.get(name, "")) for name in ("Retry-After", "Date"))
+        until, now = (
+            parsedate_to_datetime(headers.get(name, "")) for name in ("Retry-After", "Date")
+        )
         return max(0, int((until - now).total_seconds() * 1000))
     except (ValueError, TypeError):  # no date, or one with a zone and one without
         return None
 
 
 def _message(said: Object, raw: Raw) -> str:
-    """What is fit to be shown. Web frameworks echo the arguments beside their sentence: only the sentence is taken."""
+    """What is fit to be shown. Web frameworks echo the arguments beside their sentence: only the
+    sentence is taken."""
     if message := _str(said.get("message")):
         return message
     detail = said.get("detail")
@@ -272,12 +310,17 @@ def _message(said: Object, raw: Raw) -> str:
         detail = "; ".join(line for line in lines if isinstance(line, str))
     if isinstance(detail, str) and detail:
         return detail
-    text = "" if said else raw.body[: 4 * _LONGEST_TEXT].decode(errors="replace").strip()[:_LONGEST_TEXT]
+    text = (
+        ""
+        if said
+        else raw.body[: 4 * _LONGEST_TEXT].decode(errors="replace").strip()[:_LONGEST_TEXT]
+    )
     return text or f"the server answered with status {raw.status}"
 
 
 def _parameters(said: Object) -> dict[str, str]:
-    """By parameter, what is wrong: as the protocol says it, or by the place that a web framework names."""
+    """By parameter, what is wrong: as the protocol says it, or by the place that a web framework
+    names."""
     errors = said.get("parameter_errors")
     if isinstance(errors, dict):
         return {name: why if isinstance(why, str) else "invalid" for name, why in errors.items()}
@@ -290,12 +333,16 @@ def _parameters(said: Object) -> dict[str, str]:
     return found
 
 
-def _missing(lacks: Object, message: str, developer: str | None, status: int) -> MissingRequirements:
+def _missing(
+    lacks: Object, message: str, developer: str | None, status: int
+) -> MissingRequirements:
     tokens = _authorizations(lacks.get("required_authorization"))
     missing = Missing(tokens, _ids(lacks.get("secrets")), lacks.get("user_id") is True)
     items = lacks.get("authorization")
     challenges = _challenges(items if isinstance(items, list) else [])
-    return MissingRequirements(message, missing, challenges, developer_message=developer, status=status)
+    return MissingRequirements(
+        message, missing, challenges, developer_message=developer, status=status
+    )
 
 
 def _challenges(items: Iterable[JSON]) -> list[Challenge]:

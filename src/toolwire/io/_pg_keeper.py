@@ -1,6 +1,8 @@
-"""The lease of a replica, and the sweeping up after dead ones: one task, one connection, on the database's clock.
+"""The lease of a replica, and the sweeping up after dead ones: one task, one connection, on the
+database's clock.
 
-A replica lives as long as it renews; whoever could not renew takes no new calls. Knows nothing of single calls.
+A replica lives as long as it renews; whoever could not renew takes no new calls. Knows nothing of
+single calls.
 """
 
 from __future__ import annotations
@@ -81,7 +83,11 @@ class Keeper:
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()
         before = loop.time()
-        params = {**self._terms.params, "first": self._first, "info": f"{platform.node()}:{os.getpid()}"}
+        params = {
+            **self._terms.params,
+            "first": self._first,
+            "info": f"{platform.node()}:{os.getpid()}",
+        }
         ((now,),) = await self._link.run(self._sql.renew, params)
         self._first = False
         self.good_until = before + self._terms.lease
@@ -127,7 +133,10 @@ class Keeper:
                 rows = await self._link.run(query, self._terms.params)
                 afar: list[Place] = [(row[0], row[1]) for row in rows if len(row) > 1 and row[2]]
                 if afar:
-                    await self._link.run(self._sql.notify, {"words": Texts([word(*place).encode() for place in afar])})
+                    await self._link.run(
+                        self._sql.notify,
+                        {"words": Texts([word(*place).encode() for place in afar])},
+                    )
             count += len(rows)
             if len(rows) < self._sql.chunk:
                 break

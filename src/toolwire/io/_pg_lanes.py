@@ -1,7 +1,9 @@
-"""Questions to the PostgreSQL ledger, answered many at a time: what waits goes as one statement, then the losers are read.
+"""Questions to the PostgreSQL ledger, answered many at a time: what waits goes as one statement,
+then the losers are read.
 
-Every question may be asked twice, so a broken connection is answered by asking again. A batch is sorted, so that two replicas
-take their locks in the same order. Knows the database and the questions; not what a call is for.
+Every question may be asked twice, so a broken connection is answered by asking again. A batch is
+sorted, so that two replicas take their locks in the same order. Knows the database and the
+questions; not what a call is for.
 """
 
 from __future__ import annotations
@@ -58,14 +60,20 @@ class Terms:
 class Lanes:
     """A queue, and a few connections that empty it.
 
-    `ended` is told which call may have ended, `lapsed` that the lease of this replica ran out; `held` says whether a claim of
-    which nobody took the answer is in use all the same.
+    `ended` is told which call may have ended, `lapsed` that the lease of this replica ran out;
+    `held` says whether a claim of which nobody took the answer is in use all the same.
     """
 
     def __init__(
-        self, links: Sequence[Link], sql: Sql, terms: Terms, *,
-        ended: Callable[[Place], None], lapsed: Callable[[], None], held: Callable[[Claiming], bool],
-    ) -> None:  # fmt: skip
+        self,
+        links: Sequence[Link],
+        sql: Sql,
+        terms: Terms,
+        *,
+        ended: Callable[[Place], None],
+        lapsed: Callable[[], None],
+        held: Callable[[Claiming], bool],
+    ) -> None:
         self._sql = sql
         self._terms = terms
         self._ended = ended
@@ -113,11 +121,16 @@ class Lanes:
         self.put(op)
 
     async def stop(self, patience: float) -> None:
-        """What was asked is still done, if the database is there; then no more. Results wait for one that is away."""
+        """What was asked is still done, if the database is there; then no more. Results wait for
+        one that is away."""
         end = self._loop.time() + patience
         for op in [*self._put_off]:
             self._now(op)
-        while (self._queue or self._asked) and self._loop.time() < end and (self.down_since is None or self._to_record()):
+        while (
+            (self._queue or self._asked)
+            and self._loop.time() < end
+            and (self.down_since is None or self._to_record())
+        ):
             await asyncio.sleep(0.005)
         for task in self._tasks:
             task.cancel()
@@ -129,7 +142,9 @@ class Lanes:
         self._queue.clear()
 
     def _to_record(self) -> bool:
-        return any(isinstance(op, Ending) for ops in (self._queue, *self._asked.values()) for op in ops)
+        return any(
+            isinstance(op, Ending) for ops in (self._queue, *self._asked.values()) for op in ops
+        )
 
     async def _lane(self, link: Link) -> None:
         pause = 0.0
@@ -165,9 +180,11 @@ class Lanes:
                 await asyncio.sleep(pause)
 
     def _taken(self) -> list[Question]:
-        """The next batch, without what nobody asks any more. A long queue is shared with the lanes that rest.
+        """The next batch, without what nobody asks any more. A long queue is shared with the lanes
+        that rest.
 
-        Whoever asks in turns would else wait all at once, and be answered all at once, while the database waits for them.
+        Whoever asks in turns would else wait all at once, and be answered all at once, while the
+        database waits for them.
         """
         batch: list[Question] = []
         size, most = 0, self.most
@@ -187,7 +204,7 @@ class Lanes:
         batch.sort(key=_place)
         return batch
 
-    # --- what goes wrong -----------------------------------------------------------------------------------------
+    # --- what goes wrong --------------------------------------------------------------------------
 
     def _back(self, batch: list[Question], error: Exception) -> None:
         """What a broken connection left unanswered is asked again, until its time is over."""
@@ -228,7 +245,8 @@ class Lanes:
                 self.left(op)
 
     def left(self, op: Claiming) -> None:
-        """Whoever asked has gone: in case this claim was made, it was not. Nobody may make it anew before that is settled."""
+        """Whoever asked has gone: in case this claim was made, it was not. Nobody may make it anew
+        before that is settled."""
         if not op.sent or self._held(op):
             return
         debt = self.debts.get(op.token)
@@ -259,7 +277,7 @@ class Lanes:
                 for op in late:
                     self._refuse(op, f"the database failed: {self.why or 'no answer in time'}")
 
-    # --- one batch -----------------------------------------------------------------------------------------------
+    # --- one batch --------------------------------------------------------------------------------
 
     async def _answer(self, link: Link, batch: list[Question]) -> None:
         try:
@@ -298,25 +316,40 @@ class Lanes:
         if look:
             await self._look(link, look, afar)
         if afar:
-            await self._run(link, self._sql.notify, {"words": Texts([word(*place).encode() for place in afar])})
+            await self._run(
+                link, self._sql.notify, {"words": Texts([word(*place).encode() for place in afar])}
+            )
 
     async def _run(self, link: Link, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
         self.statements += 1
         return await link.run(query, {**self._terms.params, **params})
 
-    async def _write(self, link: Link, claims: list[Claiming], endings: list[Ending], afar: list[Place]) -> list[Look]:
+    async def _write(
+        self, link: Link, claims: list[Claiming], endings: list[Ending], afar: list[Place]
+    ) -> list[Look]:
         """Claims and endings in one statement; those that changed nothing come back."""
         sql = self._sql
         made: dict[Place, tuple[bytes, int]] = {}
         over: dict[int, bool] = {}
         if not endings:
-            query, params = (sql.claim, claim_of(claims[0])) if len(claims) == 1 else (sql.claims, claims_of(claims))
-            made = {(tenant, call_id): (token, ms) for tenant, call_id, token, ms in await self._run(link, query, params)}
+            query, params = (
+                (sql.claim, claim_of(claims[0]))
+                if len(claims) == 1
+                else (sql.claims, claims_of(claims))
+            )
+            made = {
+                (tenant, call_id): (token, ms)
+                for tenant, call_id, token, ms in await self._run(link, query, params)
+            }
         elif not claims:
-            query, params = (sql.end, end_of(endings[0])) if len(endings) == 1 else (sql.ends, ends_of(endings))
+            query, params = (
+                (sql.end, end_of(endings[0])) if len(endings) == 1 else (sql.ends, ends_of(endings))
+            )
             over = dict(await self._run(link, query, params))
         else:
-            for tenant, call_id, token, ms, i, waiters in await self._run(link, sql.both, claims_of(claims) | ends_of(endings)):
+            for tenant, call_id, token, ms, i, waiters in await self._run(
+                link, sql.both, claims_of(claims) | ends_of(endings)
+            ):
                 if i is None:
                     made[tenant, call_id] = (token, ms)
                 else:
@@ -368,14 +401,21 @@ class Lanes:
                 self._drop(op)
             elif isinstance(op, Claiming):
                 await self._decide(link, op, seen)
-            elif row is not None and (row.token, row.attempt) == (op.token, op.attempt) and row.state in _REPEATS[op.state]:
+            elif (
+                row is not None
+                and (row.token, row.attempt) == (op.token, op.attempt)
+                and row.state in _REPEATS[op.state]
+            ):
                 op.give("recorded")  # for the second time
             else:
                 op.give("fenced")
 
     async def _bury(self, link: Link, op: Look, afar: list[Place]) -> Found:
-        """Its owner is dead and it must not run again: nobody will ever know. Looked at again, it may have ended after all."""
-        for (waiters,) in await self._run(link, self._sql.bury, {"tenant": op.tenant, "call_id": op.call_id}):
+        """Its owner is dead and it must not run again: nobody will ever know. Looked at again, it
+        may have ended after all."""
+        for (waiters,) in await self._run(
+            link, self._sql.bury, {"tenant": op.tenant, "call_id": op.call_id}
+        ):
             self._tell(op.place, waiters, afar)
         return found((await self._run(link, self._sql.read, keys_of([op])))[0])
 

@@ -1,6 +1,7 @@
 """One connection to PostgreSQL that is made again when it breaks, and what its errors mean.
 
-Repeats nothing by itself that may have been done: whoever asked knows whether that is safe. Knows no ledger.
+Repeats nothing by itself that may have been done: whoever asked knows whether that is safe. Knows
+no ledger.
 """
 
 from __future__ import annotations
@@ -17,18 +18,28 @@ from toolwire.io._pg_pack import ADAPTERS
 BROKEN = (psycopg.Error, OSError, TimeoutError)
 """All that can go wrong between here and the database."""
 _UNPREPARED = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)
-"""What a pooler makes of prepared statements. Whoever is told this may be sure that nothing was done."""
-_PASSING = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction, OSError, TimeoutError)
+"""What a pooler makes of prepared statements. Whoever is told this may be sure that nothing was
+done."""
+_PASSING = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    errors.ReadOnlySqlTransaction,
+    OSError,
+    TimeoutError,
+)
 _OFTEN = 2
 """A statement that was sent so often is prepared: it is a fifth of the time of a batch."""
 _ROWS_BY_KEY = (
-    b"SELECT set_config(name, 'off', false) FROM unnest('{enable_seqscan,enable_hashjoin,enable_mergejoin}'::text[]) AS name"
+    b"SELECT set_config(name, 'off', false) FROM"
+    b" unnest('{enable_seqscan,enable_hashjoin,enable_mergejoin}'::text[]) AS name"
 )
-"""How a prepared statement is done is decided once, and often on an empty table, where reading all of it is best."""
+"""How a prepared statement is done is decided once, and often on an empty table, where reading all
+of it is best."""
 
 
 def passing(error: BaseException) -> bool:
-    """Whether the same may go well later: the database is away, full, in recovery, or somebody was in the way."""
+    """Whether the same may go well later: the database is away, full, in recovery, or somebody was
+    in the way."""
     return isinstance(error, _PASSING)
 
 
@@ -42,18 +53,27 @@ def told(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-async def connect(dsn: str, timeout: float, *, autocommit: bool = True) -> AsyncConnection[TupleRow]:
-    """A new connection. Nothing is prepared on it, and nothing is set for the session: a pooler may stand between."""
+async def connect(
+    dsn: str, timeout: float, *, autocommit: bool = True
+) -> AsyncConnection[TupleRow]:
+    """A new connection. Nothing is prepared on it, and nothing is set for the session: a pooler may
+    stand between."""
     async with asyncio.timeout(timeout):
         return await AsyncConnection.connect(
-            dsn, autocommit=autocommit, prepare_threshold=None, context=ADAPTERS, connect_timeout=max(2, round(timeout))
+            dsn,
+            autocommit=autocommit,
+            prepare_threshold=None,
+            context=ADAPTERS,
+            connect_timeout=max(2, round(timeout)),
         )
 
 
 async def straight(connection: AsyncConnection[TupleRow]) -> bool:
-    """Whether nothing stands between here and the server: a pooler makes up the number of the process that it tells its clients.
+    """Whether nothing stands between here and the server: a pooler makes up the number of the
+    process that it tells its clients.
 
-    Behind one, a statement of the same name may be prepared in the next session, and be another one.
+    Behind one, a statement of the same name may be prepared in the next session, and be another
+    one.
     """
     ((pid,),) = await (await connection.execute(b"SELECT pg_backend_pid()")).fetchall()
     return bool(pid == connection.info.backend_pid)

@@ -1,4 +1,5 @@
-"""What is asked of the PostgreSQL ledger, one object per question, and how a row answers it. Asks nothing itself."""
+"""What is asked of the PostgreSQL ledger, one object per question, and how a row answers it. Asks
+nothing itself."""
 
 from __future__ import annotations
 
@@ -51,9 +52,17 @@ class Claiming(Op[Claim]):
     __slots__ = ("born", "fp", "on_crash", "started", "token", "tool")
 
     def __init__(
-        self, key: CallKey, future: Future[Claim], deadline: float, *, fp: bytes, tool: bytes, on_crash: OnCrash, token: bytes,
+        self,
+        key: CallKey,
+        future: Future[Claim],
+        deadline: float,
+        *,
+        fp: bytes,
+        tool: bytes,
+        on_crash: OnCrash,
+        token: bytes,
         born: int | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(key, future, deadline)
         self.fp = fp
         self.tool = tool
@@ -102,7 +111,9 @@ class Reading(Op["Row | None"]):
 
     __slots__ = ("flag",)
 
-    def __init__(self, key: CallKey, future: Future[Row | None], deadline: float, *, flag: bool) -> None:
+    def __init__(
+        self, key: CallKey, future: Future[Row | None], deadline: float, *, flag: bool
+    ) -> None:
         super().__init__(key, future, deadline)
         self.flag = flag
 
@@ -132,11 +143,21 @@ class Row(Struct, frozen=True):
         if self.state == "free":
             return None
         outcome = None if self.outcome is None else unpack(self.outcome)
-        return Record(key, text(self.tool), self.state, self.attempt, self.started, self.ended, outcome, resumable=self.resumable)
+        return Record(
+            key,
+            text(self.tool),
+            self.state,
+            self.attempt,
+            self.started,
+            self.ended,
+            outcome,
+            resumable=self.resumable,
+        )
 
 
 class Found(Struct, frozen=True):
-    """What a look into the table told: the call, if there is one, whether this replica holds its lease, and the time."""
+    """What a look into the table told: the call, if there is one, whether this replica holds its
+    lease, and the time."""
 
     row: Row | None
     alive: bool
@@ -145,18 +166,54 @@ class Found(Struct, frozen=True):
 
 def found(line: TupleRow) -> Found:
     """A line of the statement that reads."""
-    _, state, attempt, token, fp, tool, started, ended, outcome, waiters, over, rerunnable, dead, alive, now, resumable = line
+    (
+        _,
+        state,
+        attempt,
+        token,
+        fp,
+        tool,
+        started,
+        ended,
+        outcome,
+        waiters,
+        over,
+        rerunnable,
+        dead,
+        alive,
+        now,
+        resumable,
+    ) = line
     if state is None:
         return Found(None, alive, now)
     if over and state in ("done", "failed", "lost"):
         state, outcome = "gone", None
-    return Found(Row(state, attempt, token, fp, tool, started, ended, outcome, waiters, rerunnable, dead, resumable), alive, now)
+    return Found(
+        Row(
+            state,
+            attempt,
+            token,
+            fp,
+            tool,
+            started,
+            ended,
+            outcome,
+            waiters,
+            rerunnable,
+            dead,
+            resumable,
+        ),
+        alive,
+        now,
+    )
 
 
 def answer(op: Claiming, row: Row) -> Claim | None:
     """What a call that is there means for a claim; None if it may be taken over."""
     if row.state == "running" and row.token == op.token:
-        return Claim("new", op.key, op.token, row.attempt)  # this very claim: its first answer was lost
+        return Claim(
+            "new", op.key, op.token, row.attempt
+        )  # this very claim: its first answer was lost
     if row.state == "free":
         return None
     if row.fp != op.fp:

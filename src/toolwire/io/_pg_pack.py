@@ -1,7 +1,8 @@
-"""Parameters for many rows at once, in the binary form of PostgreSQL arrays, and ids as bytes that fit into an index.
+"""Parameters for many rows at once, in the binary form of PostgreSQL arrays, and ids as bytes that
+fit into an index.
 
-Written by hand because one array per column and batch, item by item through the driver, was most of the cost of a call. Knows
-no ledger.
+Written by hand because one array per column and batch, item by item through the driver, was most of
+the cost of a call. Knows no ledger.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _LENGTH = [n.to_bytes(4) for n in range(1024)]
 _NULL = b"\xff\xff\xff\xff"
 _INT = Struct("!ii")
 _LONGEST = 512
-"""Bytes of a tenant or call id in the index, which takes 2,700 altogether; what is longer is cut and marked by its hash."""
+"""Bytes of a tenant or call id in the index, which takes 2,700 altogether; what is longer is cut
+and marked by its hash."""
 
 
 class Bytes:
@@ -55,7 +57,9 @@ class Longs(Bytes):
     ELEMENT = 20
 
     def __init__(self, items: Sequence[int | None]) -> None:
-        super().__init__([None if item is None else item.to_bytes(8, signed=True) for item in items])
+        super().__init__(
+            [None if item is None else item.to_bytes(8, signed=True) for item in items]
+        )
 
 
 class Ints:
@@ -65,7 +69,9 @@ class Ints:
 
     def __init__(self, items: Sequence[int]) -> None:
         pack = _INT.pack
-        self.data = _HEAD.pack(1, 0, 23, len(items), 1) + b"".join([pack(4, item) for item in items])
+        self.data = _HEAD.pack(1, 0, 23, len(items), 1) + b"".join(
+            [pack(4, item) for item in items]
+        )
 
 
 class _Ready(Dumper):
@@ -92,7 +98,12 @@ class _ReadyInts(_Ready):
 
 
 ADAPTERS = AdaptersMap(psycopg.adapters)
-for _kind, _dumper in ((Bytes, _ReadyBytes), (Texts, _ReadyTexts), (Longs, _ReadyLongs), (Ints, _ReadyInts)):
+for _kind, _dumper in (
+    (Bytes, _ReadyBytes),
+    (Texts, _ReadyTexts),
+    (Longs, _ReadyLongs),
+    (Ints, _ReadyInts),
+):
     ADAPTERS.register_dumper(_kind, _dumper)
 
 
@@ -107,9 +118,12 @@ def text(data: bytes) -> str:
 
 
 def indexed(word: str) -> bytes:
-    """An id as bytes that an index takes. 0xff is in no UTF-8, so a cut one is never mistaken for another."""
+    """An id as bytes that an index takes. 0xff is in no UTF-8, so a cut one is never mistaken for
+    another."""
     data = word.encode("utf-8", "surrogatepass")
-    return data if len(data) <= _LONGEST else data[: _LONGEST - 33] + b"\xff" + sha256(data).digest()
+    return (
+        data if len(data) <= _LONGEST else data[: _LONGEST - 33] + b"\xff" + sha256(data).digest()
+    )
 
 
 def word(tenant: bytes, call_id: bytes) -> str:

@@ -1,4 +1,5 @@
-"""Questions to the PostgreSQL ledger as parameters of its statements: one of a kind, or an array per column for many."""
+"""Questions to the PostgreSQL ledger as parameters of its statements: one of a kind, or an array
+per column for many."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ from toolwire.io._pg_pack import Bytes, Ints, Longs, Texts
 
 
 def keys_of(ops: Sequence[Look]) -> dict[str, object]:
-    return {"tenant": Bytes([op.tenant for op in ops]), "call_id": Bytes([op.call_id for op in ops])}
+    return {
+        "tenant": Bytes([op.tenant for op in ops]),
+        "call_id": Bytes([op.call_id for op in ops]),
+    }
 
 
 def claims_of(ops: list[Claiming]) -> dict[str, object]:
@@ -26,15 +30,25 @@ def claims_of(ops: list[Claiming]) -> dict[str, object]:
 
 def claim_of(op: Claiming) -> dict[str, object]:
     return {
-        "c_tenant": op.tenant, "c_call_id": op.call_id, "c_tool": op.tool, "c_fp": op.fp, "c_token": op.token,
-        "c_on_crash": op.on_crash, "c_born": op.born,
-    }  # fmt: skip
+        "c_tenant": op.tenant,
+        "c_call_id": op.call_id,
+        "c_tool": op.tool,
+        "c_fp": op.fp,
+        "c_token": op.token,
+        "c_on_crash": op.on_crash,
+        "c_born": op.born,
+    }
 
 
 def whole_of(op: Claiming) -> dict[str, object]:
     return {
-        "tenant": op.tenant, "call_id": op.call_id, "tool": op.tool, "fp": op.fp, "token": op.token, "on_crash": op.on_crash,
-    }  # fmt: skip
+        "tenant": op.tenant,
+        "call_id": op.call_id,
+        "tool": op.tool,
+        "fp": op.fp,
+        "token": op.token,
+        "on_crash": op.on_crash,
+    }
 
 
 def ends_of(ops: list[Ending]) -> dict[str, object]:
@@ -51,6 +65,11 @@ def ends_of(ops: list[Ending]) -> dict[str, object]:
 
 def end_of(op: Ending) -> dict[str, object]:
     return {
-        "e_tenant": op.tenant, "e_call_id": op.call_id, "e_token": op.token, "e_state": op.state, "e_outcome": op.outcome,
-        "e_attempt": op.attempt, "e_probed": int(op.probed),
-    }  # fmt: skip
+        "e_tenant": op.tenant,
+        "e_call_id": op.call_id,
+        "e_token": op.token,
+        "e_state": op.state,
+        "e_outcome": op.outcome,
+        "e_attempt": op.attempt,
+        "e_probed": int(op.probed),
+    }

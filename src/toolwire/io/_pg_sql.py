@@ -1,7 +1,8 @@
 """The SQL of the PostgreSQL ledger: its tables, and one text per operation.
 
-Every time is the database's own `clock_timestamp()`; no text takes one from outside. Ids and tokens are bytea, because text can
-hold neither NUL nor half a surrogate pair, and because bytes sort the same way everywhere. Knows no connection.
+Every time is the database's own `clock_timestamp()`; no text takes one from outside. Ids and tokens
+are bytea, because text can hold neither NUL nor half a surrogate pair, and because bytes sort the
+same way everywhere. Knows no connection.
 """
 
 from __future__ import annotations
@@ -41,15 +42,16 @@ _SAME = "c.tenant = k.tenant AND c.call_id = k.call_id"
 _ALIVE = f"EXISTS (SELECT FROM {{s}}.tw_owner WHERE owner = %(me)s AND lease_until > {_NOW})"
 _YOUNG = f"(k.born IS NULL OR k.born >= {_MS.format(_NOW)} - %(horizon)s)"
 _BORN = f"CASE WHEN k.born <= {_MS.format(_NOW)} + %(tolerance)s THEN k.born END"
-# Nobody is judged by one who was cut off itself a moment ago, nor by a database that just came back: after an outage every
-# lease has run out, and the others must have the time of a lease to come back too.
+# Nobody is judged by one who was cut off itself a moment ago, nor by a database that just came
+# back: after an outage every lease has run out, and the others must have the time of a lease to
+# come back too.
 _DEAD = f"""(NOT EXISTS (SELECT FROM {{s}}.tw_owner o WHERE o.owner = c.owner AND o.lease_until > {_NOW})
   AND EXISTS (SELECT FROM {{s}}.tw_owner m WHERE m.owner = %(me)s AND m.lease_until > {_NOW}
     AND {_NOW} - coalesce((SELECT o.lease FROM {{s}}.tw_owner o WHERE o.owner = c.owner), m.lease)
       >= greatest(m.since, pg_postmaster_start_time())))"""
 _RERUN = "c.on_crash IN ('retry', 'transactional')"
 
-# --- claim -------------------------------------------------------------------------------------------------------
+# --- claim ----------------------------------------------------------------------------------------
 _CLAIM = f"""INSERT INTO {{s}}.tw_call(tenant, call_id, tool, fp, token, on_crash, born, state, attempt, owner)
 SELECT k.tenant, k.call_id, k.tool, k.fp, k.token, k.on_crash, {_BORN}, 'running', 1, %(me)s FROM {{rows}}
 WHERE {_ALIVE} AND {_YOUNG} ON CONFLICT DO NOTHING
@@ -59,8 +61,9 @@ _ONE_CLAIM = """(SELECT %(c_tenant)b::bytea AS tenant, %(c_call_id)b::bytea AS c
 _MANY_CLAIMS = """unnest(%(c_tenant)b, %(c_call_id)b, %(c_tool)b, %(c_fp)b, %(c_token)b, %(c_on_crash)b, %(c_born)b)
   AS k(tenant, call_id, tool, fp, token, on_crash, born)"""
 
-# --- finish and release ------------------------------------------------------------------------------------------
-# `waiters` is that of the newest version of the row: whoever set it before this update locked the row is seen.
+# --- finish and release ---------------------------------------------------------------------------
+# `waiters` is that of the newest version of the row: whoever set it before this update locked the
+# row is seen.
 _END = f"""UPDATE {{s}}.tw_call c SET state = k.state, outcome = k.outcome, token = k.token, ended_at = {_NOW},
   fp = CASE k.state WHEN 'free' THEN ''::bytea ELSE c.fp END,
   expires_at = {_NOW} + CASE k.state WHEN 'free' THEN %(tombstone)s ELSE %(kept)s END
@@ -77,12 +80,13 @@ CLAIM = _CLAIM.replace("{rows}", _ONE_CLAIM)
 CLAIMS = _CLAIM.replace("{rows}", _MANY_CLAIMS)
 END = _END.replace("{rows}", _ONE_END)
 ENDS = _END.replace("{rows}", _MANY_ENDS)
-# The inserts come before the updates: whoever waits for an update holds no place that an insert of another waits for in turn.
+# The inserts come before the updates: whoever waits for an update holds no place that an insert of
+# another waits for in turn.
 BOTH = f"""WITH claimed AS ({CLAIMS}), ended AS ({ENDS})
 SELECT tenant, call_id, token, ms, NULL::bigint, NULL::boolean FROM claimed
 UNION ALL SELECT NULL, NULL, NULL, NULL, i, waiters FROM ended"""
 
-# --- what is there -----------------------------------------------------------------------------------------------
+# --- what is there --------------------------------------------------------------------------------
 _KEYS = "unnest(%(tenant)b, %(call_id)b) WITH ORDINALITY AS k(tenant, call_id, i)"
 READ = f"""SELECT k.i, c.state, c.attempt, c.token, c.fp, c.tool, {_MS.format("c.started_at")}, {_MS.format("c.ended_at")},
   c.outcome, c.waiters, c.expires_at <= {_NOW}, {_RERUN}, c.state = 'running' AND {_DEAD}, {_ALIVE}, {_MS.format(_NOW)},
@@ -96,34 +100,42 @@ RETURNING attempt, {_MS.format("started_at")}"""
 BURY = f"""UPDATE {{s}}.tw_call c SET state = 'lost', ended_at = {_NOW}, expires_at = {_NOW} + %(kept)s
 WHERE c.tenant = %(tenant)b AND c.call_id = %(call_id)b AND c.state = 'running' AND NOT {_RERUN} AND {_DEAD}
 RETURNING c.waiters"""
-# A claim of which nobody knows whether it was made: afterwards it was not, and cannot be made any more.
+# A claim of which nobody knows whether it was made: afterwards it was not, and cannot be made any
+# more.
 SETTLE = f"""INSERT INTO {{s}}.tw_call AS c
   (tenant, call_id, tool, fp, token, on_crash, state, attempt, owner, ended_at, expires_at)
 VALUES (%(tenant)b, %(call_id)b, %(tool)b, %(fp)b, %(token)b, %(on_crash)s, 'free', 0, %(me)s, {_NOW}, {_NOW} + %(tombstone)s)
 ON CONFLICT (tenant, call_id) DO UPDATE SET state = 'free', ended_at = {_NOW}, expires_at = {_NOW} + %(tombstone)s
 WHERE c.state IN ('running', 'lost') AND c.token = %(token)b RETURNING c.waiters"""
-# Never waits for a lock, so it takes part in no deadlock; a row it had to skip is read as not flagged and tried again.
+# Never waits for a lock, so it takes part in no deadlock; a row it had to skip is read as not
+# flagged and tried again.
 FLAG = f"""WITH found AS MATERIALIZED (SELECT c.tenant, c.call_id FROM {_KEYS} JOIN {{s}}.tw_call c ON {_SAME}
   WHERE c.state = 'running' AND NOT c.waiters FOR UPDATE OF c SKIP LOCKED)
 UPDATE {{s}}.tw_call c SET waiters = true FROM found k WHERE {_SAME} AND c.state = 'running'"""
 NOTIFY = f"SELECT pg_notify('{CHANNEL}', word) FROM unnest(%(words)b) AS word"
 LISTEN = f"LISTEN {CHANNEL}"
-# In one message with COMMIT: a call that was taken over divides by zero, and the COMMIT after it rolls back.
+# In one message with COMMIT: a call that was taken over divides by zero, and the COMMIT after it
+# rolls back.
 END_OR_FAIL = f"""WITH ended AS ({END})
 SELECT 1 / count(*)::int, CASE WHEN bool_or(waiters) THEN pg_notify('{CHANNEL}', %(word)s) END FROM ended"""
 
-# --- leases and age ----------------------------------------------------------------------------------------------
+# --- leases and age -------------------------------------------------------------------------------
 RENEW = f"""INSERT INTO {{s}}.tw_owner AS o VALUES (%(me)s, {_NOW} + %(lease)s, %(lease)s,
   CASE WHEN %(first)s THEN '-infinity'::timestamptz ELSE {_NOW} END, %(info)s)
 ON CONFLICT (owner) DO UPDATE SET lease_until = {_NOW} + %(lease)s,
   since = CASE WHEN o.lease_until > {_NOW} THEN o.since ELSE {_NOW} END
 RETURNING {_MS.format(_NOW)}"""
 # Without a length: one who left is dead at once, whoever looks.
-RESIGN = f"UPDATE {{s}}.tw_owner SET lease_until = {_NOW}, lease = interval '0' WHERE owner = %(me)s"
+RESIGN = (
+    f"UPDATE {{s}}.tw_owner SET lease_until = {_NOW}, lease = interval '0' WHERE owner = %(me)s"
+)
 _CHUNK = 500
 _OLD = f"""WITH k AS MATERIALIZED (SELECT c.tenant, c.call_id FROM {{s}}.tw_call c WHERE {{which}}
   LIMIT {_CHUNK} FOR UPDATE OF c SKIP LOCKED)"""
-_UNCLAIMED = f"coalesce((SELECT o.lease_until FROM {{s}}.tw_owner o WHERE o.owner = c.owner), c.started_at) < {_NOW} - %(kept)s"
+_UNCLAIMED = (
+    "coalesce((SELECT o.lease_until FROM {s}.tw_owner o WHERE o.owner = c.owner), c.started_at)"
+    f" < {_NOW} - %(kept)s"
+)
 SWEEP_DEAD = f"""{_OLD.replace("{which}", f"c.state = 'running' AND {_DEAD} AND (NOT {_RERUN} OR {_UNCLAIMED})")}
 UPDATE {{s}}.tw_call c SET state = 'lost', ended_at = {_NOW}, expires_at = {_NOW} + %(kept)s
 FROM k WHERE {_SAME} AND c.state = 'running' RETURNING c.tenant, c.call_id, c.waiters"""
@@ -149,13 +161,38 @@ class Sql:
         def text(query: str) -> bytes:
             return query.replace("{s}", self.schema).encode()
 
-        self.create = [text(part) for part in ["CREATE SCHEMA IF NOT EXISTS {s}", *TABLES.strip().split(";\n")] if part]
-        self.meta, self.known, self.there, self.durable = text(META), text(KNOWN), text(THERE), text(DURABLE)
+        self.create = [
+            text(part)
+            for part in ["CREATE SCHEMA IF NOT EXISTS {s}", *TABLES.strip().split(";\n")]
+            if part
+        ]
+        self.meta, self.known, self.there, self.durable = (
+            text(META),
+            text(KNOWN),
+            text(THERE),
+            text(DURABLE),
+        )
         self.tw_meta = f"{quoted}.tw_meta"
-        self.claim, self.claims, self.end, self.ends, self.both = text(CLAIM), text(CLAIMS), text(END), text(ENDS), text(BOTH)
-        self.read, self.take, self.bury, self.settle, self.flag = text(READ), text(TAKE), text(BURY), text(SETTLE), text(FLAG)
+        self.claim, self.claims, self.end, self.ends, self.both = (
+            text(CLAIM),
+            text(CLAIMS),
+            text(END),
+            text(ENDS),
+            text(BOTH),
+        )
+        self.read, self.take, self.bury, self.settle, self.flag = (
+            text(READ),
+            text(TAKE),
+            text(BURY),
+            text(SETTLE),
+            text(FLAG),
+        )
         self.notify, self.listen, self.end_or_fail = text(NOTIFY), text(LISTEN), text(END_OR_FAIL)
         self.renew, self.resign = text(RENEW), text(RESIGN)
-        self.dead, self.expired, self.forgotten = text(SWEEP_DEAD), text(SWEEP_EXPIRED), text(SWEEP_FORGOTTEN)
+        self.dead, self.expired, self.forgotten = (
+            text(SWEEP_DEAD),
+            text(SWEEP_EXPIRED),
+            text(SWEEP_FORGOTTEN),
+        )
         self.owners = text(SWEEP_OWNERS)
         self.chunk = _CHUNK

@@ -1,7 +1,8 @@
-"""A tool's own writes and the record of its result in one transaction: both are there afterwards, or neither.
+"""A tool's own writes and the record of its result in one transaction: both are there afterwards,
+or neither.
 
-The record and COMMIT go to the server in one message, so whoever is stopped between the two holds no lock. Only what the tool
-writes through this connection is covered.
+The record and COMMIT go to the server in one message, so whoever is stopped between the two holds
+no lock. Only what the tool writes through this connection is covered.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Connections:
                 connection = self._spare.pop()
                 try:
                     async with asyncio.timeout(self.timeout):
-                        await connection.execute(b"SELECT 1")  # opens the transaction, and finds out if the server is still there
+                        await connection.execute(
+                            b"SELECT 1"
+                        )  # opens the transaction, and finds out if the server is still there
                     return connection
                 except BROKEN:
                     await connection.close()
@@ -61,7 +64,11 @@ class Connections:
         except BROKEN:
             await connection.close()
         finally:
-            if connection.closed or self._closed or connection.info.transaction_status != TransactionStatus.IDLE:
+            if (
+                connection.closed
+                or self._closed
+                or connection.info.transaction_status != TransactionStatus.IDLE
+            ):
                 await connection.close()
             else:
                 self._spare.append(connection)
@@ -83,16 +90,23 @@ class Inside:
     async def execute(self, query: str, params: object = None) -> object:
         """The psycopg cursor of a statement: `%s` or `%(name)s` stand for params.
 
-        Raises NoEffect if the database went away or others were in the way: everything is undone, and may be tried again.
+        Raises NoEffect if the database went away or others were in the way: everything is undone,
+        and may be tried again.
         """
         if params is not None and not isinstance(params, Mapping | tuple | list):
-            raise LocalError("", (), f"expected a list, a tuple or a dict of parameters, got {type(params).__name__}")
+            raise LocalError(
+                "",
+                (),
+                f"expected a list, a tuple or a dict of parameters, got {type(params).__name__}",
+            )
         self.used = True
         try:
             return await self._connection.execute(query.encode(), params)
         except psycopg.Error as error:
             if self._connection.closed or contended(error):
-                raise NoEffect("the database could not do it now", developer_message=told(error)) from error
+                raise NoEffect(
+                    "the database could not do it now", developer_message=told(error)
+                ) from error
             raise
 
 
@@ -135,8 +149,9 @@ class Scope:
     async def finish(self, outcome: Outcome) -> Finished:
         """Committed with the tool's writes, or `fenced` and undone with them.
 
-        Raises LedgerUnavailable if the database went away: the call is then free again and its writes are undone. Raises what the
-        database says if it does not take the tool's writes (a deferred constraint).
+        Raises LedgerUnavailable if the database went away: the call is then free again and its
+        writes are undone. Raises what the database says if it does not take the tool's writes (a
+        deferred constraint).
         """
         connection = self._taken
         if connection is None:

@@ -1,4 +1,5 @@
-"""Waiting for calls that run elsewhere: one task per call, woken by a notification, and once in a second for safety.
+"""Waiting for calls that run elsewhere: one task per call, woken by a notification, and once in a
+second for safety.
 
 Whoever runs a call only notifies if somebody has said that they wait. Knows nothing of SQL.
 """
@@ -103,7 +104,9 @@ class Watches:
         flag = True
         try:
             while True:
-                watch.wake = loop.create_future()  # before looking: what ends from now on is noticed
+                watch.wake = (
+                    loop.create_future()
+                )  # before looking: what ends from now on is noticed
                 pause = POLL
                 try:
                     row = await self._look(watch.key, flag)
@@ -125,7 +128,8 @@ class Watches:
 
 
 async def listen(dsn: str, query: bytes, watches: Watches, timeout: float) -> None:
-    """Hand on what is heard, for ever. While the connection is down, nothing is heard, and polling has to do."""
+    """Hand on what is heard, for ever. While the connection is down, nothing is heard, and polling
+    has to do."""
     connection: AsyncConnection[TupleRow] | None = None
     while True:
         try:

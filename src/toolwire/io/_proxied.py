@@ -1,4 +1,5 @@
-"""Requests to the servers of models through a proxy that the environment names: aiohttp does what that takes. Knows no wire."""
+"""Requests to the servers of models through a proxy that the environment names: aiohttp does what
+that takes. Knows no wire."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ CLOSING = 1.0
 """Seconds that connections have to end."""
 
 _LOST = (aiohttp.ClientError, HttpProcessingError, TimeoutError, OSError, ValueError)
-"""What becomes of a request that gets no answer. ValueError: a proxy whose address aiohttp cannot use."""
+"""What becomes of a request that gets no answer. ValueError: a proxy whose address aiohttp cannot
+use."""
 _STALE = (aiohttp.ClientOSError, ConnectionResetError, BrokenPipeError)
 """What becomes of a request on a connection that its server had just given up."""
 
@@ -52,7 +54,8 @@ class Passed:
         """What reads the rest of it when nobody else does."""
 
     def opened(self) -> Passed:
-        """With its head, and with its body unpacked: aiohttp would take one that was cut for a whole one. Raises OSError."""
+        """With its head, and with its body unpacked: aiohttp would take one that was cut for a
+        whole one. Raises OSError."""
         try:
             fields = Fields()
             for name, value in self._response.raw_headers:
@@ -70,11 +73,13 @@ class Passed:
         return self._response.content.is_eof()
 
     def piece(self) -> Coroutine[None, None, bytes]:
-        """What has come since the last piece; nothing if all of it was read. Raises OSError or TimeoutError."""
+        """What has come since the last piece; nothing if all of it was read. Raises OSError or
+        TimeoutError."""
         return self._read() if self._unpacking is None else self._unpacking.piece(self._read)
 
     async def flow(self, take: Callable[[bytes], bool]) -> None:
-        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to wait."""
+        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to
+        wait."""
         while data := await self.piece():
             if not take(data):
                 return
@@ -105,7 +110,8 @@ class Passed:
 
 
 class Proxied:
-    """The connections of one process through one proxy. Belongs to the event loop that first used it."""
+    """The connections of one process through one proxy. Belongs to the event loop that first used
+    it."""
 
     def __init__(self, proxy: str) -> None:
         self.proxy = proxy
@@ -115,16 +121,23 @@ class Proxied:
         watch.on_connection_reuseconn.append(_reused)
         # not trust_env: it also reads passwords from a file
         self._session = aiohttp.ClientSession(
-            connector=held, cookie_jar=aiohttp.DummyCookieJar(), raise_for_status=False, max_field_size=HEAD,
-            read_bufsize=ROOM, auto_decompress=False, trace_configs=[watch],
-        )  # fmt: skip
+            connector=held,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            raise_for_status=False,
+            max_field_size=HEAD,
+            read_bufsize=ROOM,
+            auto_decompress=False,
+            trace_configs=[watch],
+        )
 
     async def close(self) -> None:
         """Close all connections. One whose peer reads nothing is not waited for."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._session.close(), CLOSING)
 
-    async def post(self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float) -> Passed:
+    async def post(
+        self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float
+    ) -> Passed:
         """The beginning of an answer. Raises OSError or TimeoutError."""
         seen = SimpleNamespace(reused=False)
         begun = monotonic()
@@ -140,15 +153,26 @@ class Proxied:
         return Passed(answer).opened()
 
     async def _once(
-        self, url: str, data: bytes, headers: Mapping[str, str], connect: float, silence: float, seen: SimpleNamespace
+        self,
+        url: str,
+        data: bytes,
+        headers: Mapping[str, str],
+        connect: float,
+        silence: float,
+        seen: SimpleNamespace,
     ) -> aiohttp.ClientResponse:
         at = URL(url, encoded=True)  # to the letter, for that is what may be signed
         return await self._session.post(
-            at.with_user(None) if at.user is not None or at.password is not None else at, data=data,
+            at.with_user(None) if at.user is not None or at.password is not None else at,
+            data=data,
             headers={name: _text(value) for name, value in headers.items()},
-            timeout=aiohttp.ClientTimeout(total=None, connect=connect, sock_connect=connect, sock_read=silence),
-            proxy=self._proxy, allow_redirects=False, trace_request_ctx=seen,
-        )  # fmt: skip
+            timeout=aiohttp.ClientTimeout(
+                total=None, connect=connect, sock_connect=connect, sock_read=silence
+            ),
+            proxy=self._proxy,
+            allow_redirects=False,
+            trace_request_ctx=seen,
+        )
 
 
 def _text(value: str) -> str:
@@ -161,6 +185,11 @@ def _text(value: str) -> str:
         return value
 
 
-async def _reused(session: aiohttp.ClientSession, trace: SimpleNamespace, told: aiohttp.TraceConnectionReuseconnParams) -> None:
-    """A request goes out on a connection that rested: only then may it have been closed while it was asked."""
+async def _reused(
+    session: aiohttp.ClientSession,
+    trace: SimpleNamespace,
+    told: aiohttp.TraceConnectionReuseconnParams,
+) -> None:
+    """A request goes out on a connection that rested: only then may it have been closed while it
+    was asked."""
     trace.trace_request_ctx.reused = True

@@ -1,7 +1,8 @@
 """One call on its way: claimed, run, recorded; whatever goes wrong on the way has its answer too.
 
-A body begins only after a durable claim, and what it came to is recorded before it is told. What the ledger cannot do is never
-guessed: before the body the call is refused, after it the outcome is told as not recorded. Knows no callers and no spans.
+A body begins only after a durable claim, and what it came to is recorded before it is told. What
+the ledger cannot do is never guessed: before the body the call is refused, after it the outcome is
+told as not recorded. Knows no callers and no spans.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ _RERUN = ("retry", "transactional")
 class Runs:
     """Runs flights against a ledger."""
 
-    def __init__(self, ledger: Ledger, runner: Runner | None, metrics: Metrics, wait: float) -> None:
+    def __init__(
+        self, ledger: Ledger, runner: Runner | None, metrics: Metrics, wait: float
+    ) -> None:
         self.ledger = ledger
         self.metrics = metrics
         self.wait = wait
@@ -61,8 +64,15 @@ class Runs:
     def untransactional(self) -> str | None:
         """Why a tool cannot write in the transaction of its own record; None if it can."""
         if not self._is_inline:  # then no other ledger would help
-            return f"an engine ({type(self._runner).__name__}) runs it outside the ledger's transactions"
-        return None if self._transactions is not None else f"a {type(self.ledger).__name__} has no transactions"
+            return (
+                f"an engine ({type(self._runner).__name__}) runs it outside the ledger's"
+                " transactions"
+            )
+        return (
+            None
+            if self._transactions is not None
+            else f"a {type(self.ledger).__name__} has no transactions"
+        )
 
     async def sweep(self, every: float) -> None:
         """Sweep the ledger for ever."""
@@ -93,7 +103,11 @@ class Runs:
     async def answer(self, flight: Flight) -> Answer:
         """The answer, also if it was stopped before its body began, or something here is broken."""
         try:
-            return await (self._unrecorded(flight) if flight.key is None else self._recorded(flight, flight.key))
+            return await (
+                self._unrecorded(flight)
+                if flight.key is None
+                else self._recorded(flight, flight.key)
+            )
         except asyncio.CancelledError:
             if flight.calmed():
                 return flight.unavailable()
@@ -103,7 +117,9 @@ class Runs:
         except Exception as error:
             logger.exception("a call of %s could not be answered", flight.tool)
             failure = raised(error)
-            return flight.refused(failure if flight.secrets is None else flight.secrets.failure(failure))
+            return flight.refused(
+                failure if flight.secrets is None else flight.secrets.failure(failure)
+            )
 
     async def _admit(self, flight: Flight) -> Place:
         flight.cancellable = True
@@ -112,8 +128,11 @@ class Runs:
         finally:
             flight.cancellable = False
 
-    async def _body(self, flight: Flight, place: Place, claim: Claim | None, context: Context) -> Outcome:
-        """What the body came to, without secrets. Raises NoEffect, Busy, OutcomeUnknown, and CancelledError if its caller goes.
+    async def _body(
+        self, flight: Flight, place: Place, claim: Claim | None, context: Context
+    ) -> Outcome:
+        """What the body came to, without secrets. Raises NoEffect, Busy, OutcomeUnknown, and
+        CancelledError if its caller goes.
 
         Raises _LeftRunning if it was told to stop and an engine goes on with it.
         """
@@ -124,7 +143,11 @@ class Runs:
                 outcome = await place.run(flight.arguments, context)
             else:
                 place.leave()
-                run = self._runner.run if claim.state == "new" or self._engine is None else self._engine.resume
+                run = (
+                    self._runner.run
+                    if claim.state == "new" or self._engine is None
+                    else self._engine.resume
+                )
                 outcome = await run(claim, tool, flight.ask.input, context)
         except asyncio.CancelledError:
             if not flight.calmed():
@@ -174,14 +197,23 @@ class Runs:
                         return flight.unavailable()
                     began = True
                     return await self._mine(flight, claim, place)
-                if claim.state == "lost" and self._engine is not None and claim.record is not None and claim.record.resumable:
+                if (
+                    claim.state == "lost"
+                    and self._engine is not None
+                    and claim.record is not None
+                    and claim.record.resumable
+                ):
                     if flight.stopped:
                         return flight.unavailable()
                     resumed = await self._mine(flight, claim, place)
                     if resumed.state != "lost":
                         return resumed
                     place = await self._admit(flight)  # for the probe: an engine needs none here
-                if claim.state == "lost" and flight.ask.tool.probe is not None and flight.ask.tool.on_crash == "probe":
+                if (
+                    claim.state == "lost"
+                    and flight.ask.tool.probe is not None
+                    and flight.ask.tool.on_crash == "probe"
+                ):
                     began = True
                     answer = await self._probed(flight, claim, place)
                     if answer is not None:
@@ -199,7 +231,9 @@ class Runs:
 
     async def _claim(self, flight: Flight, key: CallKey) -> Claim:
         on_crash = flight.ask.tool.on_crash if self._engine is None else "resume"
-        return await self.ledger.claim(key, flight.fp, tool=flight.tool, on_crash=on_crash, token=os.urandom(16))
+        return await self.ledger.claim(
+            key, flight.fp, tool=flight.tool, on_crash=on_crash, token=os.urandom(16)
+        )
 
     async def _ended_elsewhere(self, flight: Flight, key: CallKey, timeout: float) -> Record | None:
         """The record of a call that somebody else runs; None if it is not known to have ended."""
@@ -215,7 +249,11 @@ class Runs:
 
     async def _mine(self, flight: Flight, claim: Claim, place: Place) -> Answer:
         """Run what was claimed, or ask the engine for what somebody else began."""
-        if self._transactions is not None and self._engine is None and flight.ask.tool.on_crash == "transactional":
+        if (
+            self._transactions is not None
+            and self._engine is None
+            and flight.ask.tool.on_crash == "transactional"
+        ):
             return await self._transacted(flight, claim, place, self._transactions)
         try:
             outcome = await self._body(flight, place, claim, flight.context(claim.attempt))
@@ -245,7 +283,13 @@ class Runs:
         """Record an outcome that is to be replayed; let go of a call that may be tried again."""
         tool = flight.ask.tool
         failure = outcome.failure
-        if failure is not None and flight.stopped and failure.kind == "cancelled" and tool.is_async and tool.on_crash in _RERUN:
+        if (
+            failure is not None
+            and flight.stopped
+            and failure.kind == "cancelled"
+            and tool.is_async
+            and tool.on_crash in _RERUN
+        ):
             failure = replace(failure, can_retry=True)
             outcome = replace(outcome, failure=failure)
         if failure is not None and failure.can_retry:
@@ -253,7 +297,9 @@ class Runs:
             return flight.came_to(outcome, claim.attempt)
         return await self._finished(flight, claim, outcome)
 
-    async def _finished(self, flight: Flight, claim: Claim, outcome: Outcome, *, replayed: bool = False) -> Answer:
+    async def _finished(
+        self, flight: Flight, claim: Claim, outcome: Outcome, *, replayed: bool = False
+    ) -> Answer:
         try:
             said = await self.ledger.finish(claim, outcome)
         except Exception as error:
@@ -264,7 +310,8 @@ class Runs:
         return flight.came_to(outcome, claim.attempt, replayed=replayed)
 
     async def _fenced(self, flight: Flight, claim: Claim) -> Answer:
-        """Somebody else has taken the call over: what they recorded is the answer, what happened here is not."""
+        """Somebody else has taken the call over: what they recorded is the answer, what happened
+        here is not."""
         record = await self._ended_elsewhere(flight, claim.key, self.wait)
         return flight.running(claim) if record is None else flight.known(record)
 
@@ -290,14 +337,19 @@ class Runs:
                 return await end(claim)
 
     async def _probed(self, flight: Flight, claim: Claim, place: Place) -> Answer | None:
-        """Ask a tool what became of a call after a crash; None if it never happened and may be claimed again."""
+        """Ask a tool what became of a call after a crash; None if it never happened and may be
+        claimed again."""
         tool = flight.ask.tool
         assert tool.probe is not None
         flight.cancellable = True
         try:
-            value = tool.gives(await place.ask(tool.probe, flight.arguments, flight.context(claim.attempt)))
+            value = tool.gives(
+                await place.ask(tool.probe, flight.arguments, flight.context(claim.attempt))
+            )
         except asyncio.CancelledError:
-            if flight.stopped or ((task := asyncio.current_task()) is not None and task.cancelling()):
+            if flight.stopped or (
+                (task := asyncio.current_task()) is not None and task.cancelling()
+            ):
                 raise
             return flight.claimed(claim)
         except BaseException as error:
@@ -306,14 +358,19 @@ class Runs:
                 await self._release(claim)
                 return None
             if not isinstance(error, LookupError):
-                logger.error("the probe of %s raised %s", tool.id, type(error).__name__, exc_info=error)
+                logger.error(
+                    "the probe of %s raised %s", tool.id, type(error).__name__, exc_info=error
+                )
             return flight.claimed(claim)
         finally:
             flight.cancellable = False
         return await self._finished(flight, claim, Outcome(value), replayed=True)
 
-    async def _transacted(self, flight: Flight, claim: Claim, place: Place, ledger: Transactions) -> Answer:
-        """Run a tool inside the transaction that also records its result. A failure undoes what it wrote."""
+    async def _transacted(
+        self, flight: Flight, claim: Claim, place: Place, ledger: Transactions
+    ) -> Answer:
+        """Run a tool inside the transaction that also records its result. A failure undoes what it
+        wrote."""
         outcome = None
         fenced = False
         try:
@@ -327,14 +384,19 @@ class Runs:
                     raise _Undo
             return flight.came_to(outcome, claim.attempt)
         except _Undo:
-            return await self._fenced(flight, claim) if fenced else await self._settled(flight, claim, outcome or Outcome())
+            return (
+                await self._fenced(flight, claim)
+                if fenced
+                else await self._settled(flight, claim, outcome or Outcome())
+            )
         except (NoEffect, Busy) as error:
             return await self._undone(flight, claim, error)
         except Exception as error:
             self._ledger_failed("commit", error)
             if outcome is None:
                 place.leave()
-        # Committed or not: the record knows, and if it was not, this frees the call. A finished one cannot be released.
+        # Committed or not: the record knows, and if it was not, this frees the call. A finished one
+        # cannot be released.
         await self._release(claim)
         with suppress(Exception):
             record = await self.ledger.get(claim.key)

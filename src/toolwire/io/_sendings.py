@@ -1,7 +1,8 @@
 """A call as it is sent to a worker on another machine, and what it came to as it is sent back.
 
-Bytes of our own, so that what arrives equals what was sent whatever converter the engine puts around it. An answer says which
-call it is of: an engine joins calls by their id alone. Knows no engine.
+Bytes of our own, so that what arrives equals what was sent whatever converter the engine puts
+around it. An answer says which call it is of: an engine joins calls by their id alone. Knows no
+engine.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from toolwire.tools.ledger import Failure, Outcome
 from toolwire.tools.runnable import Context
 
 Ended: TypeAlias = Literal["ended", "nothing", "busy"]
-"""The body came to something; it promises that nothing happened; it did not begin for want of room."""
+"""The body came to something; it promises that nothing happened; it did not begin for want of room.
+"""
 
 
 class Strange(ValueError):
@@ -35,7 +37,8 @@ def mark_of(tool: str, arguments: Object) -> str:
 
 
 def call(arguments: Object, context: Context) -> bytes:
-    """What a worker needs. Tokens and secrets are in it as they are: the engine's codec has to hide them."""
+    """What a worker needs. Tokens and secrets are in it as they are: the engine's codec has to hide
+    them."""
     return dump(
         {
             "arguments": arguments,
@@ -62,16 +65,22 @@ def called(data: bytes, tool: str) -> tuple[Object, Context]:
                 "secrets": dict(secrets),
                 "trace_id": str() | None as trace_id,
             } if _texts(tokens) and _texts(secrets):
-                return arguments, Context(call_id, tool, attempt, user_id, tokens, secrets, trace_id)
+                return arguments, Context(
+                    call_id, tool, attempt, user_id, tokens, secrets, trace_id
+                )
     except ValueError as error:
-        raise Strange(f"expected a call, got {len(data)} bytes that are not JSON: {error}") from None
+        raise Strange(
+            f"expected a call, got {len(data)} bytes that are not JSON: {error}"
+        ) from None
     raise Strange(f"expected a call, got {len(data)} bytes of something else")
 
 
 def _parsed(data: bytes) -> JSON:
     try:
         return parse(data)
-    except ValueError:  # half a surrogate pair is written as an escape, which only the standard library reads
+    except (
+        ValueError
+    ):  # half a surrogate pair is written as an escape, which only the standard library reads
         found: JSON = json.loads(data)
         return found
 
@@ -81,7 +90,8 @@ def _texts(value: Mapping[str, JSON]) -> TypeGuard[Mapping[str, str]]:
 
 
 def answer(mark: str, outcome: Outcome | NoEffect | Busy, largest: int) -> bytes:
-    """What a worker sends back. A result that is too large, or is not JSON, becomes a failure that says so."""
+    """What a worker sends back. A result that is too large, or is not JSON, becomes a failure that
+    says so."""
     head: Ended = "ended"
     if isinstance(outcome, NoEffect):
         head, outcome = "nothing", Outcome(None, raised(outcome))
@@ -89,11 +99,17 @@ def answer(mark: str, outcome: Outcome | NoEffect | Busy, largest: int) -> bytes
         head, outcome = "busy", Outcome(None, Failure(str(outcome)))
     try:
         packed = pack(outcome)
-        why = f"it has {len(packed)} bytes, and the engine takes {largest} at most" if len(packed) > largest else None
+        why = (
+            f"it has {len(packed)} bytes, and the engine takes {largest} at most"
+            if len(packed) > largest
+            else None
+        )
     except (TypeError, ValueError, RecursionError) as error:
         why = str(error)
     if why is not None:
-        failure = Failure("the result could not be kept", developer_message=why, kind="result_not_kept")
+        failure = Failure(
+            "the result could not be kept", developer_message=why, kind="result_not_kept"
+        )
         packed = pack(replace(outcome, value=None, failure=failure))
     return f"{head} {mark}\n".encode() + packed
 
@@ -107,14 +123,24 @@ def answered(data: object, mark: str) -> Outcome:
     if kind not in ("ended", "nothing", "busy"):
         raise Strange("expected the answer of a worker, got bytes of something else")
     if whose != mark:
-        raise Strange("the engine has another call under this id: give each ledger that shares a namespace a scope of its own")
+        raise Strange(
+            "the engine has another call under this id: give each ledger that shares a namespace a"
+            " scope of its own"
+        )
     try:
         outcome = unpack(packed)
     except (ValueError, KeyError, TypeError) as error:
-        raise Strange(f"expected an outcome, got {len(packed)} bytes of something else: {error}") from None
+        raise Strange(
+            f"expected an outcome, got {len(packed)} bytes of something else: {error}"
+        ) from None
     failure = outcome.failure
     if failure is not None and kind == "nothing":
-        raise NoEffect(failure.message, developer_message=failure.developer_message, kind=failure.kind, extra=failure.extra)
+        raise NoEffect(
+            failure.message,
+            developer_message=failure.developer_message,
+            kind=failure.kind,
+            extra=failure.extra,
+        )
     if failure is not None and kind == "busy":
         raise Busy(failure.message)
     return outcome

@@ -1,8 +1,9 @@
 """Claims and finishes of a batch written many at a time, before each of them is looked at.
 
-A statement for many rows takes less time than one for each, and above all it lets go of the interpreter once and not for every
-row: the event loop runs meanwhile. What is not as expected (an id that is there already, a row that is no longer ours) is left to
-the way of one by one. Only rows whose key nothing else in the same stretch of the batch touches are written here.
+A statement for many rows takes less time than one for each, and above all it lets go of the
+interpreter once and not for every row: the event loop runs meanwhile. What is not as expected (an
+id that is there already, a row that is no longer ours) is left to the way of one by one. Only rows
+whose key nothing else in the same stretch of the batch touches are written here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import TypeAlias
 from toolwire.tools.ledger import CallKey
 
 SIZES = (64, 32, 16, 8, 4)
-"""Rows in one statement. There are few sizes, so that SQLite keeps all of them compiled; what is left is written one by one."""
+"""Rows in one statement. There are few sizes, so that SQLite keeps all of them compiled; what is
+left is written one by one."""
 Values: TypeAlias = tuple[object, ...]
 Write: TypeAlias = Callable[[str, Sequence[object]], sqlite3.Cursor]
 _SINCE = "SELECT id, created_at, tenant, call_id FROM call WHERE id>?"
@@ -63,10 +65,16 @@ class Ahead:
         self._touched.clear()
         if write is None:
             return
-        with suppress(UnicodeEncodeError):  # of one key: its statement was not begun, and whoever asks for it will be told
-            for some in _stretches([(key, values) for key, values in claims.items() if values is not None]):
+        with suppress(
+            UnicodeEncodeError
+        ):  # of one key: its statement was not begun, and whoever asks for it will be told
+            for some in _stretches(
+                [(key, values) for key, values in claims.items() if values is not None]
+            ):
                 self._insert(some, write)
-        for some in _stretches([(key, values) for key, values in finishes.items() if values is not None]):
+        for some in _stretches(
+            [(key, values) for key, values in finishes.items() if values is not None]
+        ):
             self._update(some, write)
 
     def _insert(self, some: Sequence[tuple[CallKey, Values]], write: Write) -> None:
@@ -92,7 +100,9 @@ def _whole(value: object) -> int:
     return value
 
 
-def _stretches(rows: Sequence[tuple[CallKey, Values]]) -> Iterator[Sequence[tuple[CallKey, Values]]]:
+def _stretches(
+    rows: Sequence[tuple[CallKey, Values]],
+) -> Iterator[Sequence[tuple[CallKey, Values]]]:
     at = 0
     for size in SIZES:
         while len(rows) - at >= size:
@@ -111,7 +121,7 @@ def _inserting(rows: int) -> str:
 def _updating(rows: int) -> str:
     values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * rows)
     return (
-        "UPDATE call SET state=new.column4, ended_at=new.column5, expires_at=new.column6, outcome=new.column7"
-        f" FROM (VALUES {values}) AS new"
-        " WHERE call.id=new.column1 AND call.attempt=new.column2 AND call.token=new.column3 AND call.state IN('running', 'lost')"
+        "UPDATE call SET state=new.column4, ended_at=new.column5, expires_at=new.column6,"
+        f" outcome=new.column7 FROM (VALUES {values}) AS new WHERE call.id=new.column1 AND"
+        " call.attempt=new.column2 AND call.token=new.column3 AND call.state IN('running', 'lost')"
     )

@@ -1,8 +1,10 @@
-"""What a SQLite ledger is asked for: claim, finish, release, look, sweep. Everything here runs in the writer's thread.
+"""What a SQLite ledger is asked for: claim, finish, release, look, sweep. Everything here runs in
+the writer's thread.
 
-Which calls are under way stands in memory (`flights`): this process holds the file alone, so a row that is `running` and not in
-there belongs to somebody dead. What could not be written is kept (`unwritten`) and tried again; until then whoever asks is told
-from memory, and nothing new is claimed. Whatever changes in memory during a batch is undone with the batch. How a row is read and
+Which calls are under way stands in memory (`flights`): this process holds the file alone, so a row
+that is `running` and not in there belongs to somebody dead. What could not be written is kept
+(`unwritten`) and tried again; until then whoever asks is told from memory, and nothing new is
+claimed. Whatever changes in memory during a batch is undone with the batch. How a row is read and
 written is `_sqlite_rows`.
 """
 
@@ -18,9 +20,27 @@ from msgspec.structs import replace
 from toolwire.io._horizon import too_old
 from toolwire.io._sqlite_ahead import Ahead
 from toolwire.io._sqlite_file import LARGE
-from toolwire.io._sqlite_rows import FINAL, INSERT, LOSE, RERUNNABLE, TAKE_OVER, Row, Rows, Swept, holds
+from toolwire.io._sqlite_rows import (
+    FINAL,
+    INSERT,
+    LOSE,
+    RERUNNABLE,
+    TAKE_OVER,
+    Row,
+    Rows,
+    Swept,
+    holds,
+)
 from toolwire.io._writer import Pending
-from toolwire.tools.ledger import CallIdTooOld, CallKey, Claim, LedgerUnavailable, Outcome, Record, State
+from toolwire.tools.ledger import (
+    CallIdTooOld,
+    CallKey,
+    Claim,
+    LedgerUnavailable,
+    Outcome,
+    Record,
+    State,
+)
 from toolwire.tools.runnable import OnCrash
 
 AGAIN, AGAIN_MOST = 0.05, 2.0
@@ -69,7 +89,9 @@ class Book(Rows):
         tombstone_ms: int,
         sweep_every: float,
     ) -> None:
-        super().__init__(db, owner=owner, clock=clock, result_ms=result_ms, tombstone_ms=tombstone_ms)
+        super().__init__(
+            db, owner=owner, clock=clock, result_ms=result_ms, tombstone_ms=tombstone_ms
+        )
         self.key = key
         self.flights: dict[CallKey, Flight] = {}
         self.unwritten: dict[CallKey, Unwritten] = {}
@@ -81,7 +103,7 @@ class Book(Rows):
         self._sweep_every = sweep_every
         self._sweep_at = monotonic()
 
-    # --- as the writer sees it ---------------------------------------------------------------------------------------
+    # --- as the writer sees it --------------------------------------------------------------------
 
     def begin(self) -> None:
         now = monotonic()
@@ -99,7 +121,9 @@ class Book(Rows):
     def patience(self) -> float | None:
         if self.broken:
             return None
-        return min(max(0.0, (self._again_at if self.unwritten else self._sweep_at) - monotonic()), 3600.0)
+        return min(
+            max(0.0, (self._again_at if self.unwritten else self._sweep_at) - monotonic()), 3600.0
+        )
 
     def ahead(self) -> None:
         self._ahead.write(None if self.broken or self.unwritten else self._write)
@@ -133,14 +157,23 @@ class Book(Rows):
             self.db.close()
         except sqlite3.Error as error:
             return LedgerUnavailable(f"the ledger could not be closed: {error}")
-        return LedgerUnavailable(f"{left} results could not be written and are lost") if left else None
+        return (
+            LedgerUnavailable(f"{left} results could not be written and are lost") if left else None
+        )
 
-    # --- jobs ----------------------------------------------------------------------------------------------------------
+    # --- jobs -------------------------------------------------------------------------------------
 
-    def will_claim(self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes) -> None:
+    def will_claim(
+        self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes
+    ) -> None:
         now = self._clock()
         fits = key not in self.flights and not too_old(key.call_id, now, self._tombstone_ms)
-        self._ahead.claim(key, (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now) if fits else None)
+        self._ahead.claim(
+            key,
+            (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now)
+            if fits
+            else None,
+        )
 
     def claim(self, key: CallKey, fp: bytes, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
         flight = self.flights.get(key)
@@ -148,13 +181,17 @@ class Book(Rows):
             return self._joined(flight, key, fp, token)
         if (taken := self._ahead.taken.pop(key, None)) is not None:
             number, since = taken
-            return self._takes_off(key, Flight(number, fp, token, Record(key, tool, "running", 1, since)))
+            return self._takes_off(
+                key, Flight(number, fp, token, Record(key, tool, "running", 1, since))
+            )
         if self.broken or self.unwritten:
             return self.known(key, fp, token, self.broken or "earlier results are not written yet")
         now = self._clock()
         if too_old(key.call_id, now, self._tombstone_ms) and self._row(key) is None:
             raise CallIdTooOld(f"{key.call_id} is older than what this ledger remembers")
-        written = self._write(INSERT, (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now))
+        written = self._write(
+            INSERT, (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now)
+        )
         if written.rowcount == 1 and (id := written.lastrowid) is not None:
             return self._takes_off(key, Flight(id, fp, token, Record(key, tool, "running", 1, now)))
         row = self._row(key)
@@ -163,7 +200,9 @@ class Book(Rows):
             return Claim("mismatch", key, token)
         if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
             self._write(TAKE_OVER, (tool, fp, self._owner, token, on_crash, now, row.id))
-            return self._takes_off(key, Flight(row.id, fp, token, Record(key, tool, "running", row.attempt + 1, now)))
+            return self._takes_off(
+                key, Flight(row.id, fp, token, Record(key, tool, "running", row.attempt + 1, now))
+            )
         if row.state == "running":
             self._write(LOSE, (now, now + self._result_ms, row.id))
         return self._told(key, row, token)
@@ -176,7 +215,11 @@ class Book(Rows):
         row = self._row(key)
         if row is not None and row.fp and row.fp != fp:
             return Claim("mismatch", key, token)
-        if row is None or row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
+        if (
+            row is None
+            or row.state == "free"
+            or (row.state == "running" and row.on_crash in RERUNNABLE)
+        ):
             raise LedgerUnavailable(f"the ledger takes no new calls: {why}")
         return self._told(key, row, token)
 
@@ -185,10 +228,20 @@ class Book(Rows):
         now = self._clock()
         values = None
         if flight is not None and len(packed) <= LARGE:
-            values = (flight.id, claim.attempt, claim.token, _end(outcome), now, now + self._result_ms, packed)
+            values = (
+                flight.id,
+                claim.attempt,
+                claim.token,
+                _end(outcome),
+                now,
+                now + self._result_ms,
+                packed,
+            )
         self._ahead.finish(claim.key, values)
 
-    def finish(self, claim: Claim, packed: bytes, outcome: Outcome) -> Literal["recorded", "fenced"]:
+    def finish(
+        self, claim: Claim, packed: bytes, outcome: Outcome
+    ) -> Literal["recorded", "fenced"]:
         state = _end(outcome)
         flight = self._own(claim)
         if flight is not None and (ended := self._ahead.ended.pop(claim.key, None)) is not None:
@@ -205,7 +258,11 @@ class Book(Rows):
         if claim.key in self.unwritten:
             raise LedgerUnavailable("this result is still to be written")
         done = self._record(flight.id, claim.attempt, claim.token, state, packed, now)
-        self._lands(claim.key, flight, _ended(flight.record, state, now, outcome) if done == "recorded" else None)
+        self._lands(
+            claim.key,
+            flight,
+            _ended(flight.record, state, now, outcome) if done == "recorded" else None,
+        )
         return done
 
     def release(self, claim: Claim) -> None:
@@ -229,7 +286,8 @@ class Book(Rows):
         self._lands(claim.key, flight, replace(flight.record, state="lost", ended_at=now))
 
     def abandon(self, claim: Claim) -> None:
-        """Whoever claimed it had gone before the answer came. If nobody else has the same token, nothing will happen."""
+        """Whoever claimed it had gone before the answer came. If nobody else has the same token,
+        nothing will happen."""
         flight = self._own(claim)
         if flight is not None:
             flight.holders -= 1
@@ -241,7 +299,11 @@ class Book(Rows):
         flight = self._own(claim)
         if flight is None or claim.key in self.unwritten:
             return
-        record = None if outcome is None else _ended(flight.record, _end(outcome), self._clock(), outcome, recorded=False)
+        record = (
+            None
+            if outcome is None
+            else _ended(flight.record, _end(outcome), self._clock(), outcome, recorded=False)
+        )
         self.unwritten[claim.key] = Unwritten(claim, packed, record)
         self._again_at = monotonic() + self._again_after
         self._wake(flight, record)
@@ -285,7 +347,7 @@ class Book(Rows):
         """One step of a sweep."""
         return self._sweep(self.flights)
 
-    # --- inside ----------------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
     def _own(self, claim: Claim) -> Flight | None:
         flight = self.flights.get(claim.key)
@@ -333,5 +395,9 @@ def _end(outcome: Outcome | None) -> Literal["done", "failed"]:
     return "failed" if outcome is not None and outcome.failure is not None else "done"
 
 
-def _ended(record: Record, state: State, now: int, outcome: Outcome, *, recorded: bool = True) -> Record:
-    return Record(record.key, record.tool, state, record.attempt, record.started_at, now, outcome, recorded)
+def _ended(
+    record: Record, state: State, now: int, outcome: Outcome, *, recorded: bool = True
+) -> Record:
+    return Record(
+        record.key, record.tool, state, record.attempt, record.started_at, now, outcome, recorded
+    )

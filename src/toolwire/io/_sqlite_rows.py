@@ -1,7 +1,9 @@
-"""The rows of a SQLite ledger: how they are read, written, swept, and in which transaction. Runs in the writer's thread.
+"""The rows of a SQLite ledger: how they are read, written, swept, and in which transaction. Runs in
+the writer's thread.
 
-A transaction begins with the first write of a batch. After an error of the disk that nothing can be trusted after, nothing is
-written any more (`broken`). Knows nothing of what is under way in memory, nor of who waits: that is `_sqlite_book`.
+A transaction begins with the first write of a batch. After an error of the disk that nothing can be
+trusted after, nothing is written any more (`broken`). Knows nothing of what is under way in memory,
+nor of who waits: that is `_sqlite_book`.
 """
 
 from __future__ import annotations
@@ -21,24 +23,30 @@ FINAL: Final = ("done", "failed")
 RERUNNABLE: Final = ("retry", "transactional")
 STEP = 500
 """Rows of a sweep in one batch."""
-FATAL = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""After these nothing that the disk says can be trusted: a second fsync may succeed although the data is lost."""
+FATAL = (
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_DIR_FSYNC,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+)
+"""After these nothing that the disk says can be trusted: a second fsync may succeed although the
+data is lost."""
 
 INSERT = (
-    "INSERT INTO call(tenant, call_id, tool, fp, state, attempt, owner, token, on_crash, created_at)"
-    " VALUES(?, ?, ?, ?, 'running', 1, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    "INSERT INTO call(tenant, call_id, tool, fp, state, attempt, owner, token, on_crash,"
+    " created_at) VALUES(?, ?, ?, ?, 'running', 1, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 SELECT = (
-    "SELECT id, tool, fp, state, attempt, token, on_crash, created_at, ended_at, expires_at, outcome"
-    " FROM call WHERE tenant=? AND call_id=?"
+    "SELECT id, tool, fp, state, attempt, token, on_crash, created_at, ended_at, expires_at,"
+    " outcome FROM call WHERE tenant=? AND call_id=?"
 )
 TAKE_OVER = (
-    "UPDATE call SET tool=?, fp=?, state='running', attempt=attempt+1, owner=?, token=?, on_crash=?, created_at=?, ended_at=NULL,"
-    " expires_at=NULL, outcome=NULL WHERE id=?"
+    "UPDATE call SET tool=?, fp=?, state='running', attempt=attempt+1, owner=?, token=?,"
+    " on_crash=?, created_at=?, ended_at=NULL, expires_at=NULL, outcome=NULL WHERE id=?"
 )
 FINISH = (
-    "UPDATE call SET state=?, ended_at=?, expires_at=?, outcome=? WHERE id=? AND attempt=? AND token=?"
-    " AND state IN('running', 'lost')"
+    "UPDATE call SET state=?, ended_at=?, expires_at=?, outcome=? WHERE id=? AND attempt=? AND"
+    " token=? AND state IN('running', 'lost')"
 )
 FREE = "UPDATE call SET state='free', fp=?, expires_at=?, outcome=NULL WHERE id=?"
 LOSE = "UPDATE call SET state='lost', ended_at=?, expires_at=? WHERE id=?"
@@ -71,7 +79,13 @@ class Rows:
     """The calls in the file, and the transaction in which they are changed."""
 
     def __init__(
-        self, db: sqlite3.Connection, *, owner: bytes, clock: Callable[[], int], result_ms: int, tombstone_ms: int
+        self,
+        db: sqlite3.Connection,
+        *,
+        owner: bytes,
+        clock: Callable[[], int],
+        result_ms: int,
+        tombstone_ms: int,
     ) -> None:
         self.db = db
         self.broken: str | None = None
@@ -84,7 +98,7 @@ class Rows:
         self._tombstone_ms = tombstone_ms
         self._writing = False
 
-    # --- the transaction -----------------------------------------------------------------------------------------------
+    # --- the transaction --------------------------------------------------------------------------
 
     def _write(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
         if self.broken:
@@ -101,7 +115,8 @@ class Rows:
             self.commits += 1
 
     def _roll_back(self, error: BaseException) -> None:
-        """Undo the batch that failed so, and find out whether the file can still be trusted. Raises nothing."""
+        """Undo the batch that failed so, and find out whether the file can still be trusted. Raises
+        nothing."""
         self._writing = False
         try:
             if self.db.in_transaction:
@@ -112,7 +127,7 @@ class Rows:
         if code in FATAL or code & 0xFF in FATAL:
             self.broken = str(error)
 
-    # --- rows ------------------------------------------------------------------------------------------------------------
+    # --- rows -------------------------------------------------------------------------------------
 
     def _row(self, key: CallKey) -> Row | None:
         found = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
@@ -143,10 +158,21 @@ class Rows:
         if state in FINAL:
             packed = row.outcome
             if packed is None:
-                (packed,) = self._execute("SELECT outcome FROM large WHERE call=?", (row.id,)).fetchone()
+                (packed,) = self._execute(
+                    "SELECT outcome FROM large WHERE call=?", (row.id,)
+                ).fetchone()
             outcome = unpack(packed)
         resumable = row.on_crash == "resume"
-        return Record(key, row.tool, state, row.attempt, row.created_at, row.ended_at, outcome, resumable=resumable)
+        return Record(
+            key,
+            row.tool,
+            state,
+            row.attempt,
+            row.created_at,
+            row.ended_at,
+            outcome,
+            resumable=resumable,
+        )
 
     def _sweep(self, under_way: Container[CallKey]) -> Swept:
         """One step of a sweep. What is running and not under way belongs to somebody dead."""
@@ -160,7 +186,10 @@ class Rows:
                     self._free(id, fp)
                 else:
                     self._write(LOSE, (now, now + self._result_ms, id))
-        due = "SELECT id, call_id, state, ended_at FROM call WHERE expires_at<=? ORDER BY expires_at LIMIT ?"
+        due = (
+            "SELECT id, call_id, state, ended_at FROM call WHERE expires_at<=? ORDER BY expires_at"
+            " LIMIT ?"
+        )
         rows = self._execute(due, (now, STEP)).fetchall()
         forgotten = 0
         for id, call_id, state, ended_at in rows:
@@ -170,12 +199,16 @@ class Rows:
                 self._write("DELETE FROM call WHERE id=?", (id,))
                 forgotten += 1
             else:
-                self._write("UPDATE call SET state='gone', outcome=NULL, expires_at=? WHERE id=?", (forget_at, id))
+                self._write(
+                    "UPDATE call SET state='gone', outcome=NULL, expires_at=? WHERE id=?",
+                    (forget_at, id),
+                )
         return Swept(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == STEP)
 
 
 def holds(claim: Claim, row: Row) -> bool:
-    """Whether a claim still speaks for a row that is not under way here: its own, or a lost one that it was told of."""
+    """Whether a claim still speaks for a row that is not under way here: its own, or a lost one
+    that it was told of."""
     if row.attempt != claim.attempt or row.state in ("gone", "free"):
         return False
     return row.token == claim.token or (claim.state == "lost" and row.state in ("lost", "running"))

@@ -1,6 +1,7 @@
 """The first step of something awaited, taken at once: most of what is awaited does not wait.
 
-A clock or a task around it costs more than all the rest, so it is only made for what really waits. Knows no clock.
+A clock or a task around it costs more than all the rest, so it is only made for what really waits.
+Knows no clock.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ T = TypeVar("T")
 
 @coroutine
 def resumed(steps: Generator[object, object, T], waits_for: object) -> Generator[object, object, T]:
-    """The rest of something awaited whose first step was taken: it waits, and whatever comes is handed on to it."""
+    """The rest of something awaited whose first step was taken: it waits, and whatever comes is
+    handed on to it."""
     try:
         while True:
             try:

@@ -1,7 +1,8 @@
 """A worker of Temporal whose activities are tools.
 
-Tools run in an event loop and threads of their own, so that one that blocks does not stop the heartbeats: a worker is dead when
-its process is. What a tool raises is an answer, not a failure of the activity, which Temporal would run again. Knows no ledger.
+Tools run in an event loop and threads of their own, so that one that blocks does not stop the
+heartbeats: a worker is dead when its process is. What a tool raises is an answer, not a failure of
+the activity, which Temporal would run again. Knows no ledger.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from toolwire.tools.runnable import Runnable
 
 QUEUE = "toolwire"
 LARGEST = 1_900_000
-"""Bytes of arguments or of a result. Temporal takes 2 MiB unless it is told otherwise, and a codec may add some."""
+"""Bytes of arguments or of a result. Temporal takes 2 MiB unless it is told otherwise, and a codec
+may add some."""
 STOPPED = "toolwire.stopped"
 """The type of the failure of an activity whose worker was shut down in the middle of it."""
 
@@ -44,15 +46,19 @@ def worker(
     runner: InlineRunner | None = None,
     guard_all_logs: bool = True,
 ) -> Worker:
-    """A worker with these tools as activities, to be run with `await worker(...).run()` or `async with`.
+    """A worker with these tools as activities, to be run with `await worker(...).run()` or `async
+    with`.
 
-    `max_running`: calls at once. `grace`: seconds that calls have to end when the worker is shut down. Raises ToolMistake for a
-    tool that cannot run here.
+    `max_running`: calls at once. `grace`: seconds that calls have to end when the worker is shut
+    down. Raises ToolMistake for a tool that cannot run here.
     """
     found = list(tools)
     for tool in found:
         if tool.on_crash == "transactional":
-            raise ToolMistake(str(tool.id), "on_crash is transactional, and a worker has no transaction of the ledger")
+            raise ToolMistake(
+                str(tool.id),
+                "on_crash is transactional, and a worker has no transaction of the ledger",
+            )
     if guard_all_logs:
         guard_logs()
     bodies = _Bodies(runner or InlineRunner())
@@ -74,7 +80,9 @@ def _activity(tool: Runnable, bodies: _Bodies, largest: int) -> Callable[[bytes]
         try:
             return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
-            if activity.is_worker_shutdown():  # told apart from a cancellation that somebody asked for
+            if (
+                activity.is_worker_shutdown()
+            ):  # told apart from a cancellation that somebody asked for
                 raise ApplicationError("the worker was shut down", type=STOPPED) from None
             raise
         finally:
@@ -103,13 +111,19 @@ class _Bodies:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="toolwire-bodies", daemon=True).start()
+                threading.Thread(
+                    target=self._loop.run_forever, name="toolwire-bodies", daemon=True
+                ).start()
         return asyncio.run_coroutine_threadsafe(self._run(tool, sent, attempt, largest), self._loop)
 
     async def _run(self, tool: Runnable, sent: bytes, attempt: int, largest: int) -> bytes:
         arguments, context = called(sent, str(tool.id))
-        context = replace(context, attempt=context.attempt + attempt - 1)  # Temporal counts its own from one
-        secrets = scrubber(context.tokens, context.secrets) if context.tokens or context.secrets else None
+        context = replace(
+            context, attempt=context.attempt + attempt - 1
+        )  # Temporal counts its own from one
+        secrets = (
+            scrubber(context.tokens, context.secrets) if context.tokens or context.secrets else None
+        )
         outcome: Outcome | NoEffect | Busy
         with hiding(secrets):
             try:
@@ -118,7 +132,9 @@ class _Bodies:
                     taken = tool.takes(arguments)
                 except InvalidInput as error:  # the server has another version of this tool
                     place.leave()
-                    raise NoEffect(f"The worker does not take these arguments: {error}", kind="engine") from None
+                    raise NoEffect(
+                        f"The worker does not take these arguments: {error}", kind="engine"
+                    ) from None
                 outcome = await place.run(taken, context)
             except (NoEffect, Busy) as nothing:
                 outcome = nothing

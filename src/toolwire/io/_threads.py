@@ -1,7 +1,8 @@
-"""Threads for functions that block: made when needed, kept for a while, and never in the way of the end of the process.
+"""Threads for functions that block: made when needed, kept for a while, and never in the way of the
+end of the process.
 
-Starts whatever it is given: how many may run at once is settled before. (The standard pool waits for its threads at exit, and
-so for ever if one of them hangs.)
+Starts whatever it is given: how many may run at once is settled before. (The standard pool waits
+for its threads at exit, and so for ever if one of them hangs.)
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""One thread that owns a store, and the jobs it does for any number of event loops: natural group commit.
+"""One thread that owns a store, and the jobs it does for any number of event loops: natural group
+commit.
 
-It takes what one turn of an event loop asked for, then whatever else has come meanwhile, does it all in one transaction and wakes
-each event loop once. There is no timer: while the disk is busy the next batch grows, and where many ask, an event loop hands over
-when a few turns brought nothing new. A storage error undoes the whole batch, and nobody in it is told that something was done.
-Knows no table and no call.
+It takes what one turn of an event loop asked for, then whatever else has come meanwhile, does it
+all in one transaction and wakes each event loop once. There is no timer: while the disk is busy the
+next batch grows, and where many ask, an event loop hands over when a few turns brought nothing new.
+A storage error undoes the whole batch, and nobody in it is told that something was done. Knows no
+table and no call.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ _together = attrgetter("together")
 MOST = 512
 """Jobs in one transaction at most."""
 QUIET = 16
-"""Turns of an event loop without a new job after which it hands over what it has, if it is not alone: a turn takes microseconds,
-and a commit costs as much as some ten calls."""
+"""Turns of an event loop without a new job after which it hands over what it has, if it is not
+alone: a turn takes microseconds, and a commit costs as much as some ten calls."""
 TURNS = 256
 """So many turns at most."""
 STORAGE_ERRORS = (sqlite3.Error, MemoryError)
@@ -39,7 +41,9 @@ class Store(Protocol):
         """A batch begins; what is overdue may be done first. Raises nothing."""
 
     def ahead(self) -> None:
-        """Jobs were foretold and will be run next: as much of it as possible may be done at once."""
+        """Jobs were foretold and will be run next: as much of it as possible may be done
+        at once.
+        """
 
     def commit(self) -> None: ...
 
@@ -84,13 +88,15 @@ class Job(Pending, Generic[S_contra, R_co]):
 
     __slots__ = ()
     together: ClassVar = False
-    """Whether it foretells itself, so that it can be done together with its neighbours of the same kind."""
+    """Whether it foretells itself, so that it can be done together with its neighbours of the same
+    kind."""
 
     def foretell(self, store: S_contra) -> None:
         """Tell the store what will be asked of it."""
 
     def run(self, store: S_contra) -> R_co:
-        """The answer, if the batch can be committed. May raise what its asker should get; then it has written nothing."""
+        """The answer, if the batch can be committed. May raise what its asker should get; then it
+        has written nothing."""
         raise NotImplementedError
 
     def refused(self, store: S_contra, error: BaseException) -> R_co:
@@ -107,7 +113,8 @@ class _Stop(Job[Store, None]):
 
 
 def _left(job: Job[S, object]) -> bool:
-    """Whether nobody waits for it any more: when an event loop ends, all who wait are cancelled, and it has few turns left."""
+    """Whether nobody waits for it any more: when an event loop ends, all who wait are cancelled,
+    and it has few turns left."""
     return job.future is not None and job.future.done()
 
 
@@ -130,13 +137,16 @@ class Writer(Generic[S]):
         self._thread.start()
 
     def do(self, job: Job[S, R]) -> Future[R]:
-        """The answer to a job. Whoever is cancelled gives up waiting; the job is done all the same."""
+        """The answer to a job. Whoever is cancelled gives up waiting; the job is done all
+        the same.
+        """
         future = job.expect()
         loop = job.loop
         assert loop is not None
         gathered = self._gathered.get(loop)
         if gathered is None:
-            # Whatever else this turn of the event loop asks for goes with it: one lock and one wake-up for all
+            # Whatever else this turn of the event loop asks for goes with it: one lock and one
+            # wake-up for all
             self._gathered[loop] = [job]
             loop.call_soon(self._gather, loop, 1, QUIET if self._crowd > 1 else 0, TURNS)
         else:
@@ -144,7 +154,8 @@ class Writer(Generic[S]):
         return future  # type: ignore[return-value]  # a future of R, seen from a queue of all kinds
 
     def _gather(self, loop: AbstractEventLoop, size: int, quiet: int, turns: int) -> None:
-        """Let what comes in the next turns go along: `quiet` turns in which nothing comes are waited for."""
+        """Let what comes in the next turns go along: `quiet` turns in which nothing comes are
+        waited for."""
         jobs = self._gathered.get(loop)
         if jobs is not None and quiet and turns and not _left(jobs[-1]):
             more = len(jobs) > size
@@ -158,7 +169,10 @@ class Writer(Generic[S]):
             return
         try:
             if self._pid != getpid():
-                raise LedgerUnavailable("this process was forked from the one that opened the ledger: open one of its own")
+                raise LedgerUnavailable(
+                    "this process was forked from the one that opened the ledger: open one of"
+                    " its own"
+                )
             self._push(jobs)
         except LedgerUnavailable as error:
             for job in jobs:
@@ -185,7 +199,7 @@ class Writer(Generic[S]):
             if future.done() and not future.cancelled():
                 self._thread.join()
 
-    # --- in the thread ---------------------------------------------------------------------------------------------
+    # --- in the thread ----------------------------------------------------------------------------
 
     def _main(self) -> None:
         try:
@@ -267,7 +281,7 @@ class Writer(Generic[S]):
                 job.error = None if isinstance(job, _Stop) else error
             self._wake(jobs)
 
-    # --- in the event loop -------------------------------------------------------------------------------------------
+    # --- in the event loop ------------------------------------------------------------------------
 
     def _tell(self, answered: Sequence[Pending]) -> None:
         gone = []

@@ -1,7 +1,8 @@
 """Drive the loop of an agent: ask the model, run the calls, keep the thread, tell those who watch.
 
-What happens next is the machine's business; here it happens. Each call runs under an id that stays the same over restarts, so
-that the ledger knows it again. Whatever a tool does, its call gets a result. Knows no wire.
+What happens next is the machine's business; here it happens. Each call runs under an id that stays
+the same over restarts, so that the ledger knows it again. Whatever a tool does, its call gets a
+result. Knows no wire.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from time import perf_counter
 
 from msgspec.structs import replace
 
-from toolwire.agent.machine import (  # fmt: skip
+from toolwire.agent.machine import (
     Answered,
     Ask,
     Broke,
@@ -32,7 +33,17 @@ from toolwire.agent.machine import (  # fmt: skip
     Stop,
 )
 from toolwire.agent.offering import Offering
-from toolwire.agent.results import adopted, adopts, arguments_of, cut, failed, in_text, named, outcome_of, refused
+from toolwire.agent.results import (
+    adopted,
+    adopts,
+    arguments_of,
+    cut,
+    failed,
+    in_text,
+    named,
+    outcome_of,
+    refused,
+)
 from toolwire.agent.talk import (
     Again,
     Allow,
@@ -49,7 +60,7 @@ from toolwire.agent.talk import (
     Running,
     Seen,
     Verdict,
-)  # fmt: skip
+)
 from toolwire.agent.telling import Told
 from toolwire.agent.thread import SPOKEN, Thread, readable
 from toolwire.codec import Encoded, resolve
@@ -79,9 +90,10 @@ PRINCIPAL = "agent"
 class Agent:
     """A model with tools.
 
-    `run` gives how it ended, `watch` everything as it happens. The thread is saved after every step if there is a store; `resume`
-    goes on with what was saved. `approve` is asked before each call. `secrets` and `tokens` are what the tools may be given. The
-    model may be another one from one run to the next. Raises ToolMistake for a tool that the record of calls cannot serve.
+    `run` gives how it ended, `watch` everything as it happens. The thread is saved after every step
+    if there is a store; `resume` goes on with what was saved. `approve` is asked before each call.
+    `secrets` and `tokens` are what the tools may be given. The model may be another one from one
+    run to the next. Raises ToolMistake for a tool that the record of calls cannot serve.
     """
 
     def __init__(
@@ -122,12 +134,19 @@ class Agent:
         """What the model is asked with: the thread, the tools and the settings."""
         begun = thread.messages[:1]
         if self.system is not None and not (begun and begun[0].role == "system"):
-            thread = replace(thread, messages=(Message("system", (Text(readable(self.system)),)), *thread.messages))
+            thread = replace(
+                thread,
+                messages=(Message("system", (Text(readable(self.system)),)), *thread.messages),
+            )
         settings = {"model": self.model.name, **self.settings}
-        return thread.body(self.model.target, tools=self.offer.tools, settings=settings, text=not self.model.native)
+        return thread.body(
+            self.model.target, tools=self.offer.tools, settings=settings, text=not self.model.native
+        )
 
     async def run(self, question: str | Message | None = None) -> Over:
-        """Ask, and go on until the model is done. Without a question it goes on from what is there."""
+        """Ask, and go on until the model is done. Without a question it goes on from what
+        is there.
+        """
         over: Over | None = None
         async for seen in self.watch(question):
             if isinstance(seen, Over):
@@ -136,7 +155,8 @@ class Agent:
         return over
 
     def run_sync(self, question: str | Message | None = None) -> Over:
-        """The same for those who do not use asyncio. The connections of the model are closed at the end."""
+        """The same for those who do not use asyncio. The connections of the model are closed at the
+        end."""
         return asyncio.run(self._once(question))
 
     async def _once(self, question: str | Message | None) -> Over:
@@ -152,9 +172,11 @@ class Agent:
         return self.thread
 
     async def watch(self, question: str | Message | None = None) -> AsyncGenerator[Seen]:
-        """Everything that happens, as it happens. Left early, whatever runs is stopped, and the thread is kept.
+        """Everything that happens, as it happens. Left early, whatever runs is stopped, and the
+        thread is kept.
 
-        Raises LocalError if the thread cannot be saved, or RuntimeError if this agent is already at work.
+        Raises LocalError if the thread cannot be saved, or RuntimeError if this agent is already at
+        work.
         """
         if self._busy:
             raise RuntimeError("this agent is at work: a thread has one question at a time")
@@ -183,7 +205,8 @@ class Agent:
     async def stream(
         self, target: str, question: str | Message | None = None, *, version: int | None = None
     ) -> AsyncIterator[bytes]:
-        """Everything that happens as a stream of a wire: for a front end. `Told(target).headers` go with it."""
+        """Everything that happens as a stream of a wire: for a front end. `Told(target).headers` go
+        with it."""
         told: Told[bytes] = Told(target, version=version)
         async with aclosing(self.watch(question)) as watched:
             async for seen in watched:
@@ -201,7 +224,9 @@ class _Turn:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.machine = Machine(agent.thread, turns=agent.limits.turns)
-        self._forgot = isinstance(agent.calls.ledger, MemoryLedger) and agent.thread is not agent._left
+        self._forgot = (
+            isinstance(agent.calls.ledger, MemoryLedger) and agent.thread is not agent._left
+        )
         """Whether calls that are open may have run with nobody here knowing."""
         self.seen: asyncio.Queue[Seen | None] = asyncio.Queue()
         self._slots = asyncio.Semaphore(max(1, agent.limits.parallel))
@@ -218,7 +243,9 @@ class _Turn:
                     raise event
                 over = await self._do(self.machine.take(event))
             await self._quiet()
-            self.seen.put_nowait(Over(over.phase, over.why, self.machine.now.usage, self.machine.said))
+            self.seen.put_nowait(
+                Over(over.phase, over.why, self.machine.now.usage, self.machine.said)
+            )
         except asyncio.CancelledError:
             await self._halt()
             raise
@@ -280,14 +307,21 @@ class _Turn:
         """Ask once; a history that is refused is mended once and sent again."""
         agent = self.agent
         body = agent.request(self.machine.thread)
-        self.seen.put_nowait(Asking(turn, agent.model.name, tuple(body.changes), tuple(body.losses)))
+        self.seen.put_nowait(
+            Asking(turn, agent.model.name, tuple(body.changes), tuple(body.losses))
+        )
         try:
             await self._listen(agent.model.ask(body))
         except ModelError as error:
             mended = mended_for(body, agent.model.target) if error.defect else None
             if mended is None:
                 raise
-            self.seen.put_nowait(Again(f"the history was refused ({error.message}), and mended", changes=tuple(mended.changes)))
+            self.seen.put_nowait(
+                Again(
+                    f"the history was refused ({error.message}), and mended",
+                    changes=tuple(mended.changes),
+                )
+            )
             await self._listen(agent.model.ask(mended))
 
     async def _listen(self, answer: AsyncIterator[events.Event | Again | Reply]) -> None:
@@ -371,7 +405,12 @@ class _Turn:
     async def _recorded(self, command: Run) -> bool:
         """Whether there is a record of a call that may have run before."""
         try:
-            return await self.agent.calls.ledger.get(key_of(PRINCIPAL, self.agent.user_id, command.key)) is not None
+            return (
+                await self.agent.calls.ledger.get(
+                    key_of(PRINCIPAL, self.agent.user_id, command.key)
+                )
+                is not None
+            )
         except LedgerUnavailable:
             return False
 
@@ -382,11 +421,20 @@ class _Turn:
             return failed(call, "the arguments are not a JSON object"), "bad-arguments", False
         harmless = tool.read_only or tool.idempotent or tool.on_crash == "retry"
         if command.again and self._forgot and not harmless and not await self._recorded(command):
-            return failed(call, "it is not known whether this call ran before the interruption"), "lost", False
+            return (
+                failed(call, "it is not known whether this call ran before the interruption"),
+                "lost",
+                False,
+            )
         asked = Asked(
-            tool=tool, input=given, call_id=command.key, principal=PRINCIPAL, user_id=agent.user_id,
-            tokens=agent.tokens, secrets=agent.secrets,
-        )  # fmt: skip
+            tool=tool,
+            input=given,
+            call_id=command.key,
+            principal=PRINCIPAL,
+            user_id=agent.user_id,
+            tokens=agent.tokens,
+            secrets=agent.secrets,
+        )
         try:
             answer = await asyncio.wait_for(agent.calls.call(asked), agent.limits.tool_seconds)
         except InvalidInput as error:
@@ -395,14 +443,21 @@ class _Turn:
             return failed(call, str(error)), "missing-requirements", False
         except TimeoutError:
             return failed(call, "the tool took too long; it may still be running"), "timeout", False
-        return cut(call, outcome_of(call, answer), agent.limits.result_chars), answer.state, answer.replayed
+        return (
+            cut(call, outcome_of(call, answer), agent.limits.result_chars),
+            answer.state,
+            answer.replayed,
+        )
 
 
 def mended_for(body: Encoded, target: str) -> Encoded | None:
-    """A request that was refused, mended as its profile wants it, else as its wire does; None if nothing is found to mend."""
+    """A request that was refused, mended as its profile wants it, else as its wire does; None if
+    nothing is found to mend."""
     wire = resolve(target)[0].name
     for rules in dict.fromkeys((target, wire)):
         mended = repair(body.body, wire, unsafe=True, target=rules)
         if mended.changes:
-            return Encoded(mended.body, body.losses, mended.ids.before(body.ids), changes=mended.changes)
+            return Encoded(
+                mended.body, body.losses, mended.ids.before(body.ids), changes=mended.changes
+            )
     return None

@@ -1,8 +1,8 @@
 """The path of a call: checked, joined with its like, claimed, run, recorded, answered.
 
-A call with an id runs on when its caller goes away, and whoever comes with the same id gets its answer. Before anything is looked
-up it is known that the caller has what the tool needs and that the input fits. A body begins only after a durable claim.
-Knows no protocol and no database.
+A call with an id runs on when its caller goes away, and whoever comes with the same id gets its
+answer. Before anything is looked up it is known that the caller has what the tool needs and that
+the input fits. A body begins only after a durable claim. Knows no protocol and no database.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ GRACE = 2.0
 class Calls:
     """Runs calls once.
 
-    Without a ledger, calls are remembered in memory, for a while. With one, every call is recorded in it, also those that came
-    without an id (they get one, and nothing is promised about repeats); tools that only read are not, unless `record_reads`.
-    `wait` is how long a duplicate waits for the first one, `max_running` how many may be under way at once.
-    `guard_all_logs` keeps secrets out of all log records of the process (see `scrub`).
+    Without a ledger, calls are remembered in memory, for a while. With one, every call is recorded
+    in it, also those that came without an id (they get one, and nothing is promised about repeats);
+    tools that only read are not, unless `record_reads`. `wait` is how long a duplicate waits for
+    the first one, `max_running` how many may be under way at once. `guard_all_logs` keeps secrets
+    out of all log records of the process (see `scrub`).
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Calls:
         if guard_all_logs:
             guard_logs()
 
-    # --- life --------------------------------------------------------------------------------------------------------
+    # --- life -------------------------------------------------------------------------------------
 
     @property
     def draining(self) -> bool:
@@ -97,7 +98,12 @@ class Calls:
         await self.open()
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await self.close()
 
     def fits(self, tools: Iterable[Runnable]) -> None:
@@ -110,7 +116,9 @@ class Calls:
                 raise ToolMistake(str(tool.id), "on_crash is probe, and there is no probe to ask")
 
     async def drain(self, timeout: float = 30.0) -> bool:
-        """Take no more calls, wait for those under way, then cancel them. Whether all have ended."""
+        """Take no more calls, wait for those under way, then cancel them. Whether all
+        have ended.
+        """
         self._draining = True
         if not await self._quiet(timeout):
             for flight in list(self._live):
@@ -124,13 +132,13 @@ class Calls:
             await asyncio.sleep(0.01)
         return not self._live
 
-    # --- one call ----------------------------------------------------------------------------------------------------
+    # --- one call ---------------------------------------------------------------------------------
 
     async def call(self, ask: Ask) -> Answer:
         """What became of the call.
 
-        Raises MissingRequirements and InvalidInput; nothing was looked up or recorded then. Cancelled, it stops the call only if
-        that has no id by which it could be asked for again.
+        Raises MissingRequirements and InvalidInput; nothing was looked up or recorded then.
+        Cancelled, it stops the call only if that has no id by which it could be asked for again.
         """
         tool = ask.tool
         if tool.needs and (lacking := missing(ask)):
@@ -164,7 +172,9 @@ class Calls:
             flight = Flight(ask, arguments, call_id, None, b"")
             return self._refusal(flight) or await self._flown(flight)
         key = key_of(ask.principal, ask.user_id, call_id)
-        flight = Flight(ask, arguments, call_id, key, os.urandom(32))  # no other call has its id, so none is compared with it
+        flight = Flight(
+            ask, arguments, call_id, key, os.urandom(32)
+        )  # no other call has its id, so none is compared with it
         if (refusal := self._refusal(flight)) is not None:
             return refusal
         try:
@@ -179,7 +189,9 @@ class Calls:
             answer = Answer(state="mismatch", call_id=flight.call_id)
         else:
             assert flight.task is not None
-            ended, _ = await asyncio.wait((flight.task,), timeout=self.wait if ask.wait is None else ask.wait)
+            ended, _ = await asyncio.wait(
+                (flight.task,), timeout=self.wait if ask.wait is None else ask.wait
+            )
             answer = shared(_result(flight)) if ended else flight.running()
         self.metrics.called(str(ask.tool.id), answer.state, replayed=answer.replayed)
         return answer
@@ -208,7 +220,9 @@ class Calls:
             if not waiter.done():
                 waiter.set_result(answer)
             return answer
-        except Exception as error:  # not of the call, which tells everything by its answer: of whoever watches it
+        except (
+            Exception
+        ) as error:  # not of the call, which tells everything by its answer: of whoever watches it
             if not waiter.done():
                 waiter.set_exception(error)
             raise
@@ -231,14 +245,20 @@ class Calls:
                 return self._told(flight, await self._runs.answer(flight), started)
             with (
                 hiding(secrets),
-                nullcontext() if tracer is None else self._telemetry.call(tracer, flight.ask, flight.call_id, secrets) as span,
+                (
+                    nullcontext()
+                    if tracer is None
+                    else self._telemetry.call(tracer, flight.ask, flight.call_id, secrets)
+                ) as span,
             ):
                 return self._told(flight, await self._runs.answer(flight), started, span)
         finally:
             self._live.discard(flight)
             self.metrics.in_flight -= 1
 
-    def _told(self, flight: Flight, answer: Answer, started: float, span: Span | None = None) -> Answer:
+    def _told(
+        self, flight: Flight, answer: Answer, started: float, span: Span | None = None
+    ) -> Answer:
         if span is not None:
             answered(span, answer)
         log(flight.ask, answer, (perf_counter() - started) * 1000, flight.secrets)

@@ -1,7 +1,8 @@
 """The bodies of tools, run in this process: async ones in the event loop, the others in threads.
 
-How many run at once is bounded for each tool and for all threads together; a thread that hangs keeps its place, so one tool that
-hangs leaves the others alone. Whatever a body raises becomes a failure; it never gets out of here. Records nothing.
+How many run at once is bounded for each tool and for all threads together; a thread that hangs
+keeps its place, so one tool that hangs leaves the others alone. Whatever a body raises becomes a
+failure; it never gets out of here. Records nothing.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ logger = logging.getLogger("toolwire.calls")
 class InlineRunner:
     """Runs bodies here.
 
-    `threads` is how many functions may block at once, `per_tool` how many of them may be of one tool (`concurrency` of a tool may
-    ask for fewer). Who finds no room waits up to `patience` seconds and is then told so.
+    `threads` is how many functions may block at once, `per_tool` how many of them may be of one
+    tool (`concurrency` of a tool may ask for fewer). Who finds no room waits up to `patience`
+    seconds and is then told so.
     """
 
     def __init__(self, *, threads: int = 64, per_tool: int = 16, patience: float = 10.0) -> None:
@@ -40,7 +42,9 @@ class InlineRunner:
         self._room = asyncio.Semaphore(threads)
         self._rooms: dict[ToolId, asyncio.Semaphore] = {}
 
-    async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
+    async def run(
+        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+    ) -> Outcome:
         """As every runner; the arguments are converted here."""
         place = await self.admit(tool)
         return await place.run(tool.takes(arguments), context)
@@ -73,7 +77,9 @@ class InlineRunner:
         room = self._rooms.get(tool.id)
         if room is None:
             most = tool.concurrency or self._per_tool
-            room = self._rooms[tool.id] = asyncio.Semaphore(most if tool.is_async else min(most, self._per_tool))
+            room = self._rooms[tool.id] = asyncio.Semaphore(
+                most if tool.is_async else min(most, self._per_tool)
+            )
         return room
 
     async def _take(self, room: asyncio.Semaphore) -> None:
@@ -89,11 +95,14 @@ class InlineRunner:
 
 
 class Place:
-    """Room for one run. It is given back when the body has really ended, which for a thread may be long after its timeout."""
+    """Room for one run. It is given back when the body has really ended, which for a thread may be
+    long after its timeout."""
 
     __slots__ = ("_rooms", "_runner", "tool")
 
-    def __init__(self, runner: InlineRunner, tool: Runnable, rooms: tuple[asyncio.Semaphore, ...]) -> None:
+    def __init__(
+        self, runner: InlineRunner, tool: Runnable, rooms: tuple[asyncio.Semaphore, ...]
+    ) -> None:
         self._runner = runner
         self.tool = tool
         self._rooms = rooms
@@ -105,7 +114,8 @@ class Place:
         self._rooms = ()
 
     async def run(self, arguments: Mapping[str, object], context: Context) -> Outcome:
-        """What the body came to. Raises NoEffect, and CancelledError if the task around it is cancelled."""
+        """What the body came to. Raises NoEffect, and CancelledError if the task around it is
+        cancelled."""
         tool = self.tool
         started = perf_counter()
         failure = None
@@ -126,7 +136,9 @@ class Place:
                 raise  # it is the call that is cancelled, not something inside the tool
             ms = _since(started)
             failure = raised(error)
-        except BaseException as error:  # SystemExit and KeyboardInterrupt of a tool are its own, not the server's
+        except (
+            BaseException
+        ) as error:  # SystemExit and KeyboardInterrupt of a tool are its own, not the server's
             ms = _since(started)
             one = only(error)
             if isinstance(one, NoEffect):
@@ -138,11 +150,17 @@ class Place:
             return Outcome(None, failure, ms)
         return Outcome(value, None, ms)
 
-    async def ask(self, question: Body, arguments: Mapping[str, object], context: Context) -> object:
+    async def ask(
+        self, question: Body, arguments: Mapping[str, object], context: Context
+    ) -> object:
         """What a tool's probe says. Raises what it raises, and TimeoutError."""
-        return await self._timed(question, inspect.iscoroutinefunction(question), arguments, context)
+        return await self._timed(
+            question, inspect.iscoroutinefunction(question), arguments, context
+        )
 
-    async def _timed(self, body: Body, is_async: bool, arguments: Mapping[str, object], context: Context) -> object:
+    async def _timed(
+        self, body: Body, is_async: bool, arguments: Mapping[str, object], context: Context
+    ) -> object:
         if not is_async:
             return await self._limited(self._threaded(body, arguments, context), self.tool.timeout)
         try:
@@ -172,11 +190,15 @@ class Place:
                 raise _TimedOut from None
             raise
 
-    async def _threaded(self, body: Body, arguments: Mapping[str, object], context: Context) -> object:
+    async def _threaded(
+        self, body: Body, arguments: Mapping[str, object], context: Context
+    ) -> object:
         given = await self._in_thread(body, arguments, context)
         return await given if isinstance(given, Awaitable) else given
 
-    async def _in_thread(self, body: Body, arguments: Mapping[str, object], context: Context) -> object:
+    async def _in_thread(
+        self, body: Body, arguments: Mapping[str, object], context: Context
+    ) -> object:
         """What a function gives, run in a thread with the context variables of here."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
@@ -187,7 +209,9 @@ class Place:
             if not answer.done():
                 answer.set_result((given, error))
             else:
-                logger.warning("%s ended after its call was answered; what it came to is dropped", self.tool.id)
+                logger.warning(
+                    "%s ended after its call was answered; what it came to is dropped", self.tool.id
+                )
 
         def job() -> None:
             given, error = None, None
@@ -206,7 +230,9 @@ class Place:
 
 
 class _TimedOut(TimeoutError):
-    """The body took longer than its tool allows; one of its own would be a failure like any other."""
+    """The body took longer than its tool allows; one of its own would be a failure like
+    any other.
+    """
 
 
 def _since(started: float) -> float:

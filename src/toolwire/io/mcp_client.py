@@ -1,10 +1,12 @@
-"""An MCP server's tools as local ones, through the official client: a program on stdio, or an address.
+"""An MCP server's tools as local ones, through the official client: a program on stdio, or an
+address.
 
     async with McpClient(["uvx", "some-server"]) as client:
         tools = Tools(*await client.tools())
 
-The call id goes along in `_meta["toolwire/call_id"]`. A server of this library keeps a record by it, so a call whose answer got
-lost is asked for again; of any other server nobody knows whether the tool ran, and that is what the caller is told.
+The call id goes along in `_meta["toolwire/call_id"]`. A server of this library keeps a record by
+it, so a call whose answer got lost is asked for again; of any other server nobody knows whether the
+tool ran, and that is what the caller is told.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, REQUEST_TIMEOUT, Implementation, Tool
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    REQUEST_TIMEOUT,
+    Implementation,
+    Tool,
+)
 
 from toolwire.conversation.ids import fit_names
 from toolwire.conversation.json import JSON, Object, checked
@@ -44,8 +54,9 @@ _log = logging.getLogger("toolwire.clients")
 class McpClient:
     """One MCP server: the command of a program, or an address.
 
-    `name` is the toolkit of its tools; without one it is what the server calls itself. `env` is what the program gets beside the
-    few variables that are safe to hand on. `auth` makes the headers of each request, fresh.
+    `name` is the toolkit of its tools; without one it is what the server calls itself. `env` is
+    what the program gets beside the few variables that are safe to hand on. `auth` makes the
+    headers of each request, fresh.
     """
 
     def __init__(
@@ -88,7 +99,9 @@ class McpClient:
     async def _opened(self) -> AsyncIterator[Client]:
         if not isinstance(self._server, str):
             command, *args = self._server
-            program = StdioServerParameters(command=command, args=args, env=self._env, cwd=self._cwd)
+            program = StdioServerParameters(
+                command=command, args=args, env=self._env, cwd=self._cwd
+            )
             async with Client(program, read_timeout_seconds=self._timeout) as client:
                 yield client
             return
@@ -98,7 +111,10 @@ class McpClient:
         )  # an answer may stream as long as it takes; the request has its own limit
         async with (
             httpx2.AsyncClient(auth=signed, timeout=limits) as http,
-            Client(streamable_http_client(self._server, http_client=http), read_timeout_seconds=self._timeout) as client,
+            Client(
+                streamable_http_client(self._server, http_client=http),
+                read_timeout_seconds=self._timeout,
+            ) as client,
         ):
             yield client
 
@@ -111,10 +127,11 @@ class McpClient:
                 self._links = {one for one in self._links if not one.ended} | {link}
             return self._link
 
-    # --- tools ---------------------------------------------------------------------------------------------------------
+    # --- tools ------------------------------------------------------------------------------------
 
     async def tools(self) -> list[Runnable]:
-        """The server's tools. Their ids are its own if it says any; otherwise the names, made legal, under its name."""
+        """The server's tools. Their ids are its own if it says any; otherwise the names, made
+        legal, under its name."""
         link = await self._connected()
         with link.used() as client:
             listed = await _all(client)
@@ -141,7 +158,9 @@ class McpClient:
         deprecated = meta.get(mcp.DEPRECATED)
 
         async def body(arguments: Mapping[str, object], context: Context) -> JSON:
-            return await self._forward(tool.name, arguments, context, safe=kept or read_only or idempotent)
+            return await self._forward(
+                tool.name, arguments, context, safe=kept or read_only or idempotent
+            )
 
         return Runnable(
             id=id,
@@ -160,11 +179,15 @@ class McpClient:
             remote=True,
         )
 
-    # --- calls ---------------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
-    async def _forward(self, name: str, arguments: Mapping[str, object], context: Context, *, safe: bool) -> JSON:
+    async def _forward(
+        self, name: str, arguments: Mapping[str, object], context: Context, *, safe: bool
+    ) -> JSON:
         """What a tool gives. `safe`: asking twice does not run it twice, or does no harm."""
-        given = Given(context.call_id, context.user_id, context.tokens, context.secrets, context.trace_id)
+        given = Given(
+            context.call_id, context.user_id, context.tokens, context.secrets, context.trace_id
+        )
         input, meta = checked(arguments, "mcp"), mcp.meta_of(given)
         assert isinstance(input, dict)
         tried = 0
@@ -185,7 +208,11 @@ class McpClient:
         try:
             link = await self._connected()
         except Exception as error:
-            raise NoEffect("the server cannot be reached", developer_message=str(error), kind="server_unavailable") from error
+            raise NoEffect(
+                "the server cannot be reached",
+                developer_message=str(error),
+                kind="server_unavailable",
+            ) from error
         with link.used() as client:
             try:
                 answer = await client.call_tool(name, input, meta=meta)  # type: ignore[arg-type]
@@ -193,18 +220,30 @@ class McpClient:
                 if error.code in _LOST:
                     link.retire()
                 raise
-            except (RuntimeError, ValueError) as error:  # the SDK checks the result against the tool's own schema
-                raise ToolError("the server's answer is broken", developer_message=str(error), kind="broken_answer") from error
+            except (
+                RuntimeError,
+                ValueError,
+            ) as error:  # the SDK checks the result against the tool's own schema
+                raise ToolError(
+                    "the server's answer is broken",
+                    developer_message=str(error),
+                    kind="broken_answer",
+                ) from error
         try:
-            result = checked(answer.model_dump(mode="json", by_alias=True, exclude_none=True), "mcp")
+            result = checked(
+                answer.model_dump(mode="json", by_alias=True, exclude_none=True), "mcp"
+            )
         except RemoteError as error:
-            raise ToolError("the server's answer is broken", developer_message=error.why, kind="broken_answer") from error
+            raise ToolError(
+                "the server's answer is broken", developer_message=error.why, kind="broken_answer"
+            ) from error
         assert isinstance(result, dict)
         return result
 
 
 class _Link:
-    """A connection that lives in a task of its own: the SDK's scopes must be left by the task that entered them."""
+    """A connection that lives in a task of its own: the SDK's scopes must be left by the task that
+    entered them."""
 
     def __init__(self, opened: AbstractAsyncContextManager[Client]) -> None:
         self._opened = opened
@@ -283,7 +322,9 @@ class _Signed(httpx2.Auth):
     def __init__(self, auth: Auth) -> None:
         self._auth = auth
 
-    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
         request.headers.update(self._auth.headers())
         yield request
 
@@ -323,9 +364,16 @@ def _raised(error: MCPError, *, safe: bool) -> ToolError:
     extra: Object = {"code": error.code}
     if error.code in _LOST:
         if safe:  # the same id may come again: it is the server's record, or a harmless tool
-            return NoEffect("the server gave no answer", developer_message=error.message, kind="server_unavailable", extra=extra)
+            return NoEffect(
+                "the server gave no answer",
+                developer_message=error.message,
+                kind="server_unavailable",
+                extra=extra,
+            )
         message = "the server gave no answer; nobody knows whether the tool ran"
-        return ToolError(message, developer_message=error.message, kind="outcome_unknown", extra=extra)
+        return ToolError(
+            message, developer_message=error.message, kind="outcome_unknown", extra=extra
+        )
     kind = said if isinstance(said, str) else "protocol_error"
     raised = NoEffect if error.code in _NOT_RUN else ToolError
     return raised(error.message, kind=kind, extra=extra)

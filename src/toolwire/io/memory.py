@@ -1,7 +1,8 @@
 """The record of calls in memory: for one process, and only as long as it lives.
 
-Bounded by time, count and bytes: results go first, then ids, the oldest of each first; a call under way is never dropped. Every
-method ends without waiting, so nothing comes in between. Writes no file.
+Bounded by time, count and bytes: results go first, then ids, the oldest of each first; a call under
+way is never dropped. Every method ends without waiting, so nothing comes in between. Writes no
+file.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ class _Row:
 class MemoryLedger:
     """A ledger for one process and one event loop.
 
-    A result is kept for `result_ttl` seconds, its id for `tombstone_ttl`. When there is not room for more, the oldest results go
-    (whoever asks is told that they are gone), and beyond `most_calls` the oldest ids: such a call may then run again. If all
-    are under way, a claim is refused.
+    A result is kept for `result_ttl` seconds, its id for `tombstone_ttl`. When there is not room
+    for more, the oldest results go (whoever asks is told that they are gone), and beyond
+    `most_calls` the oldest ids: such a call may then run again. If all are under way, a claim is
+    refused.
     """
 
     def __init__(
@@ -81,7 +83,9 @@ class MemoryLedger:
     def _find(self, key: CallKey) -> _Row | None:
         return self._running.get(key) or self._ended.get(key) or self._stones.get(key)
 
-    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
         """As every ledger. The one owner is this process, so no call is ever lost by a crash."""
         now = self._clock()
         self._expire(now)
@@ -161,7 +165,10 @@ class MemoryLedger:
         while self._ended and _ended(next(iter(self._ended.values()))) <= now - self._result_ms:
             self._drop_oldest()
             expired += 1
-        while self._stones and _ended(self._stones[key := next(iter(self._stones))]) <= now - self._tombstone_ms:
+        while (
+            self._stones
+            and _ended(self._stones[key := next(iter(self._stones))]) <= now - self._tombstone_ms
+        ):
             del self._stones[key]
             forgotten += 1
         return Sweep(0, expired, forgotten)
@@ -192,4 +199,12 @@ def _ended(row: _Row) -> int:
 def _record(key: CallKey, row: _Row) -> Record | None:
     if row.state is None:
         return None
-    return Record(key, row.tool, row.state, row.attempt, row.started, row.ended, unpack(row.packed) if row.packed else None)
+    return Record(
+        key,
+        row.tool,
+        row.state,
+        row.attempt,
+        row.started,
+        row.ended,
+        unpack(row.packed) if row.packed else None,
+    )

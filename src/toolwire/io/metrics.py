@@ -1,7 +1,7 @@
 """Counts and times of calls, in Prometheus' text format.
 
-Labels are bounded: tools beyond the first few hundred are counted together, and nothing a caller chooses is ever a label.
-Knows no server: somebody else puts `render()` behind a route.
+Labels are bounded: tools beyond the first few hundred are counted together, and nothing a caller
+chooses is ever a label. Knows no server: somebody else puts `render()` behind a route.
 """
 
 from __future__ import annotations
@@ -61,14 +61,27 @@ class Metrics:
         """Everything counted so far."""
         lines = _head("toolwire_calls_total", "counter", "Answers by tool and state.")
         lines += (
-            f"toolwire_calls_total{_labels(tool=tool, state=state)} {n}" for (tool, state), n in sorted(self._calls.items())
+            f"toolwire_calls_total{_labels(tool=tool, state=state)} {n}"
+            for (tool, state), n in sorted(self._calls.items())
         )
-        lines += _head("toolwire_replays_total", "counter", "Answers that came from the record or from a call under way.")
-        lines += (f"toolwire_replays_total{_labels(tool=tool)} {n}" for tool, n in sorted(self._replays.items()))
+        lines += _head(
+            "toolwire_replays_total",
+            "counter",
+            "Answers that came from the record or from a call under way.",
+        )
+        lines += (
+            f"toolwire_replays_total{_labels(tool=tool)} {n}"
+            for tool, n in sorted(self._replays.items())
+        )
         lines += _head("toolwire_calls_in_flight", "gauge", "Calls under way.")
         lines.append(f"toolwire_calls_in_flight {self.in_flight}")
-        lines += _head("toolwire_ledger_errors_total", "counter", "Operations the ledger could not do.")
-        lines += (f"toolwire_ledger_errors_total{_labels(operation=name)} {n}" for name, n in sorted(self._ledger_errors.items()))
+        lines += _head(
+            "toolwire_ledger_errors_total", "counter", "Operations the ledger could not do."
+        )
+        lines += (
+            f"toolwire_ledger_errors_total{_labels(operation=name)} {n}"
+            for name, n in sorted(self._ledger_errors.items())
+        )
         lines += _head("toolwire_tool_seconds", "histogram", "How long the bodies of tools ran.")
         for tool, buckets in sorted(self._seconds.items()):
             total = 0

@@ -1,8 +1,8 @@
 """A model over HTTP, whatever wire it speaks: asked, listened to, asked again where that helps.
 
-Sent again are only requests that the server was too busy for or that got lost, never one that it understood and refused: that is
-reported with what it means. An answer that broke off after something of it was used is given as far as it came. Keys appear in
-no error and no log.
+Sent again are only requests that the server was too busy for or that got lost, never one that it
+understood and refused: that is reported with what it means. An answer that broke off after
+something of it was used is given as far as it came. Keys appear in no error and no log.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from toolwire.streaming.events import Delta, End, Event, Fault, Finish, Start, W
 from toolwire.streaming.stream_input import Events, streaming
 
 BUSY = frozenset({408, 429})
-"""What a server says, beside 500 and above, when it may work later. 408 is its word for a connection that was too slow."""
+"""What a server says, beside 500 and above, when it may work later. 408 is its word for a
+connection that was too slow."""
 NEVER = frozenset({501, 505})
 """Above 500, and yet it will not work later."""
 REFUSED = frozenset({400, 413, 422})
@@ -51,7 +52,16 @@ _LAST = 0.25
 """Seconds for a server to close a stream that is over, so that the connection can be used again."""
 _LARGEST = 64 << 20
 """Bytes of an answer that came whole, at most."""
-_PASSING = ("overloaded", "rate_limit", "rate limit", "throttl", "timeout", "unavailable", "internal", "server_error")
+_PASSING = (
+    "overloaded",
+    "rate_limit",
+    "rate limit",
+    "throttl",
+    "timeout",
+    "unavailable",
+    "internal",
+    "server_error",
+)
 _SECRET = 12
 """So long a header field that the user gave counts as a secret."""
 _LOST = (aiohttp.ClientError, TimeoutError, ConnectionError)
@@ -76,7 +86,8 @@ PATIENCE = Patience()
 
 
 class HttpModel:
-    """A model of some provider. `text` names it, as in `anthropic:some-model`; keys come from the environment."""
+    """A model of some provider. `text` names it, as in `anthropic:some-model`; keys come from the
+    environment."""
 
     def __init__(
         self,
@@ -90,14 +101,20 @@ class HttpModel:
         patience: Patience = PATIENCE,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        found = address(text, os.environ if env is None else env, base=base, key=key) if isinstance(text, str) else text
+        found = (
+            address(text, os.environ if env is None else env, base=base, key=key)
+            if isinstance(text, str)
+            else text
+        )
         self.address = found
         self.stream = stream
         self.native = found.row.native if native is None else native
         self.patience = patience
         self._more = dict(headers or {})
         self._wire = resolve(found.row.profile)[0].name
-        self._hide = Scrubber([*found.secrets(), *(value for value in self._more.values() if len(value) >= _SECRET)])
+        self._hide = Scrubber(
+            [*found.secrets(), *(value for value in self._more.values() if len(value) >= _SECRET)]
+        )
         self._session: aiohttp.ClientSession | None = None
         self._proxies: dict[str, str] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -115,7 +132,12 @@ class HttpModel:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -127,12 +149,16 @@ class HttpModel:
     def _connected(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.closed or self._loop is not loop:
-            wait = aiohttp.ClientTimeout(total=None, sock_connect=self.patience.connect, sock_read=self.patience.silence)
-            self._session = aiohttp.ClientSession(timeout=wait)  # not trust_env: it reads passwords from a file
+            wait = aiohttp.ClientTimeout(
+                total=None, sock_connect=self.patience.connect, sock_read=self.patience.silence
+            )
+            self._session = aiohttp.ClientSession(
+                timeout=wait
+            )  # not trust_env: it reads passwords from a file
             self._loop = loop
         return self._session
 
-    # --- one answer --------------------------------------------------------------------------------------------------
+    # --- one answer -------------------------------------------------------------------------------
 
     async def ask(self, body: Encoded) -> AsyncIterator[Event | Again | Reply]:
         """The answer as it comes; the last one is the reply. Raises ModelError."""
@@ -146,7 +172,11 @@ class HttpModel:
                         yield event
                 return
             except ModelError as error:
-                if not error.again or n == self.patience.tries or (error.after or 0.0) > self.patience.obey:
+                if (
+                    not error.again
+                    or n == self.patience.tries
+                    or (error.after or 0.0) > self.patience.obey
+                ):
                     raise
                 wait = self._wait(n, error.after)
                 yield Again(error.message, wait)
@@ -155,14 +185,18 @@ class HttpModel:
     def _wait(self, n: int, after: float | None) -> float:
         if after is not None:
             return after
-        return min(self.patience.first * 2.0 ** (n - 1), self.patience.longest) * random.uniform(0.75, 1.25)
+        return min(self.patience.first * 2.0 ** (n - 1), self.patience.longest) * random.uniform(
+            0.75, 1.25
+        )
 
     async def _once(self, request: Object) -> AsyncGenerator[Event | Reply]:
         try:
             async with self._post(request) as response:
                 if response.status >= 300:
                     raise self._refused(response, await _read(response), request)
-                if self.stream and "application/json" not in response.headers.get("content-type", ""):
+                if self.stream and "application/json" not in response.headers.get(
+                    "content-type", ""
+                ):
                     async with aclosing(self._streamed(response)) as events:
                         async for event in events:
                             yield event
@@ -170,15 +204,28 @@ class HttpModel:
                 for event in self._whole(await _read(response)):
                     yield event
         except _LOST as error:
-            raise ModelError(f"{self.address.row.name}: {self._words(error)}", again=_may_pass(error)) from None
+            raise ModelError(
+                f"{self.address.row.name}: {self._words(error)}", again=_may_pass(error)
+            ) from None
 
     def _post(self, request: Object) -> aiohttp.client._RequestContextManager:
         url, data = self.address.url(stream=self.stream), dump(request)
-        headers = {"content-type": "application/json", "user-agent": _AGENT, **dict(self.address.row.headers), **self._more}
+        headers = {
+            "content-type": "application/json",
+            "user-agent": _AGENT,
+            **dict(self.address.row.headers),
+            **self._more,
+        }
         signed = allowed(self.address, url, headers, data)
-        at = URL(url, encoded=True)  # what is signed is sent to the letter: the same path written otherwise is signed otherwise
+        at = URL(
+            url,
+            encoded=True,
+            # the path is sent as it is signed: another spelling of it has another signature
+        )
         at = at.with_user(None) if "authorization" in signed else at
-        return self._connected().post(at, data=data, headers=signed, allow_redirects=False, proxy=self._proxy(at))
+        return self._connected().post(
+            at, data=data, headers=signed, allow_redirects=False, proxy=self._proxy(at)
+        )
 
     def _proxy(self, url: URL) -> str | None:
         """The way out that the environment names, if it names one for this address."""
@@ -190,7 +237,7 @@ class HttpModel:
         text = self._hide(str(error))
         return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
-    # --- what comes back ---------------------------------------------------------------------------------------------
+    # --- what comes back --------------------------------------------------------------------------
 
     def _whole(self, data: bytes) -> list[Event | Reply]:
         name = self.address.row.name
@@ -198,7 +245,9 @@ class HttpModel:
             read = decode(data, self._wire, "response")
         except WireError as error:  # some servers report errors with the status of success
             text = self._hide(said(data))
-            raise ModelError(f"{name}: not an answer: {self._hide(str(error))}: {text}", again=_passes(text)) from None
+            raise ModelError(
+                f"{name}: not an answer: {self._hide(str(error))}: {text}", again=_passes(text)
+            ) from None
         if not read.messages:
             text = self._hide(said(data))
             raise ModelError(f"{name}: an answer without a message: {text}", again=_passes(text))
@@ -228,24 +277,40 @@ class HttpModel:
         yield heard.reply()
 
     def _told(self, event: Event) -> Event:
-        return Fault(self._hide(event.message), event.code, event.cut) if isinstance(event, Fault) else event
+        return (
+            Fault(self._hide(event.message), event.code, event.cut)
+            if isinstance(event, Fault)
+            else event
+        )
 
-    def _refused(self, response: aiohttp.ClientResponse, data: bytes, request: Object) -> ModelError:
+    def _refused(
+        self, response: aiohttp.ClientResponse, data: bytes, request: Object
+    ) -> ModelError:
         """What a status that is none of success means."""
         text = self._hide(said(data))
         status, name = response.status, self.address.row.name
         message = f"{name} said {status}: {text}"
         if status < 400:
-            return ModelError(f"{name} said {status}: it is elsewhere, and nobody is followed there with a key", status=status)
+            return ModelError(
+                f"{name} said {status}: it is elsewhere, and nobody is followed there with a key",
+                status=status,
+            )
         if status in (401, 403):
             keys = " or ".join(self.address.row.keys) or "the key"
             return ModelError(f"{message} (see {keys})", status=status)
         again = status in BUSY or (status >= 500 and status not in NEVER)
         told = explain(text, request, self.target) if status in REFUSED else []
-        wrong = status in REFUSED and (bool(told) or any(one.severity == "error" for one in check(request, self.target)))
+        wrong = status in REFUSED and (
+            bool(told) or any(one.severity == "error" for one in check(request, self.target))
+        )
         return ModelError(
-            message, status=status, defect=wrong, again=again, after=_after(response.headers), meaning=tuple(map(str, told))
-        )  # fmt: skip
+            message,
+            status=status,
+            defect=wrong,
+            again=again,
+            after=_after(response.headers),
+            meaning=tuple(map(str, told)),
+        )
 
 
 class Heard:
@@ -326,7 +391,9 @@ class Heard:
         except WireError:
             read = None
         if self._cut or self.fault is not None or read is None or not read.messages:
-            return Reply(Message("assistant", tuple(self._parts), self.stop or "error"), usage, cut=True)
+            return Reply(
+                Message("assistant", tuple(self._parts), self.stop or "error"), usage, cut=True
+            )
         return Reply(read.messages[0], usage)
 
 

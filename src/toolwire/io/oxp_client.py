@@ -1,11 +1,12 @@
 """A client of OXP servers, and their tools as local ones.
 
     async with OxpClient("https://tools.example/v1", auth=Jwt(secret)) as client:
-        total = await client.call("Calculator.Add", {"a": 10, "b": 5})
-        tools = Tools(*await client.tools())
+        total = await client.call("Calculator.Add", {"a": 10, "b": 5}) tools = Tools(*await
+        client.tools())
 
-Every call has a call id. It stays the same while the network is tried again, so that the tool runs once, and is a new one when a
-tool that ran asks to be called again. A tool is sent what it declares and nothing else.
+Every call has a call id. It stays the same while the network is tried again, so that the tool runs
+once, and is a new one when a tool that ran asks to be called again. A tool is sent what it declares
+and nothing else.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ __all__ = [
 
 Found: TypeAlias = str | None | Awaitable[str | None]
 Tokens: TypeAlias = Mapping[str, str] | Callable[[Authorization, str | None], Found]
-"""Tokens by the id of what they authorize, or who knows them: asked with what the tool declares, and the user."""
+"""Tokens by the id of what they authorize, or who knows them: asked with what the tool declares,
+and the user."""
 Secrets: TypeAlias = Mapping[str, str] | Callable[[str], Found]
 Shape: TypeAlias = Literal["enveloped", "unnamed", "bare"]
 """How a request is wrapped: with the version's name, without it, or not at all."""
@@ -82,9 +84,10 @@ class _Call(Struct, frozen=True):
 class OxpClient:
     """One OXP server.
 
-    `auth` is a key, or an object that makes the headers of each request (`ApiKey`, `Bearer`, `Jwt`). `tokens` and `secrets` give
-    what tools declare. `repeats` is how often a tool that asks for it is called again. With `envelope="auto"` a server that does
-    not understand the published shape is asked in the older ones, once, and remembered. `on_challenge` is shown where a user can
+    `auth` is a key, or an object that makes the headers of each request (`ApiKey`, `Bearer`,
+    `Jwt`). `tokens` and `secrets` give what tools declare. `repeats` is how often a tool that asks
+    for it is called again. With `envelope="auto"` a server that does not understand the published
+    shape is asked in the older ones, once, and remembered. `on_challenge` is shown where a user can
     grant what is missing; the call then waits for it.
     """
 
@@ -105,10 +108,18 @@ class OxpClient:
         session: aiohttp.ClientSession | None = None,
     ) -> None:
         self._patience = patience or Patience()
-        self._http = Http(base_url, ApiKey(auth) if isinstance(auth, str) else auth, self._patience, limit=limit, session=session)
+        self._http = Http(
+            base_url,
+            ApiKey(auth) if isinstance(auth, str) else auth,
+            self._patience,
+            limit=limit,
+            session=session,
+        )
         self._tokens, self._secrets, self._user_id = tokens, secrets, user_id
         self._repeats, self._on_challenge, self._kit = repeats, on_challenge, kit
-        self._shapes: tuple[Shape, ...] = ("enveloped", "unnamed", "bare") if envelope == "auto" else (envelope,)
+        self._shapes: tuple[Shape, ...] = (
+            ("enveloped", "unnamed", "bare") if envelope == "auto" else (envelope,)
+        )
         self._listed: dict[str, Definition] | None = None
 
     def __repr__(self) -> str:
@@ -124,7 +135,7 @@ class OxpClient:
         """Close the connections."""
         await self._http.close()
 
-    # --- what there is -----------------------------------------------------------------------------------------------
+    # --- what there is ----------------------------------------------------------------------------
 
     async def health(self) -> bool:
         """Whether the server takes calls. False as well if it does not answer."""
@@ -144,17 +155,20 @@ class OxpClient:
         return found
 
     def _definition(self, tool_id: str) -> Definition | None:
-        """The definition that a tool id means, if it has been listed: the newest one for an id without a version."""
+        """The definition that a tool id means, if it has been listed: the newest one for an id
+        without a version."""
         listed = self._listed or {}
         if tool_id in listed:
             return listed[tool_id]
         wanted = ToolId.read(tool_id) if len(tool_id) <= _LONGEST_ID else None
-        found = [one for one in listed.values() if wanted is not None and one.id.plain == wanted.plain]
+        found = [
+            one for one in listed.values() if wanted is not None and one.id.plain == wanted.plain
+        ]
         if wanted is not None and wanted.version is not None:
             found = [one for one in found if one.id.version == wanted.version]
         return max(found, key=lambda one: one.id.version or Version(0), default=None)
 
-    # --- calls -------------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
     async def call(
         self,
@@ -169,10 +183,17 @@ class OxpClient:
     ) -> JSON:
         """What the tool gives.
 
-        Raises ToolCallFailed, MissingRequirements, InvalidInput, ToolNotFound, Unauthenticated, ServerUnavailable: all OxpErrors.
+        Raises ToolCallFailed, MissingRequirements, InvalidInput, ToolNotFound, Unauthenticated,
+        ServerUnavailable: all OxpErrors.
         """
         reply = await self.ask(
-            tool_id, input, call_id=call_id, user_id=user_id, tokens=tokens, secrets=secrets, trace_id=trace_id
+            tool_id,
+            input,
+            call_id=call_id,
+            user_id=user_id,
+            tokens=tokens,
+            secrets=secrets,
+            trace_id=trace_id,
         )
         return reply.value
 
@@ -195,7 +216,9 @@ class OxpClient:
         while True:
             context = await self._context(tool_id, user_id, tokens, secrets)
             try:
-                return await self._sent(_Call(tool_id, dict(input or {}), context, trace_id), call_id)
+                return await self._sent(
+                    _Call(tool_id, dict(input or {}), context, trace_id), call_id
+                )
             except ToolCallFailed as failed:
                 wait = (failed.retry_after_ms or 0) / 1000
                 if not failed.can_retry or left <= 0 or wait > self._patience.longest:
@@ -214,7 +237,9 @@ class OxpClient:
         """The answer to a call, in the first shape that the server understands."""
         first: Raw | None = None
         for shape in self._shapes:
-            raw = await self._http.send("POST", PATHS["call"], dump(_body(call, call_id, shape)), _HEADERS)
+            raw = await self._http.send(
+                "POST", PATHS["call"], dump(_body(call, call_id, shape)), _HEADERS
+            )
             if raw.status == 200:
                 self._shapes = (shape,)
                 return answered(raw, call_id)
@@ -226,21 +251,28 @@ class OxpClient:
         if isinstance(error, ServerUnavailable | ToolNotFound) or type(error) is not BadRequest:
             raise error
         if await self._unknown(call.tool):
-            raise ToolNotFound(error.message, developer_message=error.developer_message, status=error.status)
+            raise ToolNotFound(
+                error.message, developer_message=error.developer_message, status=error.status
+            )
         raise error
 
     async def _unknown(self, tool_id: str) -> bool:
-        """Whether the server has no such tool: the protocol has one status for this and for everything else."""
+        """Whether the server has no such tool: the protocol has one status for this and for
+        everything else."""
         try:
             await self.list()
         except OxpError:
             return False
         return self._definition(tool_id) is None
 
-    # --- what a tool needs -------------------------------------------------------------------------------------------
+    # --- what a tool needs ------------------------------------------------------------------------
 
     async def _context(
-        self, tool_id: str, user_id: str | None, tokens: Mapping[str, str] | None, secrets: Mapping[str, str] | None
+        self,
+        tool_id: str,
+        user_id: str | None,
+        tokens: Mapping[str, str] | None,
+        secrets: Mapping[str, str] | None,
     ) -> Object:
         """What goes along with a call: of all that is there, what the tool declares."""
         user_id = user_id or self._user_id
@@ -255,9 +287,14 @@ class OxpClient:
         if found is None:  # what was given for this very call is meant for it
             return _context(tokens or {}, secrets or {}, user_id)
         needs = found.needs
-        held = {one.id: (tokens or {}).get(one.id) or await self._token(one, user_id) for one in needs.authorization}
+        held = {
+            one.id: (tokens or {}).get(one.id) or await self._token(one, user_id)
+            for one in needs.authorization
+        }
         kept = {one: (secrets or {}).get(one) or await self._secret(one) for one in needs.secrets}
-        lacks = Missing((), tuple(id for id, value in kept.items() if not value), needs.user_id and not user_id)
+        lacks = Missing(
+            (), tuple(id for id, value in kept.items() if not value), needs.user_id and not user_id
+        )
         if lacks:  # a missing token is not among them: the server may know where to get it
             raise MissingRequirements(f"{tool_id} needs {_words(lacks)}", lacks)
         return _context(
@@ -283,9 +320,11 @@ class OxpClient:
         return await self.settled(challenge)
 
     async def settled(self, challenge: Challenge, *, timeout: float = 300.0) -> bool:
-        """Whether a user granted what a challenge asks for, once that is known. False if they did not within `timeout`.
+        """Whether a user granted what a challenge asks for, once that is known. False if they did
+        not within `timeout`.
 
-        A challenge without a `check_url` cannot be asked about and counts as granted: the server will say.
+        A challenge without a `check_url` cannot be asked about and counts as granted: the server
+        will say.
         """
         if challenge.check_url is None:
             return True
@@ -312,10 +351,11 @@ class OxpClient:
             return None
         raise BrokenAnswer("the state of a challenge is unknown", status=raw.status)
 
-    # --- its tools as local ones ---------------------------------------------------------------------------------------
+    # --- its tools as local ones ------------------------------------------------------------------
 
     async def tools(self) -> Runnables:
-        """The server's tools. Each forwards the call id, the user, and those tokens and secrets that it declares."""
+        """The server's tools. Each forwards the call id, the user, and those tokens and secrets
+        that it declares."""
         return [self._runnable(one) for one in await self.list()]
 
     def _runnable(self, found: Definition) -> Runnable:
@@ -328,7 +368,9 @@ class OxpClient:
             input_schema=found.input_schema,
             output_schema=found.output_schema,
             body=body,
-            takes=lambda input: input,  # the server that knows the tool checks them, and says so before it runs
+            takes=lambda input: (
+                input
+            ),  # the server that knows the tool checks them, and says so before it runs
             gives=lambda value: checked(value, "oxp"),
             needs=self._still_needed(found.needs),
             timeout=None,  # every try has its own
@@ -343,12 +385,20 @@ class OxpClient:
         """What a caller has to bring: all but what this client has itself."""
         tokens, secrets = self._tokens, self._secrets
         return Needs(
-            tuple(one for one in needs.authorization if not (callable(tokens) or one.id in (tokens or {}))),
-            tuple(one for one in needs.secrets if not (callable(secrets) or one in (secrets or {}))),
+            tuple(
+                one
+                for one in needs.authorization
+                if not (callable(tokens) or one.id in (tokens or {}))
+            ),
+            tuple(
+                one for one in needs.secrets if not (callable(secrets) or one in (secrets or {}))
+            ),
             needs.user_id and not self._user_id,
         )
 
-    async def _forward(self, found: Definition, arguments: Mapping[str, object], context: Context) -> JSON:
+    async def _forward(
+        self, found: Definition, arguments: Mapping[str, object], context: Context
+    ) -> JSON:
         input = checked(arguments, "oxp")
         assert isinstance(input, dict)
         try:
@@ -383,11 +433,14 @@ def _body(call: _Call, call_id: str, shape: Shape) -> Object:
 
 
 def _misread(raw: Raw) -> bool:
-    """Whether another shape of the same request is worth a try: refused without a word on arguments or requirements."""
+    """Whether another shape of the same request is worth a try: refused without a word on arguments
+    or requirements."""
     if raw.status not in (400, 422) or again(raw):
         return False
     error = refused(raw)
-    return type(error) is BadRequest or (isinstance(error, InvalidInput) and not error.parameter_errors)
+    return type(error) is BadRequest or (
+        isinstance(error, InvalidInput) and not error.parameter_errors
+    )
 
 
 def _context(tokens: Mapping[str, str], secrets: Mapping[str, str], user_id: str | None) -> Object:
@@ -402,7 +455,9 @@ def _context(tokens: Mapping[str, str], secrets: Mapping[str, str], user_id: str
 
 
 def _words(lacks: Missing) -> str:
-    return ", ".join([*(f"the secret {one}" for one in lacks.secrets), *(["a user id"] if lacks.user_id else [])])
+    return ", ".join(
+        [*(f"the secret {one}" for one in lacks.secrets), *(["a user id"] if lacks.user_id else [])]
+    )
 
 
 async def _now(found: Found) -> str | None:
@@ -414,11 +469,21 @@ def _raised(error: OxpError) -> ToolError:
     if not isinstance(error, ToolCallFailed):
         kind, extra = _KINDS.get(type(error), "server_unavailable"), _extra(error)
         if isinstance(error, BrokenAnswer):
-            return ToolError(error.message, developer_message=error.developer_message, kind=kind, extra=extra)
-        # It did not run; or if it did, the same id asks the server for its record: either way the same id may come again
-        return NoEffect(error.message, developer_message=error.developer_message, kind=kind, extra=extra)
+            return ToolError(
+                error.message, developer_message=error.developer_message, kind=kind, extra=extra
+            )
+        # It did not run; or if it did, the same id asks the server for its record: either way the
+        # same id may come again
+        return NoEffect(
+            error.message, developer_message=error.developer_message, kind=kind, extra=extra
+        )
     if not error.can_retry:
-        return ToolError(error.message, developer_message=error.developer_message, kind=error.kind, extra=error.extra)
+        return ToolError(
+            error.message,
+            developer_message=error.developer_message,
+            kind=error.kind,
+            extra=error.extra,
+        )
     return RetryableToolError(
         error.message,
         developer_message=error.developer_message,

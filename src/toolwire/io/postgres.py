@@ -1,9 +1,11 @@
-"""The record of calls in PostgreSQL: the ledger of a tool server that is several processes, or several machines.
+"""The record of calls in PostgreSQL: the ledger of a tool server that is several processes, or
+several machines.
 
-Every claim and every result is committed before anybody is told, and concurrent ones of a replica share a statement. Who is
-alive is decided by leases on the database's own clock. It needs `synchronous_commit` and, with standbys, synchronous ones: a
-standby that is promoted without the last commits has forgotten claims, and their calls may run twice.
-Works behind a pooler that pools by transaction; notifications then need `direct`, or waiting takes up to a second longer.
+Every claim and every result is committed before anybody is told, and concurrent ones of a replica
+share a statement. Who is alive is decided by leases on the database's own clock. It needs
+`synchronous_commit` and, with standbys, synchronous ones: a standby that is promoted without the
+last commits has forgotten claims, and their calls may run twice. Works behind a pooler that pools
+by transaction; notifications then need `direct`, or waiting takes up to a second longer.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ class _Held(Struct):
 class _Open:
     """What there is while the ledger is open."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, key: bytes, keeper: Keeper, connections: Connections) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, key: bytes, keeper: Keeper, connections: Connections
+    ) -> None:
         self.loop = loop
         self.key = key
         self.keeper = keeper
@@ -70,13 +74,15 @@ class _Open:
 
 
 class PostgresLedger:
-    """A ledger in a PostgreSQL database, shared by any number of replicas. It belongs to the event loop that opened it.
+    """A ledger in a PostgreSQL database, shared by any number of replicas. It belongs to the event
+    loop that opened it.
 
-    A replica that has not renewed its lease for `lease` seconds counts as dead; the lease has to outlive a failover of the
-    database. A result is kept for `result_ttl` seconds, its id for `tombstone_ttl`. `key`: what fingerprints are keyed with;
-    that of the first replica stays in the database for all, and without one it is random. `patience`: seconds that anybody
-    waits for a database that is away. `lanes`: statements under way at once. `transactions`: tools that may be in a transaction
-    at once. `direct`: a DSN around the pooler, for notifications.
+    A replica that has not renewed its lease for `lease` seconds counts as dead; the lease has to
+    outlive a failover of the database. A result is kept for `result_ttl` seconds, its id for
+    `tombstone_ttl`. `key`: what fingerprints are keyed with; that of the first replica stays in the
+    database for all, and without one it is random. `patience`: seconds that anybody waits for a
+    database that is away. `lanes`: statements under way at once. `transactions`: tools that may be
+    in a transaction at once. `direct`: a DSN around the pooler, for notifications.
     """
 
     def __init__(
@@ -95,11 +101,17 @@ class PostgresLedger:
         direct: str | None = None,
     ) -> None:
         if not 0 < result_ttl <= tombstone_ttl:
-            raise LocalError("", (), f"expected 0 < result_ttl <= tombstone_ttl, got {result_ttl} and {tombstone_ttl}")
+            raise LocalError(
+                "",
+                (),
+                f"expected 0 < result_ttl <= tombstone_ttl, got {result_ttl} and {tombstone_ttl}",
+            )
         if key is not None and len(key) < 16:
             raise LocalError("", (), f"expected a key of 16 bytes or more, got {len(key)}")
         if lease <= 0 or patience <= 0 or lanes < 1 or transactions < 1:
-            raise LocalError("", (), "expected a lease, a patience, lanes and transactions above zero")
+            raise LocalError(
+                "", (), "expected a lease, a patience, lanes and transactions above zero"
+            )
         if not schema or "\0" in schema:
             raise LocalError("", (), f"expected the name of a schema, got {schema!r}")
         self._dsn = dsn
@@ -121,10 +133,11 @@ class PostgresLedger:
             raise LedgerUnavailable("the ledger is not open")
         return self._open.key
 
-    # --- open and close ------------------------------------------------------------------------------------------
+    # --- open and close ---------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Create the tables if they are not there, and take a lease. Opening an open one changes nothing.
+        """Create the tables if they are not there, and take a lease. Opening an open one changes
+        nothing.
 
         Raises LedgerUnavailable if the database cannot be reached or is no place for a ledger.
         """
@@ -132,26 +145,42 @@ class PostgresLedger:
             self._opened()
             return
         loop = asyncio.get_running_loop()
-        terms = Terms(uuid4(), lease=self._lease, result_ttl=self._result_ttl, tombstone_ttl=self._tombstone_ttl)
+        terms = Terms(
+            uuid4(),
+            lease=self._lease,
+            result_ttl=self._result_ttl,
+            tombstone_ttl=self._tombstone_ttl,
+        )
         keeper = Keeper(
-            Link(self._dsn, max(1.0, self._lease / 3)), self._sql, terms, sweep_every=self._sweep_every
-        )  # fmt: skip
+            Link(self._dsn, max(1.0, self._lease / 3)),
+            self._sql,
+            terms,
+            sweep_every=self._sweep_every,
+        )
         try:
             key = await self._prepared()
             await keeper.start()
         except BROKEN as error:
             raise LedgerUnavailable(f"the database cannot be reached: {told(error)}") from error
         links = [Link(self._dsn, self._patience) for _ in range(self._lanes)]
-        opened = _Open(loop, key, keeper, Connections(self._dsn, self._patience, self._transactions))
+        opened = _Open(
+            loop, key, keeper, Connections(self._dsn, self._patience, self._transactions)
+        )
         opened.watches = watches = Watches(self._look)
-        opened.lanes = Lanes(links, self._sql, terms, ended=watches.ended, lapsed=keeper.poke, held=opened.holds)
+        opened.lanes = Lanes(
+            links, self._sql, terms, ended=watches.ended, lapsed=keeper.poke, held=opened.holds
+        )
         keeper.back = opened.lanes.back
-        opened.listening = asyncio.create_task(listen(self._direct, self._sql.listen, watches, self._patience))
+        opened.listening = asyncio.create_task(
+            listen(self._direct, self._sql.listen, watches, self._patience)
+        )
         self._terms = terms
         self._open = opened
 
     async def close(self) -> None:
-        """Record what is still to be recorded, if the database is there, and give the lease back."""
+        """Record what is still to be recorded, if the database is there, and give the
+        lease back.
+        """
         if self._open is None:
             return
         opened = self._opened()
@@ -174,7 +203,9 @@ class PostgresLedger:
         async with connection, asyncio.timeout(max(30.0, self._patience)):
             ((durable,),) = await (await connection.execute(sql.durable)).fetchall()
             if durable == "off":
-                raise LedgerUnavailable("synchronous_commit is off: what this database acknowledges may be lost")
+                raise LedgerUnavailable(
+                    "synchronous_commit is off: what this database acknowledges may be lost"
+                )
             ((there,),) = await (await connection.execute(sql.there, [sql.tw_meta])).fetchall()
             known = await _meta(connection, sql) if there else {}
             if "version" not in known:
@@ -187,21 +218,33 @@ class PostgresLedger:
                     known = await _meta(connection, sql)
         if known["version"] != str(_pg_sql.VERSION).encode():
             version = known["version"].decode(errors="replace")
-            raise LedgerUnavailable(f"the tables are of version {version}, this program knows version {_pg_sql.VERSION}")
+            raise LedgerUnavailable(
+                f"the tables are of version {version}, this program knows version {_pg_sql.VERSION}"
+            )
         if self._given is not None and self._given != known["key"]:
-            raise LedgerUnavailable("the record was made with another key: every call in it would be taken for a different one")
+            raise LedgerUnavailable(
+                "the record was made with another key: every call in it would be taken for a"
+                " different one"
+            )
         return known["key"]
 
     def _opened(self) -> _Open:
         if self._open is None:
             raise LedgerUnavailable("the ledger is not open")
         if asyncio.get_running_loop() is not self._open.loop:
-            raise LocalError("", (), "this ledger belongs to the event loop that opened it; open another one for this loop")
+            raise LocalError(
+                "",
+                (),
+                "this ledger belongs to the event loop that opened it; open another one for this"
+                " loop",
+            )
         return self._open
 
-    # --- the ledger ----------------------------------------------------------------------------------------------
+    # --- the ledger -------------------------------------------------------------------------------
 
-    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
         opened = self._opened()
         if not fp or not token:
             raise LocalError("", (), "expected a fingerprint and a token, got nothing")
@@ -219,9 +262,15 @@ class PostgresLedger:
             lanes.debts.pop(token, None)
         future: asyncio.Future[Claim] = loop.create_future()
         op = Claiming(
-            key, future, now + self._patience,
-            fp=fp, tool=binary(tool), on_crash=on_crash, token=token, born=born(key.call_id),
-        )  # fmt: skip
+            key,
+            future,
+            now + self._patience,
+            fp=fp,
+            tool=binary(tool),
+            on_crash=on_crash,
+            token=token,
+            born=born(key.call_id),
+        )
         lanes.put(op)
         try:
             claim = await future
@@ -247,9 +296,18 @@ class PostgresLedger:
         except LedgerUnavailable:
             if held is not None and not op.over:
                 held.record = Record(
-                    claim.key, held.tool, state, claim.attempt, held.started, opened.keeper.now(), outcome, recorded=False
-                )  # fmt: skip
-                op.future.add_done_callback(lambda told: told.exception() or opened.held.pop(claim.key, None))
+                    claim.key,
+                    held.tool,
+                    state,
+                    claim.attempt,
+                    held.started,
+                    opened.keeper.now(),
+                    outcome,
+                    recorded=False,
+                )
+                op.future.add_done_callback(
+                    lambda told: told.exception() or opened.held.pop(claim.key, None)
+                )
                 opened.watches.ended(op.place)
             raise
         except asyncio.CancelledError:
@@ -278,7 +336,11 @@ class PostgresLedger:
         await self._ending(opened, claim, "lost", None).future
 
     def _ending(
-        self, opened: _Open, claim: Claim, state: Literal["done", "failed", "free", "lost"], packed: bytes | None
+        self,
+        opened: _Open,
+        claim: Claim,
+        state: Literal["done", "failed", "free", "lost"],
+        packed: bytes | None,
     ) -> Ending:
         future: asyncio.Future[Finished] = opened.loop.create_future()
         op = Ending(claim, future, opened.loop.time() + self._patience, state=state, outcome=packed)
@@ -307,9 +369,22 @@ class PostgresLedger:
         held = opened.held.get(key)
         future: asyncio.Future[Row | None] = opened.loop.create_future()
         if held is not None and held.record is not None:
-            record = held.record  # a waiter on this replica need not wait for the database to come back
-            return Row(record.state, record.attempt, held.token, held.fp, binary(held.tool), held.started, record.ended_at,
-                       _packed(record.outcome or Outcome()), False, False, False)  # fmt: skip
+            record = (
+                held.record
+            )  # a waiter on this replica need not wait for the database to come back
+            return Row(
+                record.state,
+                record.attempt,
+                held.token,
+                held.fp,
+                binary(held.tool),
+                held.started,
+                record.ended_at,
+                _packed(record.outcome or Outcome()),
+                False,
+                False,
+                False,
+            )
         opened.lanes.put(Reading(key, future, opened.loop.time() + self._patience, flag=flag))
         return await future
 
@@ -319,10 +394,11 @@ class PostgresLedger:
         except BROKEN as error:
             raise LedgerUnavailable(f"the database cannot be reached: {told(error)}") from error
 
-    # --- transactions --------------------------------------------------------------------------------------------
+    # --- transactions -----------------------------------------------------------------------------
 
     def transaction(self, claim: Claim) -> Scope:
-        """What the tool writes in it and the record of its result are committed together, or not at all."""
+        """What the tool writes in it and the record of its result are committed together, or not at
+        all."""
         opened = self._opened()
         if claim.state != "new":
             raise LocalError("", (), f"expected a claim that is new, got one that is {claim.state}")
@@ -331,16 +407,21 @@ class PostgresLedger:
 
         def end(outcome: Outcome) -> tuple[bytes, Mapping[str, object]]:
             state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
-            op = Ending(claim, opened.loop.create_future(), 0.0, state=state, outcome=_packed(outcome))
+            op = Ending(
+                claim, opened.loop.create_future(), 0.0, state=state, outcome=_packed(outcome)
+            )
             return self._sql.end_or_fail, self._terms.params | end_of(op) | {"word": word(*place)}
 
         async def settle() -> Finished:
-            """The answer to COMMIT was lost. If it was not done, it can no longer be: the call is free before anybody is told."""
+            """The answer to COMMIT was lost. If it was not done, it can no longer be: the call is
+            free before anybody is told."""
             await self.release(claim)
             row = await self._look(claim.key, False)
             if row is not None and row.token == claim.token and row.state in ("done", "failed"):
                 return "recorded"
-            raise LedgerUnavailable("the database went away before the transaction was committed: nothing was done")
+            raise LedgerUnavailable(
+                "the database went away before the transaction was committed: nothing was done"
+            )
 
         def ended() -> None:
             opened.held.pop(claim.key, None)
@@ -352,7 +433,9 @@ class PostgresLedger:
         """A claim that was given up is settled before the same one is made again."""
         done, _ = await asyncio.wait({debt}, timeout=self._patience)
         if not done:
-            raise LedgerUnavailable("the database cannot be reached: an earlier claim is not settled")
+            raise LedgerUnavailable(
+                "the database cannot be reached: an earlier claim is not settled"
+            )
 
 
 def _packed(outcome: Outcome) -> bytes:

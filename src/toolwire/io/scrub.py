@@ -1,8 +1,9 @@
 """Secrets taken out of text by their value, in every form they are likely to be written in.
 
-A value is looked for as it is, and as URLs, JSON, Python, HTML, base64 and hexadecimal would show it; a value of several lines
-also line by line. What is shorter than `SHORT` is only removed where it stands alone: anything else would eat ordinary words.
-Cannot find what a tool has cut up or encrypted itself. Knows no calls.
+A value is looked for as it is, and as URLs, JSON, Python, HTML, base64 and hexadecimal would show
+it; a value of several lines also line by line. What is shorter than `SHORT` is only removed where
+it stands alone: anything else would eat ordinary words. Cannot find what a tool has cut up or
+encrypted itself. Knows no calls.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ LINE = 12
 
 
 class Scrubber:
-    """The secrets of one call. Their forms are worked out when there is the first text to look at."""
+    """The secrets of one call. Their forms are worked out when there is the first text to
+    look at.
+    """
 
     __slots__ = ("_forms", "_short", "_values")
 
@@ -59,7 +62,9 @@ class Scrubber:
             for line in lines if len(lines) > 1 or lines != [value] else ():
                 forms.update(_forms(line.strip()))
         if short:
-            self._short = re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(short, key=len, reverse=True))})(?![^\W_])")
+            self._short = re.compile(
+                rf"(?<![^\W_])(?:{'|'.join(sorted(short, key=len, reverse=True))})(?![^\W_])"
+            )
         self._forms = tuple(sorted(forms, key=len, reverse=True))
         return self._forms
 
@@ -88,7 +93,11 @@ class Scrubber:
 
     def failure(self, failure: Failure) -> Failure:
         """A failure as it may be told and recorded."""
-        more, prompt, kind = failure.developer_message, failure.additional_prompt_content, failure.kind
+        more, prompt, kind = (
+            failure.developer_message,
+            failure.additional_prompt_content,
+            failure.kind,
+        )
         return Failure(
             self(failure.message),
             None if more is None else self(more),
@@ -121,10 +130,24 @@ def _forms(value: str) -> set[str]:
     """How a value may look when something has written it down."""
     raw = value.encode("utf-8", "replace")
     written = {value, value.strip()}
-    for quoted in (repr(value)[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(raw)[2:-1]):
-        written |= {quoted, quoted.lower(), repr(quoted)[1:-1], json.dumps(quoted)[1:-1]}  # once more: a text inside a text
+    for quoted in (
+        repr(value)[1:-1],
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        repr(raw)[2:-1],
+    ):
+        written |= {
+            quoted,
+            quoted.lower(),
+            repr(quoted)[1:-1],
+            json.dumps(quoted)[1:-1],
+        }  # once more: a text inside a text
     for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
-        written |= {quoted, quote(quoted), re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)}
+        written |= {
+            quoted,
+            quote(quoted),
+            re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted),
+        }
     written |= {html.escape(value), html.escape(value, quote=False), raw.hex(), raw.hex().upper()}
     if len(raw) >= 2 * SHORT:
         written |= set(_base64(raw))
@@ -132,7 +155,8 @@ def _forms(value: str) -> set[str]:
 
 
 def _base64(raw: bytes) -> Iterator[str]:
-    """The characters that a value always gives in base64, wherever in a longer text it begins ("user:secret")."""
+    """The characters that a value always gives in base64, wherever in a longer text it begins
+    ("user:secret")."""
     for before in range(3):
         whole = b64encode(b"\0" * before + raw).decode()
         first = (0, 2, 3)[before]  # these characters also depend on what stands before
@@ -144,11 +168,12 @@ def _base64(raw: bytes) -> Iterator[str]:
             yield whole.rstrip("=")
 
 
-# --- logs ---------------------------------------------------------------------------------------------------------
+# --- logs -----------------------------------------------------------------------------------------
 
 _here: ContextVar[Scrubber | None] = ContextVar("toolwire_secrets", default=None)
 _active: dict[int, Scrubber] = {}
-"""Of all calls under way: for what is logged by threads and tasks that a tool has started on its own."""
+"""Of all calls under way: for what is logged by threads and tasks that a tool has started on its
+own."""
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -178,7 +203,8 @@ def _clean(text: str) -> str:
 
 
 def cleaned(record: logging.LogRecord) -> logging.LogRecord:
-    """The record without the secrets of the calls under way: its message, its traceback and what was put beside them."""
+    """The record without the secrets of the calls under way: its message, its traceback and what
+    was put beside them."""
     if not _active and _here.get() is None:
         return record
     try:
@@ -205,7 +231,8 @@ def cleaned(record: logging.LogRecord) -> logging.LogRecord:
 
 
 class ScrubFilter(logging.Filter):
-    """For a handler or a logger: what passes shows no secret of a call under way. It also sees what `extra` brought."""
+    """For a handler or a logger: what passes shows no secret of a call under way. It also sees what
+    `extra` brought."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         cleaned(record)
@@ -223,9 +250,11 @@ class _Guard:
 
 
 def guard_logs() -> None:
-    """From now on every log record of this process is cleaned when it is made, whichever logger and handler it goes to.
+    """From now on every log record of this process is cleaned when it is made, whichever logger and
+    handler it goes to.
 
-    Doing it twice is doing it once. `extra` is put into a record later: `ScrubFilter` on a handler cleans that too.
+    Doing it twice is doing it once. `extra` is put into a record later: `ScrubFilter` on a handler
+    cleans that too.
     """
     factory = logging.getLogRecordFactory()
     if not isinstance(factory, _Guard):

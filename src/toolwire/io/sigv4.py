@@ -1,6 +1,7 @@
 """Sign a request as AWS wants it (Signature Version 4).
 
-By hand, because the library that does it is a hundred times the size of this one; tests hold it against that library.
+By hand, because the library that does it is a hundred times the size of this one; tests hold it
+against that library.
 """
 
 from __future__ import annotations
@@ -17,12 +18,20 @@ _USUAL = {"http": 80, "https": 443}
 
 
 def signed(
-    method: str, url: str, headers: Mapping[str, str], body: bytes, *, env: Mapping[str, str], service: str,
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    env: Mapping[str, str],
+    service: str,
     now: datetime | None = None,
-) -> dict[str, str]:  # fmt: skip
-    """The header fields of a request with those that sign it. `env` has the key, the region and perhaps a session token.
+) -> dict[str, str]:
+    """The header fields of a request with those that sign it. `env` has the key, the region and
+    perhaps a session token.
 
-    The path of the address is encoded, and signed encoded once more: so does every service of theirs but the store of files.
+    The path of the address is encoded, and signed encoded once more: so does every service of
+    theirs but the store of files.
     """
     at = now or datetime.now(UTC)
     stamp, day = at.strftime("%Y%m%dT%H%M%SZ"), at.strftime("%Y%m%d")
@@ -32,10 +41,17 @@ def signed(
     if token := env.get("AWS_SESSION_TOKEN"):
         out["x-amz-security-token"] = token
     names = sorted(out.keys() - _UNSIGNED)
-    asked = "\n".join((
-        method, quote(split.path or "/", safe="/~"), _query(split.query), *(f"{name}:{out[name]}" for name in names), "",
-        ";".join(names), sha256(body).hexdigest(),
-    ))  # fmt: skip
+    asked = "\n".join(
+        (
+            method,
+            quote(split.path or "/", safe="/~"),
+            _query(split.query),
+            *(f"{name}:{out[name]}" for name in names),
+            "",
+            ";".join(names),
+            sha256(body).hexdigest(),
+        )
+    )
     scope = f"{day}/{env['region']}/{service}/aws4_request"
     text = "\n".join(("AWS4-HMAC-SHA256", stamp, scope, sha256(asked.encode()).hexdigest()))
     key = f"AWS4{env['AWS_SECRET_ACCESS_KEY']}".encode()
@@ -44,8 +60,9 @@ def signed(
     signature = hmac(key, text.encode(), sha256).hexdigest()
     credential = f"{env['AWS_ACCESS_KEY_ID']}/{scope}"
     out["authorization"] = (
-        f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={';'.join(names)}, Signature={signature}"
-    )  # fmt: skip
+        f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={';'.join(names)},"
+        f" Signature={signature}"
+    )
     return out
 
 

@@ -1,7 +1,8 @@
 """The record of calls in a SQLite file: the ledger of a tool server that is one process.
 
-Every claim and every result is on the disk before anybody is told (WAL, `synchronous=FULL`), and concurrent ones share a commit.
-One process holds the file; many threads and event loops may use one ledger. Several processes need PostgreSQL.
+Every claim and every result is on the disk before anybody is told (WAL, `synchronous=FULL`), and
+concurrent ones share a commit. One process holds the file; many threads and event loops may use one
+ledger. Several processes need PostgreSQL.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ def _now() -> int:
 class SqliteLedger:
     """A ledger in a file, or in memory with `:memory:` (nothing survives then).
 
-    A result is kept for `result_ttl` seconds, its id for `tombstone_ttl`; old ones are swept every `sweep_every` seconds. `key`:
-    what fingerprints are keyed with; without one the file keeps a random one. `patience`: seconds to wait for another process to
-    let go of the file. `clock` gives milliseconds since 1970; it decides when things expire, never who owns a call.
+    A result is kept for `result_ttl` seconds, its id for `tombstone_ttl`; old ones are swept every
+    `sweep_every` seconds. `key`: what fingerprints are keyed with; without one the file keeps a
+    random one. `patience`: seconds to wait for another process to let go of the file. `clock` gives
+    milliseconds since 1970; it decides when things expire, never who owns a call.
     """
 
     def __init__(
@@ -54,7 +56,11 @@ class SqliteLedger:
         clock: Callable[[], int] = _now,
     ) -> None:
         if not 0 < result_ttl <= tombstone_ttl:
-            raise LocalError("", (), f"expected 0 < result_ttl <= tombstone_ttl, got {result_ttl} and {tombstone_ttl}")
+            raise LocalError(
+                "",
+                (),
+                f"expected 0 < result_ttl <= tombstone_ttl, got {result_ttl} and {tombstone_ttl}",
+            )
         if key is not None and len(key) < 16:
             raise LocalError("", (), f"expected a key of 16 bytes or more, got {len(key)}")
         self.path = fspath(path)
@@ -101,7 +107,9 @@ class SqliteLedger:
         if writer is not None:
             await writer.stop()
 
-    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
         if not fp or not token:
             raise LocalError("", (), "expected a fingerprint and a token, got nothing")
         return await self._do(_Claim(key, fp, tool, on_crash, token))
@@ -109,17 +117,24 @@ class SqliteLedger:
     async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
         """Durable before it says `recorded`.
 
-        Raises LedgerUnavailable as the protocol says, and LocalError for an outcome that cannot be kept (not JSON, or too large):
-        a failure is recorded in its place, so that the call has ended for everybody else.
+        Raises LedgerUnavailable as the protocol says, and LocalError for an outcome that cannot be
+        kept (not JSON, or too large): a failure is recorded in its place, so that the call has
+        ended for everybody else.
         """
         try:
             packed = pack(outcome)
-            why = f"it has {len(packed)} bytes, and {LARGEST} are kept at most" if len(packed) > LARGEST else None
+            why = (
+                f"it has {len(packed)} bytes, and {LARGEST} are kept at most"
+                if len(packed) > LARGEST
+                else None
+            )
         except (TypeError, ValueError, RecursionError) as error:
             why = str(error)
         if why is None:
             return await self._do(_Finish(claim, packed, outcome))
-        failure = Failure("the result could not be kept", developer_message=why, kind="result_not_kept")
+        failure = Failure(
+            "the result could not be kept", developer_message=why, kind="result_not_kept"
+        )
         instead = Outcome(None, failure, outcome.duration_ms)
         await self._do(_Finish(claim, pack(instead), instead))
         raise LocalError("", (), f"the result cannot be recorded: {why}")
@@ -151,7 +166,11 @@ class SqliteLedger:
         more = True
         while more:  # step by step, so that calls come in between
             found, more = await self._do(_Sweep())
-            lost, expired, forgotten = lost + found.lost, expired + found.expired, forgotten + found.forgotten
+            lost, expired, forgotten = (
+                lost + found.lost,
+                expired + found.expired,
+                forgotten + found.forgotten,
+            )
         return Sweep(lost, expired, forgotten)
 
     async def _do(self, job: Job[Book, R]) -> R:
@@ -162,7 +181,10 @@ class SqliteLedger:
             return await writer.do(job)
         except UnicodeEncodeError as error:
             raise LocalError(
-                "", (), f"expected text that UTF-8 can hold, got half a surrogate pair in a call id: {error.reason}"
+                "",
+                (),
+                "expected text that UTF-8 can hold, got half a surrogate pair in a call id:"
+                f" {error.reason}",
             ) from None
 
     def _open(self) -> Book:
@@ -183,7 +205,7 @@ class SqliteLedger:
             raise
 
 
-# --- jobs: what the writer does in a batch, and what it says if the batch was undone ------------------------------------
+# --- jobs: what the writer does in a batch, and what it says if the batch was undone --------------
 
 
 class _Key(Job[Book, bytes]):

@@ -1,7 +1,8 @@
 """Spans and log lines about calls.
 
-Spans follow OpenTelemetry's conventions for generative AI (`execute_tool`), by its API only: without an SDK there is no span and
-next to no cost. Neither spans nor lines hold inputs or results; a line at debug level holds the input, without secrets.
+Spans follow OpenTelemetry's conventions for generative AI (`execute_tool`), by its API only:
+without an SDK there is no span and next to no cost. Neither spans nor lines hold inputs or results;
+a line at debug level holds the input, without secrets.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ logger = logging.getLogger("toolwire.calls")
 logger.addFilter(ScrubFilter())
 _SCOPE = "toolwire"
 _OFTEN = 100
-"""So many calls look for an SDK each by itself: programs that set one up do it at their beginning."""
+"""So many calls look for an SDK each by itself: programs that set one up do it at their beginning.
+"""
 _SELDOM = 16
 """After that, one in so many."""
 
 
 @contextmanager
 def joined(carrier: Mapping[str, str]) -> Iterator[None]:
-    """What is called in here belongs to the trace that a request names (W3C `traceparent` and `tracestate`, lower case)."""
+    """What is called in here belongs to the trace that a request names (W3C `traceparent` and
+    `tracestate`, lower case)."""
     if "traceparent" not in carrier:
         yield
         return
@@ -48,7 +51,8 @@ class Telemetry:
         self._asked = 0
 
     def tracer(self) -> Tracer | None:
-        """None if nobody collects spans. An SDK may be set up at any time, so this is looked at again every few calls."""
+        """None if nobody collects spans. An SDK may be set up at any time, so this is looked at
+        again every few calls."""
         if self._tracer is None:
             self._asked += 1
             if self._asked > _OFTEN and self._asked % _SELDOM:
@@ -60,7 +64,9 @@ class Telemetry:
         return self._tracer
 
     @contextmanager
-    def call(self, tracer: Tracer, ask: Ask, call_id: str, secrets: Scrubber | None) -> Iterator[Span]:
+    def call(
+        self, tracer: Tracer, ask: Ask, call_id: str, secrets: Scrubber | None
+    ) -> Iterator[Span]:
         """A span that is the current one, for what tools and their libraries trace themselves."""
         name = ask.tool.name
         attributes = {
@@ -74,8 +80,12 @@ class Telemetry:
             attributes["oxp.trace_id"] = ask.trace_id
         if secrets is not None:
             attributes = {key: secrets(value) for key, value in attributes.items()}
-        span = tracer.start_span(f"execute_tool {name}", kind=SpanKind.INTERNAL, attributes=attributes)
-        with trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
+        span = tracer.start_span(
+            f"execute_tool {name}", kind=SpanKind.INTERNAL, attributes=attributes
+        )
+        with trace.use_span(
+            span, end_on_exit=True, record_exception=False, set_status_on_exception=False
+        ):
             yield span
 
 
@@ -113,4 +123,9 @@ def log(ask: Ask, answer: Answer, ms: float, secrets: Scrubber | None) -> None:
     )
     if logger.isEnabledFor(logging.DEBUG):
         text = text_of(ask.input)
-        logger.debug("input of %r: %s", answer.call_id, text if secrets is None else secrets(text), extra=fields)
+        logger.debug(
+            "input of %r: %s",
+            answer.call_id,
+            text if secrets is None else secrets(text),
+            extra=fields,
+        )

@@ -1,7 +1,7 @@
 """Where the thread of an agent is kept: a JSON file, or a row of an SQLite file.
 
-A save is whole or it is not there: the file is written beside, synced and put in place. A save that nobody waits for any more
-never comes after a newer one. Knows nothing of the loop.
+A save is whole or it is not there: the file is written beside, synced and put in place. A save that
+nobody waits for any more never comes after a newer one. Knows nothing of the loop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Store(Protocol):
 
 
 class _Ordered:
-    """Saves one after the other, as they were asked for: whoever is cancelled leaves a thread behind that still writes."""
+    """Saves one after the other, as they were asked for: whoever is cancelled leaves a thread
+    behind that still writes."""
 
     def __init__(self) -> None:
         self._asked = 0
@@ -103,7 +104,9 @@ class SqliteStore(_Ordered):
 
     def _write(self, body: bytes) -> None:
         def write(file: sqlite3.Connection) -> None:
-            file.execute("INSERT OR REPLACE INTO tw_thread(name, body) VALUES(?, ?)", (self.name, body))
+            file.execute(
+                "INSERT OR REPLACE INTO tw_thread(name, body) VALUES(?, ?)", (self.name, body)
+            )
 
         self._with(write)
 
@@ -115,7 +118,10 @@ class SqliteStore(_Ordered):
         try:
             with closing(sqlite3.connect(self.path, timeout=30)) as file, file:
                 file.execute("PRAGMA synchronous=FULL")
-                file.execute("CREATE TABLE IF NOT EXISTS tw_thread(name TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT")
+                file.execute(
+                    "CREATE TABLE IF NOT EXISTS tw_thread(name TEXT PRIMARY KEY, body BLOB NOT"
+                    " NULL) STRICT"
+                )
                 return work(file)
         except (sqlite3.Error, WireError) as error:
             raise LocalError("", (), f"{self.path}: {error}") from None

@@ -1,6 +1,8 @@
-"""Requests to the servers of models, as the gateway sends them: pooled, signed, streamed, never redirected.
+"""Requests to the servers of models, as the gateway sends them: pooled, signed, streamed, never
+redirected.
 
-Where a request goes is decided by configuration alone. Keys go nowhere but into the header they belong in. Knows no wire.
+Where a request goes is decided by configuration alone. Keys go nowhere but into the header they
+belong in. Knows no wire.
 """
 
 from __future__ import annotations
@@ -22,7 +24,12 @@ LARGEST = 64 * 1024 * 1024
 """Bytes of an answer that is read as a whole."""
 LOST = (OSError,)
 """What is raised when a server cannot be reached, goes away, or is silent for too long."""
-_BASE = {"content-type": "application/json", "user-agent": "toolwire", "accept": "*/*", "accept-encoding": "identity"}
+_BASE = {
+    "content-type": "application/json",
+    "user-agent": "toolwire",
+    "accept": "*/*",
+    "accept-encoding": "identity",
+}
 
 
 class Waits(Struct, frozen=True):
@@ -53,10 +60,12 @@ class Reply(Protocol):
         """What has come since the last piece; nothing if all of it was read. Raises one of LOST."""
 
     async def flow(self, take: Callable[[bytes], bool]) -> None:
-        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to wait."""
+        """Give each piece to `take` as soon as it comes, until the end or until `take` wants to
+        wait."""
 
     def leave(self, seconds: float) -> None:
-        """Let go of it, but let it come to its end for so long, so that its connection can be used again."""
+        """Let go of it, but let it come to its end for so long, so that its connection can be used
+        again."""
 
     def close(self) -> None:
         """Let go of it: the server is told, if anything is still to come."""
@@ -75,7 +84,9 @@ class _Way(Struct):
 
     def headers(self, data: bytes, more: Mapping[str, str]) -> dict[str, str]:
         """The header fields of a request."""
-        fields = allowed(self.address, self.url, {**_BASE, **dict(self.address.row.headers), **more}, data)
+        fields = allowed(
+            self.address, self.url, {**_BASE, **dict(self.address.row.headers), **more}, data
+        )
         if self.place.login is not None and "authorization" not in fields:
             fields["authorization"] = f"Basic {b64encode(self.place.login).decode()}"
         return fields
@@ -86,7 +97,8 @@ class _Way(Struct):
 
 
 class Upstream:
-    """The connections of one process to all servers of models. Belongs to the event loop that opened it."""
+    """The connections of one process to all servers of models. Belongs to the event loop that
+    opened it."""
 
     def __init__(self) -> None:
         self._pool: Pool | None = None
@@ -109,24 +121,37 @@ class Upstream:
         self._proxied = {}
 
     async def post(
-        self, address: Address, data: bytes, *, stream: bool, more: Mapping[str, str] | None = None, url: str | None = None,
+        self,
+        address: Address,
+        data: bytes,
+        *,
+        stream: bool,
+        more: Mapping[str, str] | None = None,
+        url: str | None = None,
         waits: Waits = WAITS,
-    ) -> Reply:  # fmt: skip
+    ) -> Reply:
         """The beginning of the answer; its content is still to be read, or to be closed.
 
-        A request on a connection that turns out to be closed is sent once more: most likely nobody had read it. Raises one of
-        LOST if there is no answer, and ValueError if the address is none or a header field cannot be sent.
+        A request on a connection that turns out to be closed is sent once more: most likely nobody
+        had read it. Raises one of LOST if there is no answer, and ValueError if the address is none
+        or a header field cannot be sent.
         """
         assert self._pool is not None, "it is not open"
         way = self._ways.get((id(address), stream, url)) or self._way(address, stream, url)
         if way.head is not None and not more:
             told = b"%bcontent-length: %d\r\n\r\n" % (way.head, len(data))
-            return await self._pool.post(way.place, told, data, connect=waits.connect, silence=waits.silence)
+            return await self._pool.post(
+                way.place, told, data, connect=waits.connect, silence=waits.silence
+            )
         headers = way.headers(data, more or {})
         if way.proxy is not None:
-            return await self._around(way.proxy).post(way.url, data, headers, waits.connect, waits.silence)
+            return await self._around(way.proxy).post(
+                way.url, data, headers, waits.connect, waits.silence
+            )
         told = head(way.place, headers, len(data))
-        return await self._pool.post(way.place, told, data, connect=waits.connect, silence=waits.silence)
+        return await self._pool.post(
+            way.place, told, data, connect=waits.connect, silence=waits.silence
+        )
 
     def _way(self, address: Address, stream: bool, url: str | None) -> _Way:
         where = url or address.url(stream=stream)
@@ -136,7 +161,9 @@ class Upstream:
         proxy = proxies.get(parts.scheme) or proxies.get("all")
         way = _Way(address, where, at, proxy)
         if proxy is None and not _signs(address):
-            way.head = head(way.place, way.headers(b"", {}), 0).removesuffix(b"content-length: 0\r\n\r\n")
+            way.head = head(way.place, way.headers(b"", {}), 0).removesuffix(
+                b"content-length: 0\r\n\r\n"
+            )
         if len(self._ways) > 1000:  # models may be named by clients
             self._ways.clear()
         self._ways[id(address), stream, url] = way

@@ -1,7 +1,8 @@
 """Check a history by the rules of the provider it goes to, and repair it.
 
-A rule is a module in `rules/`: its page, its check and its fix. Nothing is registered anywhere: the folder is the list. Fixes are
-made in a declared order until nothing is left that may be mended; what was invented is marked, and every change is told.
+A rule is a module in `rules/`: its page, its check and its fix. Nothing is registered anywhere: the
+folder is the list. Fixes are made in a declared order until nothing is left that may be mended;
+what was invented is marked, and every change is told.
 """
 
 from __future__ import annotations
@@ -29,20 +30,29 @@ from toolwire.profiles.table import Profile
 Input: TypeAlias = "Body | Iterable[object]"
 """A body, or a recorded stream."""
 MOST = 400
-"""So many fixes are made at most before repair gives up; a history needs about as many as it has kinds of faults."""
+"""So many fixes are made at most before repair gives up; a history needs about as many as it has
+kinds of faults."""
 
 
 @cache
 def every() -> tuple[Rule, ...]:
     """All rules, by their codes."""
     folder = Path(__file__).parent / "rules"
-    found = [import_module(f"{__name__}.rules.{path.stem}").RULE for path in sorted(folder.glob("[a-z]*.py"))]
+    found = [
+        import_module(f"{__name__}.rules.{path.stem}").RULE
+        for path in sorted(folder.glob("[a-z]*.py"))
+    ]
     return tuple(sorted(found, key=lambda rule: (rule.code, rule.name)))
 
 
 @cache
 def _in_order() -> tuple[Rule, ...]:
-    return tuple(sorted((rule for rule in every() if rule.mend is not None), key=lambda rule: (rule.order, rule.code, rule.name)))
+    return tuple(
+        sorted(
+            (rule for rule in every() if rule.mend is not None),
+            key=lambda rule: (rule.order, rule.code, rule.name),
+        )
+    )
 
 
 def rule(name: str) -> Rule:
@@ -54,7 +64,8 @@ def rule(name: str) -> Rule:
 
 
 class Repaired(Struct, frozen=True, eq=False):
-    """A mended body, what was done to it, and what is left; `ids` leads an answer to it home to the ids and names before."""
+    """A mended body, what was done to it, and what is left; `ids` leads an answer to it home to the
+    ids and names before."""
 
     body: JSON
     changes: list[Change]
@@ -67,23 +78,35 @@ class Repaired(Struct, frozen=True, eq=False):
         return self.raw if self.raw is not None else dump(self.body)
 
 
-def check(body: Input, wire: str, kind: Kind = "request", *, target: str | None = None) -> list[Finding]:
+def check(
+    body: Input, wire: str, kind: Kind = "request", *, target: str | None = None
+) -> list[Finding]:
     """What is wrong in a history by the rules of the wire or profile it goes to.
 
-    With `kind="stream"` it is a recorded stream, as bytes, text or events: the pointers of what is found about the stream itself
-    lead into the list of its events, those of everything else into the body that it folds to. None of it has a fix.
-    Raises RemoteError if the body is not JSON, or not of this wire.
+    With `kind="stream"` it is a recorded stream, as bytes, text or events: the pointers of what is
+    found about the stream itself lead into the list of its events, those of everything else into
+    the body that it folds to. None of it has a fix. Raises RemoteError if the body is not JSON, or
+    not of this wire.
     """
     if kind == "stream":
         return _told(look(body, wire, _rules(wire, target)))
     return found(_view(decode(body, wire, kind), wire, target))  # type: ignore[arg-type]
 
 
-def repair(body: Input, wire: str, kind: Kind = "request", *, unsafe: bool = False, target: str | None = None) -> Repaired:
-    """A history mended for the wire or profile it goes to: safe fixes, and unsafe ones if asked for.
+def repair(
+    body: Input,
+    wire: str,
+    kind: Kind = "request",
+    *,
+    unsafe: bool = False,
+    target: str | None = None,
+) -> Repaired:
+    """A history mended for the wire or profile it goes to: safe fixes, and unsafe ones if asked
+    for.
 
-    A clean history comes back as it is, and so does a recorded stream, as its events: what was sent was sent. Fold it, and
-    repair the body. Raises RemoteError if the body is not JSON, or not of this wire.
+    A clean history comes back as it is, and so does a recorded stream, as its events: what was sent
+    was sent. Fold it, and repair the body. Raises RemoteError if the body is not JSON, or not of
+    this wire.
     """
     if kind == "stream":
         stream = look(body, wire, _rules(wire, target))
@@ -96,7 +119,11 @@ def repair(body: Input, wire: str, kind: Kind = "request", *, unsafe: bool = Fal
     changes: list[Change] = []
     trail = Trail(conversation)
     for _ in range(MOST):
-        names = {finding.name for finding in findings if finding.fix == "safe" or (unsafe and finding.fix)}
+        names = {
+            finding.name
+            for finding in findings
+            if finding.fix == "safe" or (unsafe and finding.fix)
+        }
         mended = _mended(view, names, unsafe)
         if mended is None:
             break
@@ -105,10 +132,14 @@ def repair(body: Input, wire: str, kind: Kind = "request", *, unsafe: bool = Fal
         view = _view(decode(new, wire, kind), wire, target)
         trail.follow(view.conversation)
         findings = found(view)
-    return Repaired(view.body, changes, findings, conversation.raw if not changes else None, trail.home())
+    return Repaired(
+        view.body, changes, findings, conversation.raw if not changes else None, trail.home()
+    )
 
 
-def _mended(view: View, names: set[str], unsafe: bool) -> tuple[Rule, JSON, tuple[tuple[tuple[str | int, ...], str], ...]] | None:
+def _mended(
+    view: View, names: set[str], unsafe: bool
+) -> tuple[Rule, JSON, tuple[tuple[tuple[str | int, ...], str], ...]] | None:
     for one in _in_order():
         if one.name in names and one.mend is not None:
             fixed = one.mend(view, unsafe)
@@ -142,5 +173,9 @@ def _rules(wire: str, target: str | None) -> Profile:
         return own
     wanted, rules = resolve(target)
     if wanted.name != spoken.name:
-        raise LocalError(target, (), f"a body of {spoken.name} is checked by the rules of that wire; translate it first")
+        raise LocalError(
+            target,
+            (),
+            f"a body of {spoken.name} is checked by the rules of that wire; translate it first",
+        )
     return rules

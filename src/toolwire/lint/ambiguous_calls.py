@@ -11,7 +11,8 @@ from toolwire.lint.id_is_output import strays
 
 
 def doubtful(view: View) -> set[int]:
-    """Such calls, by their identity: results bear output for an id, or calls share one and there are fewer results."""
+    """Such calls, by their identity: results bear output for an id, or calls share one and there
+    are fewer results."""
     if not view.open:
         return set()
     found = {id(call) for _, calls, _ in strays(view) for call in calls} if view.stray else set()

@@ -1,7 +1,8 @@
 """What is wrong with the arguments of calls: looked at once for all rules about them.
 
-Where a call has its arguments, and whether as text or as an object, is found out from the row that wrote it: a trial call is
-written and looked at. Text is parsed only for targets that are known to check it. Knows no rule and no wire by name.
+Where a call has its arguments, and whether as text or as an object, is found out from the row that
+wrote it: a trial call is written and looked at. Text is parsed only for targets that are known to
+check it. Knows no rule and no wire by name.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ class Fault(Struct, frozen=True, eq=False):
     @property
     def who(self) -> str:
         """The call in words; an id that was made up here means nothing to anybody."""
-        return f"the call of {self.call.name}" if self.call.origin == "minted" else f"the call {self.call.id} of {self.call.name}"
+        return (
+            f"the call of {self.call.name}"
+            if self.call.origin == "minted"
+            else f"the call {self.call.id} of {self.call.name}"
+        )
 
     def written(self, value: JSON) -> JSON:
         """A value in the form in which the wire sends arguments."""
@@ -67,10 +72,19 @@ def _form(row: Row) -> Form | None:
     """Where a row has the arguments of a call: found by writing one."""
     if row.write is None:
         return None
-    trial = Call("toolwire", "toolwire", Json(UNSET, _TRIAL), "wire", row.family or "function", row=row)
+    trial = Call(
+        "toolwire", "toolwire", Json(UNSET, _TRIAL), "wire", row.family or "function", row=row
+    )
     try:
-        found = list(_places(row.write(trial, Page("", "request", ids=None, names={}, home=NO_MAP)), ()))
-    except (KeyError, TypeError, ValueError, AssertionError):  # a row that can write only what it has read
+        found = list(
+            _places(row.write(trial, Page("", "request", ids=None, names={}, home=NO_MAP)), ())
+        )
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AssertionError,
+    ):  # a row that can write only what it has read
         return None
     return found[0] if len(found) == 1 else None
 
@@ -102,7 +116,11 @@ def _looked(view: View) -> Iterator[Fault]:
     wants = view.profile.arguments
     for call in view.calls:
         row = call.row
-        if not isinstance(row, Row) or row.family not in _FUNCTIONS or not isinstance(call.raw, dict):
+        if (
+            not isinstance(row, Row)
+            or row.family not in _FUNCTIONS
+            or not isinstance(call.raw, dict)
+        ):
             continue
         form = _form(row)
         if form is None:
@@ -110,7 +128,9 @@ def _looked(view: View) -> Iterator[Fault]:
         quick: JSON = call.raw
         for step in form.at:
             quick = quick.get(step) if quick.__class__ is dict else None  # type: ignore[arg-type]
-        if quick.__class__ is (str if form.text and wants == "text" else None if form.text else dict):
+        if quick.__class__ is (
+            str if form.text and wants == "text" else None if form.text else dict
+        ):
             continue
         where, given = _given(call.raw, form.at)
         if given.__class__ is dict and not form.text:
@@ -118,7 +138,9 @@ def _looked(view: View) -> Iterator[Fault]:
         parent = get(call.raw, where[:-1])
         if isinstance(given, UnsetType) and not (form.text and isinstance(parent, dict)):
             continue
-        fault = _fault(call, (*call.at, *where), None if isinstance(given, UnsetType) else given, form, wants)
+        fault = _fault(
+            call, (*call.at, *where), None if isinstance(given, UnsetType) else given, form, wants
+        )
         if fault is not None:
             yield fault
 
@@ -180,7 +202,9 @@ def _inside(value: JSON) -> Object | None:
 
 
 def _pieces(text: str) -> tuple[Object, ...]:
-    """The objects of a text that is nothing but objects one after the other, if there are several."""
+    """The objects of a text that is nothing but objects one after the other, if there are
+    several.
+    """
     rest = text.strip()
     if rest[:1] != "{" or rest[-1:] != "}":
         return ()
@@ -219,7 +243,8 @@ def mended(view: View, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | None
 
 
 def meant(view: View, kind: Kind, what: str, *, unsafe: bool) -> Fixed | None:
-    """The body with the arguments as they are meant; as they are, in a field of their own, where nobody can tell."""
+    """The body with the arguments as they are meant; as they are, in a field of their own, where
+    nobody can tell."""
     found: list[tuple[Fault, JSON, str]] = []
     for fault in faults(view, kind):
         if not isinstance(fault.value, UnsetType):

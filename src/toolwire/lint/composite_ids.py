@@ -1,4 +1,5 @@
-"""What three rules do alike: bring ids that hold more than an id back to what they were, on both sides.
+"""What three rules do alike: bring ids that hold more than an id back to what they were, on both
+sides.
 
 Knows no rule.
 """
@@ -19,20 +20,35 @@ Reduce = Callable[[str], str | None]
 
 
 def found(view: View, reduce: Reduce, what: str) -> Iterable[tuple[At, str, Fix | None]]:
-    """The ids that hold more and do harm; `what` says what they are, before the id they should be."""
+    """The ids that hold more and do harm; `what` says what they are, before the id they
+    should be.
+    """
     for odd in more_than_ids(view, reduce):
         part = odd.part
         if isinstance(part, Call):
-            why = f"{view.profile.name} does not take it" if part.id in view.strange_ids else "its result bears another"
-            said = f"the id {short(part.id)} of the call of {part.name} {what} {short(odd.plain)}{like(odd.plain)}; {why}"
+            why = (
+                f"{view.profile.name} does not take it"
+                if part.id in view.strange_ids
+                else "its result bears another"
+            )
+            said = (
+                f"the id {short(part.id)} of the call of {part.name} {what}"
+                f" {short(odd.plain)}{like(odd.plain)}; {why}"
+            )
         else:
             name = odd.call.name if odd.call is not None else ""
-            said = f"the id {short(part.call_id)} of a result of {name} {what} {short(odd.plain)}{like(odd.plain)}"
+            said = (
+                f"the id {short(part.call_id)} of a result of {name} {what}"
+                f" {short(odd.plain)}{like(odd.plain)}"
+            )
         yield part.at, said, "safe"
 
 
-def reduced(view: View, reduce: Reduce, also: Callable[[Call, Call], Call] | None = None) -> Fixed | None:
-    """The body with the ids that do harm reduced; `also` does more to a call, given as it was and under its new id."""
+def reduced(
+    view: View, reduce: Reduce, also: Callable[[Call, Call], Call] | None = None
+) -> Fixed | None:
+    """The body with the ids that do harm reduced; `also` does more to a call, given as it was and
+    under its new id."""
     ties = torn(view, reduce)
     taken = used(view)
     new: dict[int, Call] = {}
@@ -44,12 +60,18 @@ def reduced(view: View, reduce: Reduce, also: Callable[[Call, Call], Call] | Non
             # A result that bears the plain id already is this call's, and no other.
             mine = [id(result) for result in view.stray if ties.get(id(result)) is part]
             free = taken - {one_of(result) for result in view.stray if id(result) in mine}
-            one = odd.plain if odd.plain not in free and not view.profile.native else anew(view, part, odd.plain, free)
+            one = (
+                odd.plain
+                if odd.plain not in free and not view.profile.native
+                else anew(view, part, odd.plain, free)
+            )
             taken.add(one)
             new[id(part)] = under(part, one) if also is None else also(part, under(part, one))
             kept |= dict.fromkeys(mine, part)
             changes.append((part.at, moved(view, part, one)))
         elif odd.call is not None:
             kept[id(part)] = odd.call
-            changes.append((part.at, f"the result for {short(part.call_id)} goes under {short(odd.call.id)}"))
+            changes.append(
+                (part.at, f"the result for {short(part.call_id)} goes under {short(odd.call.id)}")
+            )
     return Fixed(written(retied(view, new, kept)), tuple(changes)) if changes else None

@@ -15,7 +15,8 @@ def repeated(view: View) -> bool:
 
 
 def once(view: View) -> bool:
-    """Whether the target refuses an id that two calls of a turn share, or the two results that go with it."""
+    """Whether the target refuses an id that two calls of a turn share, or the two results that go
+    with it."""
     return view.profile.unique or (view.profile.single and view.profile.needs_ids)
 
 
@@ -31,7 +32,8 @@ def twins(view: View) -> list[list[Call]]:
 
 
 def copies(view: View, group: list[Call]) -> list[Call]:
-    """The calls of a group that are another one again: the same tool, the same arguments, and no result that is its own."""
+    """The calls of a group that are another one again: the same tool, the same arguments, and no
+    result that is its own."""
     found: list[Call] = []
     kept: list[Call] = []
     for call in group:
@@ -43,20 +45,32 @@ def copies(view: View, group: list[Call]) -> list[Call]:
 
 
 def _same(view: View, call: Call, other: Call) -> bool:
-    if (call.name, call.family, call.args.canonical) != (other.name, other.family, other.args.canonical):
+    if (call.name, call.family, call.args.canonical) != (
+        other.name,
+        other.family,
+        other.args.canonical,
+    ):
         return False
     mine, theirs = view.answer.get(id(call)), view.answer.get(id(other))
-    return mine is None or (theirs is not None and (mine.text, mine.error) == (theirs.text, theirs.error))
+    return mine is None or (
+        theirs is not None and (mine.text, mine.error) == (theirs.text, theirs.error)
+    )
 
 
 def distinct(view: View) -> list[list[Call]]:
-    """The calls of a turn that share an id and are not copies of one another, for each turn and id."""
-    groups = ([call for call in group if not any(call is one for one in copies(view, group))] for group in twins(view))
+    """The calls of a turn that share an id and are not copies of one another, for each
+    turn and id.
+    """
+    groups = (
+        [call for call in group if not any(call is one for one in copies(view, group))]
+        for group in twins(view)
+    )
     return [group for group in groups if len(group) > 1]
 
 
 def revenants(view: View) -> list[tuple[Call, int]]:
-    """The first call of a turn under an id that an earlier turn had, and the how manieth call of that id it is."""
+    """The first call of a turn under an id that an earlier turn had, and the how manieth call of
+    that id it is."""
     if not repeated(view):
         return []
     found: list[tuple[Call, int]] = []

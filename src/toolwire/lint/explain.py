@@ -1,7 +1,7 @@
 """A provider's refusal in plain words: which call it means, why, and what to do.
 
-The words are looked up in a table; with the body at hand the rules say what is really there, and the refusal only decides what
-is told first. Knows no provider by name.
+The words are looked up in a table; with the body at hand the rules say what is really there, and
+the refusal only decides what is told first. Knows no provider by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from toolwire.translate import detect
 
 
 class Explanation(Struct, frozen=True):
-    """One thing that a refusal may mean: the rule, the place if it is known, and in words what is wrong and what to do."""
+    """One thing that a refusal may mean: the rule, the place if it is known, and in words what is
+    wrong and what to do."""
 
     code: str
     name: str
@@ -39,17 +40,23 @@ class Explanation(Struct, frozen=True):
 
 _ADVICE: dict[Fix | None, str] = {
     "safe": "repair mends this, and says what it did",
-    "unsafe": "repair mends this if unsafe fixes are allowed: something is then added, removed or guessed",
+    "unsafe": (
+        "repair mends this if unsafe fixes are allowed: something is then added, removed or guessed"
+    ),
     None: "this needs somebody who knows what was meant",
 }
 _STRICTER = ("", "after", "next", "alone")
 _FAR = 9
 
 
-def explain(error_text: str, body: Body | None = None, wire: str | None = None) -> list[Explanation]:
-    """What a provider's refusal means, the likeliest first; with the body, what is wrong there. Nothing for unknown words.
+def explain(
+    error_text: str, body: Body | None = None, wire: str | None = None
+) -> list[Explanation]:
+    """What a provider's refusal means, the likeliest first; with the body, what is wrong there.
+    Nothing for unknown words.
 
-    Raises RemoteError if the body is not JSON, or not of this wire; LocalError if its wire must be said.
+    Raises RemoteError if the body is not JSON, or not of this wire; LocalError if its wire must be
+    said.
     """
     text = plain(str(error_text))
     seen = signs(text)
@@ -69,7 +76,10 @@ def _suspects(seen: list[Sign], named: Told, todo: str) -> list[Explanation]:
     means = {name: sign.means for sign in reversed(seen) for name in sign.suspects}
     return [
         Explanation(
-            rules[name].code, name, place, f"The provider says: {means[name]}.{naming} Perhaps {rules[name].title}; {todo}."
+            rules[name].code,
+            name,
+            place,
+            f"The provider says: {means[name]}.{naming} Perhaps {rules[name].title}; {todo}.",
         )
         for name in _ranks(seen)
         if name in rules
@@ -78,7 +88,10 @@ def _suspects(seen: list[Sign], named: Told, todo: str) -> list[Explanation]:
 
 def _ranks(seen: list[Sign]) -> dict[str, int]:
     """The suspects, and how likely each is: 0 is the likeliest."""
-    return {name: n for n, name in enumerate(dict.fromkeys(name for sign in seen for name in sign.suspects))}
+    return {
+        name: n
+        for n, name in enumerate(dict.fromkeys(name for sign in seen for name in sign.suspects))
+    }
 
 
 def _in_body(seen: list[Sign], named: Told, body: Body, wire: str | None) -> list[Explanation]:
@@ -87,23 +100,36 @@ def _in_body(seen: list[Sign], named: Told, body: Body, wire: str | None) -> lis
     ranks = _ranks(seen)
     findings = [one for one in found(view) if one.name in ranks or one.severity == "error"]
     meant = _meant(named, view)
-    findings.sort(key=lambda one: (one.name not in ranks, *_distance(one, named, meant, view), ranks.get(one.name, 0)))
+    findings.sort(
+        key=lambda one: (
+            one.name not in ranks,
+            *_distance(one, named, meant, view),
+            ranks.get(one.name, 0),
+        )
+    )
     means = {name: sign.means for sign in reversed(seen) for name in sign.suspects}
     out = [_explained(one, means.get(one.name)) for one in findings]
     if not any(one.name in ranks for one in findings):
-        out += _suspects(seen, named, "nothing of the kind was found in this body: is it the one that was sent?")
+        out += _suspects(
+            seen, named, "nothing of the kind was found in this body: is it the one that was sent?"
+        )
     return out
 
 
 def _explained(finding: Finding, means: str | None) -> Explanation:
-    said = f"The provider says: {means}." if means else "The provider does not speak of this, and it is wrong all the same."
+    said = (
+        f"The provider says: {means}."
+        if means
+        else "The provider does not speak of this, and it is wrong all the same."
+    )
     words = finding.message.rstrip(".")
     message = f"{words[:1].upper()}{words[1:]}. {said} What to do: {_ADVICE[finding.fix]}."
     return Explanation(finding.code, finding.name, finding.pointer, message, finding.fix)
 
 
 def _reader(text: str, body: Body, wire: str | None) -> tuple[str, Profile]:
-    """The wire of a body, and whose rules apply: those of the profile that was named, or that the text betrays."""
+    """The wire of a body, and whose rules apply: those of the profile that was named, or that the
+    text betrays."""
     betrayed = [PROFILES[name] for name in speakers(text)]
     if wire is None:
         try:
@@ -119,7 +145,8 @@ def _reader(text: str, body: Body, wire: str | None) -> tuple[str, Profile]:
 
 
 def _proven(row: Profile, seen: list[Sign], named: Told) -> Profile:
-    """The profile of a provider with what its own words prove; where it is known to be stricter, it stays so."""
+    """The profile of a provider with what its own words prove; where it is known to be stricter, it
+    stays so."""
     for sign in reversed(seen):
         proof = {**sign.proves}
         if _STRICTER.index(row.answers) > _STRICTER.index(str(proof.get("answers", ""))):
@@ -130,16 +157,21 @@ def _proven(row: Profile, seen: list[Sign], named: Told) -> Profile:
         row = replace(row, **proof)
     if named.longest and not row.ids.exact and "id-too-long" in _ranks(seen):
         chars = (row.takes or row.ids).chars
-        row = replace(row, ids=IdRule(row.ids.chars, named.longest), takes=IdRule(chars, named.longest))
+        row = replace(
+            row, ids=IdRule(row.ids.chars, named.longest), takes=IdRule(chars, named.longest)
+        )
     return row
 
 
 def _meant(named: Told, view: View) -> tuple[str, ...]:
-    """The ids and names of tools that a text names: those it shows to be ones, and those of the body that occur in it."""
+    """The ids and names of tools that a text names: those it shows to be ones, and those of the
+    body that occur in it."""
     ids = {*(call.id for call in view.calls), *(result.call_id for result in view.results)}
     tools = {call.name for call in view.calls}
     inside = [one for one in ids if len(one) > 2 and one in named.text and _word(one, named.text)]
-    inside += [one for one in tools if one and re.search(rf"['\"`]{re.escape(one)}['\"`]", named.text)]
+    inside += [
+        one for one in tools if one and re.search(rf"['\"`]{re.escape(one)}['\"`]", named.text)
+    ]
     return tuple(dict.fromkeys((*named.ids, *inside)))
 
 
@@ -148,15 +180,28 @@ def _word(one: str, text: str) -> bool:
 
 
 def _distance(finding: Finding, named: Told, meant: tuple[str, ...], view: View) -> tuple[int, int]:
-    """How far a finding is from what a text names: by what it names, then by the messages in between."""
+    """How far a finding is from what a text names: by what it names, then by the messages in
+    between."""
     there = get(view.body, finding.path) if len(finding.path) > 1 else ""
-    words = finding.message if isinstance(there, UnsetType) else f"{finding.message} {text_of(there)[:2000]}"
+    words = (
+        finding.message
+        if isinstance(there, UnsetType)
+        else f"{finding.message} {text_of(there)[:2000]}"
+    )
     calls_it = any(_word(one, words) for one in meant)
-    return 0 if calls_it else 1, min((_apart(finding.path, place) for place in named.places), default=_FAR)
+    return 0 if calls_it else 1, min(
+        (_apart(finding.path, place) for place in named.places), default=_FAR
+    )
 
 
 def _apart(path: tuple[str | int, ...], place: tuple[str | int, ...]) -> int:
     """How many messages lie between two places, with a point off if they are the same block."""
-    if len(path) < 2 or len(place) < 2 or path[0] != place[0] or not isinstance(path[1], int) or not isinstance(place[1], int):
+    if (
+        len(path) < 2
+        or len(place) < 2
+        or path[0] != place[0]
+        or not isinstance(path[1], int)
+        or not isinstance(place[1], int)
+    ):
         return _FAR
     return min(2 * abs(path[1] - place[1]) + (path[: len(place)] != place), _FAR)

@@ -1,7 +1,9 @@
-"""One look at a history for all rules: calls, results, who belongs to whom, and which turns they form.
+"""One look at a history for all rules: calls, results, who belongs to whom, and which turns they
+form.
 
-What costs more than a walk is found out when a rule asks. A clean history pays for the walk only. Knows no wire, and of the rules
-only the names of those that say where a result stands: they are all found in one pass.
+What costs more than a walk is found out when a rule asks. A clean history pays for the walk only.
+Knows no wire, and of the rules only the names of those that say where a result stands: they are all
+found in one pass.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ from toolwire.profiles.table import Profile
 HOSTED = ("srvtoolu_", "mcptoolu_")
 """How ids begin that a provider gives to calls it runs itself."""
 _ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
-"""Fields that say that the history goes on from one which the server keeps: what is missing here may be there."""
+"""Fields that say that the history goes on from one which the server keeps: what is missing here
+may be there."""
 
 
 class Turn(Struct, frozen=True):
-    """Some messages of the assistant in a row that call tools, and what follows until the assistant speaks again."""
+    """Some messages of the assistant in a row that call tools, and what follows until the assistant
+    speaks again."""
 
     asks: tuple[int, ...]
     """The places of the assistant's messages."""
@@ -37,7 +41,8 @@ class Turn(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True, eq=False):
-    """Messages of the assistant directly one after the other that all call tools, and what answers them."""
+    """Messages of the assistant directly one after the other that all call tools, and what answers
+    them."""
 
     asks: tuple[int, ...]
     """The places of the messages; more than one if one batch was written as several."""
@@ -48,7 +53,8 @@ class Block(Struct, frozen=True, eq=False):
 
 
 class Unclear(Struct, frozen=True, eq=False):
-    """Open calls of one turn and results without ids that could be theirs, in a way that nobody can tell."""
+    """Open calls of one turn and results without ids that could be theirs, in a way that nobody can
+    tell."""
 
     calls: tuple[Call, ...]
     results: tuple[Result, ...]
@@ -93,7 +99,8 @@ class View:
 
     @cached_property
     def _by_id(self) -> tuple[dict[int, Result], dict[int, Call]] | None:
-        """Calls and results joined by their ids alone, where that is all there is to it: nothing missing, nothing twice."""
+        """Calls and results joined by their ids alone, where that is all there is to it: nothing
+        missing, nothing twice."""
         calls = [*self.calls, *self.hosted] if self.hosted else self.calls
         by_id = {call.id: call for call in calls}
         if len(by_id) < len(calls):
@@ -103,7 +110,12 @@ class View:
         owner: dict[int, Call] = {}
         for result in self.results:
             call = by_id.get(result.call_id)
-            if call is None or result.origin == "minted" or id(call) in answer or place[id(result)] <= place[id(call)]:
+            if (
+                call is None
+                or result.origin == "minted"
+                or id(call) in answer
+                or place[id(result)] <= place[id(call)]
+            ):
                 return None
             answer[id(call)] = result
             owner[id(result)] = call
@@ -114,14 +126,22 @@ class View:
         """The result of a call, by the identity of the call."""
         if self._by_id is not None:
             return self._by_id[0]
-        return {id(pair.call): pair.result for pair in self.pairs if pair.call is not None and pair.result is not None}
+        return {
+            id(pair.call): pair.result
+            for pair in self.pairs
+            if pair.call is not None and pair.result is not None
+        }
 
     @cached_property
     def owner(self) -> dict[int, Call]:
         """The call of a result, by the identity of the result."""
         if self._by_id is not None:
             return self._by_id[1]
-        return {id(pair.result): pair.call for pair in self.pairs if pair.call is not None and pair.result is not None}
+        return {
+            id(pair.result): pair.call
+            for pair in self.pairs
+            if pair.call is not None and pair.result is not None
+        }
 
     @cached_property
     def open(self) -> list[Call]:
@@ -131,7 +151,11 @@ class View:
     @cached_property
     def stray(self) -> list[Result]:
         """The client's results without a call, in order."""
-        return [result for result in self.results if id(result) not in self.owner and result.executor == "client"]
+        return [
+            result
+            for result in self.results
+            if id(result) not in self.owner and result.executor == "client"
+        ]
 
     @cached_property
     def turns(self) -> list[Turn]:
@@ -152,7 +176,10 @@ class View:
 
     def _turn(self, asks: list[int], follows: list[int], *, last: bool) -> list[Turn]:
         calls = tuple(
-            part for n in asks for part in self.messages[n].parts if part.__class__ is Call and part.executor == "client"
+            part
+            for n in asks
+            for part in self.messages[n].parts
+            if part.__class__ is Call and part.executor == "client"
         )
         return [Turn(tuple(asks), tuple(follows), calls, last)] if calls else []
 
@@ -160,7 +187,12 @@ class View:
     def strange_ids(self) -> set[str]:
         """Ids that the target does not take."""
         rule = self.profile.takes or self.profile.ids
-        return set(self.unfit([*(call.id for call in self.calls), *(result.call_id for result in self.results)], rule))
+        return set(
+            self.unfit(
+                [*(call.id for call in self.calls), *(result.call_id for result in self.results)],
+                rule,
+            )
+        )
 
     def unfit(self, texts: list[str], rule: IdRule) -> list[str]:
         """Those that a rule refuses, asked once for all of them."""
@@ -189,7 +221,11 @@ class View:
 
     def _block(self, asks: list[int], held: dict[int, list[Call]]) -> Block:
         calls = [call for n in asks for call in held[n]]
-        answers = [result for call in calls if (result := self.answer.get(id(call))) is not None and result.executor == "client"]
+        answers = [
+            result
+            for call in calls
+            if (result := self.answer.get(id(call))) is not None and result.executor == "client"
+        ]
         if len(answers) > 1:
             answers.sort(key=lambda result: self._nth[id(result)])
         return Block(tuple(asks), tuple(calls), tuple(answers))
@@ -208,23 +244,36 @@ class View:
         """Batches whose results do not stand where the target wants them, by what is wrong."""
         profile = self.profile
         found: dict[str, list[Block]] = {}
-        if self.conversation.kind == "request" and (profile.answers in ("next", "alone") or profile.ordered):
+        if self.conversation.kind == "request" and (
+            profile.answers in ("next", "alone") or profile.ordered
+        ):
             for block in self.blocks:
                 for name in () if self._tidy(block) else self._amiss(block):
                     found.setdefault(name, []).append(block)
         return found
 
     def _tidy(self, block: Block) -> bool:
-        """Whether the results stand right behind their calls, with nothing beside them: what nearly all do."""
+        """Whether the results stand right behind their calls, with nothing beside them: what nearly
+        all do."""
         results, end, messages, place = block.results, block.asks[-1], self.messages, self._place
         many = len(results)
-        if len(block.asks) > 1 or many == 0 or (self.profile.ordered and many > 1) or isinstance(messages[end].raw, UnsetType):
+        if (
+            len(block.asks) > 1
+            or many == 0
+            or (self.profile.ordered and many > 1)
+            or isinstance(messages[end].raw, UnsetType)
+        ):
             return False
         if place[id(results[-1])] == end + 1:
-            return len(messages[end + 1].parts) == many and all(place[id(result)] == end + 1 for result in results)
+            return len(messages[end + 1].parts) == many and all(
+                place[id(result)] == end + 1 for result in results
+            )
         if self.profile.batch or place[id(results[-1])] != end + many:
             return False
-        return all(place[id(result)] == n and len(messages[n].parts) == 1 for n, result in enumerate(results, end + 1))
+        return all(
+            place[id(result)] == n and len(messages[n].parts) == 1
+            for n, result in enumerate(results, end + 1)
+        )
 
     def _amiss(self, block: Block) -> list[str]:
         profile, results, end = self.profile, block.results, block.asks[-1]
@@ -258,17 +307,28 @@ class View:
         return any(self.aside(n) for n in block.asks)
 
     def aside(self, n: int) -> tuple[Part, ...]:
-        """What the assistant said after a call in the same go, where that is an item of its own and so parts call and result."""
+        """What the assistant said after a call in the same go, where that is an item of its own and
+        so parts call and result."""
         message = self.messages[n]
         if not isinstance(message.raw, UnsetType):
             return ()
-        calls = [i for i, part in enumerate(message.parts) if part.__class__ is Call and part.executor == "client"]
-        return tuple(part for part in message.parts[calls[0] :] if isinstance(part, Text | Media)) if calls else ()
+        calls = [
+            i
+            for i, part in enumerate(message.parts)
+            if part.__class__ is Call and part.executor == "client"
+        ]
+        return (
+            tuple(part for part in message.parts[calls[0] :] if isinstance(part, Text | Media))
+            if calls
+            else ()
+        )
 
     def tied(self, block: Block) -> bool:
-        """Whether every answer names its call by an id that the target looks at, so that their order says nothing."""
+        """Whether every answer names its call by an id that the target looks at, so that their
+        order says nothing."""
         return self.profile.has_ids and all(
-            result.origin != "minted" and self.owner[id(result)].origin != "minted" for result in block.results
+            result.origin != "minted" and self.owner[id(result)].origin != "minted"
+            for result in block.results
         )
 
     # --- calls without results, results without calls ---
@@ -285,24 +345,40 @@ class View:
 
     @cached_property
     def pretending(self) -> list[Call]:
-        """Calls that a provider ran, by their ids, in the form of a client's, which no client has answered."""
+        """Calls that a provider ran, by their ids, in the form of a client's, which no client has
+        answered."""
         likely = [call for call in self.calls if call.id.startswith(HOSTED)]
-        return [call for call in likely if (answer := self.answer.get(id(call))) is None or answer.executor == "provider"]
+        return [
+            call
+            for call in likely
+            if (answer := self.answer.get(id(call))) is None or answer.executor == "provider"
+        ]
 
     @cached_property
     def unclear(self) -> list[Unclear]:
-        """What nobody can join: results without ids, and either several open calls for each, or fewer calls than results."""
-        nameless = [result for result in self.stray if result.origin == "minted"] if self.stray else []
+        """What nobody can join: results without ids, and either several open calls for each, or
+        fewer calls than results."""
+        nameless = (
+            [result for result in self.stray if result.origin == "minted"] if self.stray else []
+        )
         found: list[Unclear] = []
         for turn in self.turns if nameless else ():
             here = [result for result in nameless if self.at(result) in turn.follows]
             calls = [call for call in turn.calls if id(call) not in self.answer]
             # A result without a name could be any call's, so that all of them hang together.
-            names = dict.fromkeys(result.name for result in here) if all(result.name for result in here) else ("",)
+            names = (
+                dict.fromkeys(result.name for result in here)
+                if all(result.name for result in here)
+                else ("",)
+            )
             for name in names:
                 could = tuple(call for call in calls if not name or call.name == name)
                 called = {call.name for call in could}
-                named = tuple(one for one in here if (one.name == name if name else not one.name or one.name in called))
+                named = tuple(
+                    one
+                    for one in here
+                    if (one.name == name if name else not one.name or one.name in called)
+                )
                 if len(could) > 1 or (could and len(named) > 1):
                     found.append(Unclear(could, named))
         return found
@@ -313,23 +389,36 @@ class View:
 
     @cached_property
     def waiting(self) -> list[Call]:
-        """The open calls at the very end, after which nothing came but results: they may still be answered."""
+        """The open calls at the very end, after which nothing came but results: they may still be
+        answered."""
         block = self.blocks[-1] if self.open and self.blocks else None
-        if block is None or not all(self.bare(n) for n in range(block.asks[-1] + 1, len(self.messages))):
+        if block is None or not all(
+            self.bare(n) for n in range(block.asks[-1] + 1, len(self.messages))
+        ):
             return []
         apart = {id(call) for call in self.pretending} | self._untold
-        return [call for call in block.calls if id(call) not in self.answer and id(call) not in apart]
+        return [
+            call for call in block.calls if id(call) not in self.answer and id(call) not in apart
+        ]
 
     @cached_property
     def early(self) -> dict[int, Call]:
-        """Open calls that come after the result which bears their id, by the identity of the result."""
+        """Open calls that come after the result which bears their id, by the identity of the
+        result."""
         if not self.stray or not self.open:
             return {}
         found: dict[int, Call] = {}
         free = list(self.open)
         for result in self.stray:
             if result.origin != "minted":
-                call = next((one for one in free if one.id == result.call_id and self.at(one) > self.at(result)), None)
+                call = next(
+                    (
+                        one
+                        for one in free
+                        if one.id == result.call_id and self.at(one) > self.at(result)
+                    ),
+                    None,
+                )
                 if call is not None:
                     found[id(result)] = call
                     free.remove(call)
@@ -340,7 +429,9 @@ class View:
         """The calls that will never be answered, each with its batch: the history has moved on."""
         if not self.open or self.continued or self.conversation.kind != "request":
             return []
-        apart = {id(call) for call in (*self.waiting, *self.pretending, *self.early.values())} | self._untold
+        apart = {
+            id(call) for call in (*self.waiting, *self.pretending, *self.early.values())
+        } | self._untold
         return [
             (block, call)
             for block in self.blocks
@@ -350,10 +441,15 @@ class View:
 
     @cached_property
     def orphans(self) -> list[Result]:
-        """The client's results that name no call before them, in order; a second result of a call is not one of them."""
+        """The client's results that name no call before them, in order; a second result of a call
+        is not one of them."""
         if not self.stray or self.continued:
             return []
-        known = {id(result) for result in self.stray if id(result) in self.early or id(result) in self._untold}
+        known = {
+            id(result)
+            for result in self.stray
+            if id(result) in self.early or id(result) in self._untold
+        }
         stray = {id(result) for result in self.stray} - known
         named: set[str] = set()
         found: list[Result] = []
@@ -361,18 +457,26 @@ class View:
             for part in message.parts:
                 if isinstance(part, Call):
                     named.add(part.id)
-                elif isinstance(part, Result) and id(part) in stray and (part.origin == "minted" or part.call_id not in named):
+                elif (
+                    isinstance(part, Result)
+                    and id(part) in stray
+                    and (part.origin == "minted" or part.call_id not in named)
+                ):
                     found.append(part)
         return found
 
     @cached_property
     def opening(self) -> int:
         """The place of the first message that is not the system's."""
-        return next((n for n, message in enumerate(self.messages) if message.role != "system"), len(self.messages))
+        return next(
+            (n for n, message in enumerate(self.messages) if message.role != "system"),
+            len(self.messages),
+        )
 
     @cached_property
     def untold_ids(self) -> list[Call | Result]:
-        """The client's calls and results whose id did not come as text, or may not have: there was none, or it is a number."""
+        """The client's calls and results whose id did not come as text, or may not have: there was
+        none, or it is a number."""
         calls = [call for call in self.calls if call.origin != "wire" or call.id.isdecimal()]
         results = [one for one in self.results if one.origin != "wire" or one.call_id.isdecimal()]
         return [*calls, *(result for result in results if result.executor == "client")]

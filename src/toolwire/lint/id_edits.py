@@ -36,23 +36,31 @@ def rule_of(view: View) -> IdRule:
 
 
 def refused(view: View) -> list[Call]:
-    """The calls whose ids the target does not take. One that we gave because there was none is not the history's."""
+    """The calls whose ids the target does not take. One that we gave because there was none is not
+    the history's."""
     strange = view.strange_ids
-    return [call for call in view.calls if call.id in strange and call.origin == "wire"] if strange else []
+    return (
+        [call for call in view.calls if call.id in strange and call.origin == "wire"]
+        if strange
+        else []
+    )
 
 
-# --- how an id stood in the JSON -------------------------------------------------------------------------------------
+# --- how an id stood in the JSON ------------------------------------------------------------------
 
 
 def place(part: Side) -> tuple[At, JSON | UnsetType, Id] | None:
-    """Where in its block the id of a part stands, and what stands there; None if such a block has no id at all."""
+    """Where in its block the id of a part stands, and what stands there; None if such a block has
+    no id at all."""
     row, raw = part.row, part.raw
     if not isinstance(row, Row) or not isinstance(raw, dict):
         return None
     known = next((one for one in row.ids if one.role == "correlation"), None)
     if known is None:
         return None
-    inside = next((key for key in (row.name, snake(row.name)) if isinstance(raw.get(key), dict)), None)
+    inside = next(
+        (key for key in (row.name, snake(row.name)) if isinstance(raw.get(key), dict)), None
+    )
     for name in dict.fromkeys((known.name, snake(known.name))):
         for at in ((name,), *(((inside, name),) if inside is not None else ())):
             value = get(raw, at)
@@ -89,7 +97,8 @@ def _number_here(part: Side, at: At, view: View) -> bool:
 def lacking(view: View, kind: Lack) -> list[Side]:
     """Calls and results whose id is wrong in one way, in order; none where the target needs no ids.
 
-    Who wants arguments as objects reads everything by its type: a number is no id there, also where none is needed.
+    Who wants arguments as objects reads everything by its type: a number is no id there, also where
+    none is needed.
     """
     typed = kind == "odd" and view.profile.arguments == "object" and view.profile.has_ids
     if not (view.profile.needs_ids or typed) or not view.untold_ids:
@@ -97,7 +106,7 @@ def lacking(view: View, kind: Lack) -> list[Side]:
     return [part for part in view.untold_ids if lack(part, view) == kind]
 
 
-# --- which result is whose -------------------------------------------------------------------------------------------
+# --- which result is whose ------------------------------------------------------------------------
 
 
 def turn_of(view: View) -> dict[int, Turn]:
@@ -127,7 +136,8 @@ def surplus(view: View) -> dict[int, Call]:
 
 
 def torn(view: View, reduce: Callable[[str], str | None]) -> dict[int, Call]:
-    """The open call of each stray result whose id is the same once both are reduced, by the identity of the result."""
+    """The open call of each stray result whose id is the same once both are reduced, by the
+    identity of the result."""
     if not view.open or not view.stray:
         return {}
     turns = turn_of(view)
@@ -136,12 +146,14 @@ def torn(view: View, reduce: Callable[[str], str | None]) -> dict[int, Call]:
         wanted.setdefault((id(turns.get(id(call))), reduce(call.id) or call.id), []).append(call)
     came: dict[tuple[int, str], list[Result]] = {}
     for result in view.stray:
-        came.setdefault((id(turns.get(id(result))), reduce(result.call_id) or result.call_id), []).append(result)
+        came.setdefault(
+            (id(turns.get(id(result))), reduce(result.call_id) or result.call_id), []
+        ).append(result)
     return {
         id(results[0]): wanted[key][0]
         for key, results in came.items()
         if len(results) == 1 and len(wanted.get(key, ())) == 1
-    }  # fmt: skip
+    }
 
 
 class Odd(Struct, frozen=True, eq=False):
@@ -154,7 +166,8 @@ class Odd(Struct, frozen=True, eq=False):
 
 
 def more_than_ids(view: View, reduce: Callable[[str], str | None]) -> list[Odd]:
-    """Ids that reduce to less and do harm as they are: the target refuses them, or call and result do not meet."""
+    """Ids that reduce to less and do harm as they are: the target refuses them, or call and result
+    do not meet."""
     if not view.strange_ids and not (view.open and view.stray):
         return []
     found = [Odd(call, plain) for call in refused(view) if (plain := reduce(call.id)) is not None]
@@ -172,7 +185,7 @@ def more_than_ids(view: View, reduce: Callable[[str], str | None]) -> list[Odd]:
     return found
 
 
-# --- new ids ---------------------------------------------------------------------------------------------------------
+# --- new ids --------------------------------------------------------------------------------------
 
 
 def used(view: View) -> set[str]:
@@ -184,17 +197,21 @@ def used(view: View) -> set[str]:
 def anew(view: View, call: Call, wish: str, taken: set[str]) -> str:
     """An id that the target takes and nobody has, added to those that are taken.
 
-    The wished one if it may be, else one made of it; a model that names its calls itself gets one of its own kind.
+    The wished one if it may be, else one made of it; a model that names its calls itself gets one
+    of its own kind.
     """
     rule = view.profile.ids
     made = own(view, call, taken)
-    made = made or free(lambda salt: fit(f"{wish}_{digest(wish, salt)[:8]}" if salt else wish, rule), taken)
+    made = made or free(
+        lambda salt: fit(f"{wish}_{digest(wish, salt)[:8]}" if salt else wish, rule), taken
+    )
     taken.add(made)
     return made
 
 
 def own(view: View, call: Call, taken: set[str]) -> str:
-    """The id that the target's model would have given to a call at this place; empty if it does not name calls itself."""
+    """The id that the target's model would have given to a call at this place; empty if it does not
+    name calls itself."""
     pattern = view.profile.native
     if not pattern or not re.fullmatch(pattern, native(call.name, 0)):
         return ""
@@ -216,7 +233,7 @@ def moved(view: View, call: Call, new: str) -> str:
     return f"the call of {call.name or 'a tool'}{before} goes under {short(new)}{after}"
 
 
-# --- pairs under other ids -------------------------------------------------------------------------------------------
+# --- pairs under other ids ------------------------------------------------------------------------
 
 
 def under(call: Call, one: str) -> Call:
@@ -224,10 +241,14 @@ def under(call: Call, one: str) -> Call:
     return replace(call, id=one, origin="wire")
 
 
-def retied(view: View, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None) -> Conversation:
-    """The conversation with calls replaced, by their identity, and every result of theirs under their new ids.
+def retied(
+    view: View, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None
+) -> Conversation:
+    """The conversation with calls replaced, by their identity, and every result of theirs under
+    their new ids.
 
-    `ties` gives stray results to calls, by the identity of the result. The ids are written even if they read the same.
+    `ties` gives stray results to calls, by the identity of the result. The ids are written even if
+    they read the same.
     """
     given = {**surplus(view), **(ties or {})}
     new: dict[int, Part] = {}
@@ -248,15 +269,23 @@ def _put(conversation: Conversation, new: Mapping[int, Part]) -> Conversation:
     messages: list[Message] = []
     for message in conversation.messages:
         if any(id(part) in new for part in message.parts):
-            parts = tuple(_edited(part, new[id(part)]) if id(part) in new else part for part in message.parts)
+            parts = tuple(
+                _edited(part, new[id(part)]) if id(part) in new else part for part in message.parts
+            )
             message = replace(message, parts=parts)
         messages.append(message)
     return replace(conversation, messages=tuple(messages))
 
 
 def _edited(old: Part, new: Part) -> Part:
-    """The new part in the place of the old one. Only a difference is written, so the old one is taken to have had no id: a number
-    must become text, and an id that we made up must be told.
+    """The new part in the place of the old one. Only a difference is written, so the old one is
+    taken to have had no id: a number must become text, and an id that we made up must be told.
     """
-    before = replace(old, id="") if isinstance(old, Call) else replace(old, call_id="") if isinstance(old, Result) else old
+    before = (
+        replace(old, id="")
+        if isinstance(old, Call)
+        else replace(old, call_id="")
+        if isinstance(old, Result)
+        else old
+    )
     return replace(new, raw=old.raw, at=old.at, row=old.row, was=before, seal=new.seal or old.seal)

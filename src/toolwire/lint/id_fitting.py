@@ -1,4 +1,5 @@
-"""What three rules do alike: fit ids that a target does not take, and leave those that another rule explains.
+"""What three rules do alike: fit ids that a target does not take, and leave those that another rule
+explains.
 
 Knows no rule.
 """
@@ -17,12 +18,14 @@ from toolwire.lint.transforms import written
 
 
 def unexplained(view: View) -> list[Call]:
-    """The calls whose ids the target refuses, without those that are more than an id or something else altogether."""
+    """The calls whose ids the target refuses, without those that are more than an id or something
+    else altogether."""
     return [call for call in refused(view) if not explained(call.id) and not traded(view, call)]
 
 
 def fitted(view: View, calls: list[Call]) -> Fixed | None:
-    """The body with calls and their results under ids that the target takes: a beginning of the old one, and a hash of it all."""
+    """The body with calls and their results under ids that the target takes: a beginning of the old
+    one, and a hash of it all."""
     taken = used(view)
     new: dict[int, Call] = {}
     changes: list[tuple[At, str]] = []

@@ -1,7 +1,8 @@
-"""Ids by their shapes: who makes such ids, which hold two ids or something else besides, and how a model's own are spelled.
+"""Ids by their shapes: who makes such ids, which hold two ids or something else besides, and how a
+model's own are spelled.
 
-A table with no other use than to say where an id came from and to take it apart: nothing is ever refused for its shape alone.
-Knows no rule.
+A table with no other use than to say where an id came from and to take it apart: nothing is ever
+refused for its shape alone. Knows no rule.
 """
 
 from __future__ import annotations
@@ -62,10 +63,12 @@ def like(text: str) -> str:
 def short(text: str) -> str:
     """An id for a message: on one line, and not longer than a line."""
     shown = text if len(text) <= 48 else f"{text[:32]}…{text[-8:]}"
-    return shown if shown.isprintable() else shown.encode("unicode_escape", "surrogatepass").decode()
+    return (
+        shown if shown.isprintable() else shown.encode("unicode_escape", "surrogatepass").decode()
+    )
 
 
-# --- more than an id -------------------------------------------------------------------------------------------------
+# --- more than an id ------------------------------------------------------------------------------
 
 _ITEM = r"(?P<item>(?:fc|ctc|rs|msg|ws|item)[_-][^|\n]+)"
 _HALVES = tuple(
@@ -78,7 +81,10 @@ _HALVES = tuple(
 )
 _PAYLOAD = tuple(
     re.compile(pattern, re.DOTALL)
-    for pattern in (r"(?P<id>.+?)__thought__(?P<load>.+)", r"(?P<id>.+?)_ts_(?P<load>[A-Za-z0-9+/=_-]{16,})")
+    for pattern in (
+        r"(?P<id>.+?)__thought__(?P<load>.+)",
+        r"(?P<id>.+?)_ts_(?P<load>[A-Za-z0-9+/=_-]{16,})",
+    )
 )
 _TWICE = re.compile(r"([A-Za-z]+[_.-].{1,200}?|.{6,200}?)\1+", re.DOTALL)
 
@@ -98,7 +104,9 @@ def loaded(text: str) -> tuple[str, str] | None:
 def unit(text: str) -> str | None:
     """The id that was written several times in a row."""
     found = _TWICE.fullmatch(text) if len(text) < 4096 else None
-    return str(found[1]) if found is not None and len(set(found[1])) > 1 else None  # a row of one letter is no repeated id
+    return (
+        str(found[1]) if found is not None and len(set(found[1])) > 1 else None
+    )  # a row of one letter is no repeated id
 
 
 def half(text: str) -> str | None:
@@ -124,7 +132,7 @@ SEALS: dict[str, tuple[str, ...]] = {
 }
 """Where the signature of a call stands in its block, on the wires whose servers want it back."""
 
-# --- a model's own ids -----------------------------------------------------------------------------------------------
+# --- a model's own ids ----------------------------------------------------------------------------
 
 
 def native(name: str, n: int) -> str:
@@ -137,9 +145,12 @@ _FITTED = re.compile(r"_[0-9A-Za-z]{8}")
 
 
 def mangled(text: str, name: str) -> bool:
-    """Whether an id is a model's own with its signs replaced or taken out: `functionsread0`, also with a hash behind it."""
+    """Whether an id is a model's own with its signs replaced or taken out: `functionsread0`, also
+    with a hash behind it."""
     found = re.match(rf"functions(?P<a>[_-]?){_spelled(name)}(?P<b>[_-]?)\d+", text)
-    return found is not None and (found.end() == len(text) or _FITTED.fullmatch(text, found.end()) is not None)
+    return found is not None and (
+        found.end() == len(text) or _FITTED.fullmatch(text, found.end()) is not None
+    )
 
 
 def _spelled(name: str) -> str:

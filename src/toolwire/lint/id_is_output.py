@@ -36,7 +36,9 @@ def is_output(one: str, result: Result) -> bool:
     said, named = _bare(result.text), _bare(one)
     if not named or said == named:
         return bool(named)
-    return min(len(said), len(named)) >= _SHORTEST and (said.startswith(named) or named.startswith(said))
+    return min(len(said), len(named)) >= _SHORTEST and (
+        said.startswith(named) or named.startswith(said)
+    )
 
 
 def traded(view: View, call: Call) -> bool:
@@ -46,13 +48,16 @@ def traded(view: View, call: Call) -> bool:
 
 
 def strays(view: View) -> list[tuple[Result, list[Call], int]]:
-    """Stray results that bear output for an id, each with the open calls of its turn, and how many such results there are."""
+    """Stray results that bear output for an id, each with the open calls of its turn, and how many
+    such results there are."""
     if not view.stray or not view.open or view.continued:
         return []
     turns, more = turn_of(view), surplus(view)
     open_by: dict[int, list[Call]] = {}
     for call in view.open:
-        if (turn := turns.get(id(call))) is not None:  # a call that somebody else than the assistant makes is in no turn
+        if (
+            turn := turns.get(id(call))
+        ) is not None:  # a call that somebody else than the assistant makes is in no turn
             open_by.setdefault(id(turn), []).append(call)
     alone = [one for one in view.stray if id(one) not in more and id(turns.get(id(one))) in open_by]
     by_turn: dict[int, list[Result]] = {}
@@ -61,8 +66,14 @@ def strays(view: View) -> list[tuple[Result, list[Call], int]]:
     found: list[tuple[Result, list[Call], int]] = []
     for key, results in by_turn.items():
         calls = [call for call in open_by[key] if view.at(call) < view.at(results[0])]
-        odd = [result for result in results if _output_like(result, single=len(calls) == len(results) == 1)]
-        found += [(result, calls, len(odd) if len(odd) == len(results) else 0) for result in odd if calls]
+        odd = [
+            result
+            for result in results
+            if _output_like(result, single=len(calls) == len(results) == 1)
+        ]
+        found += [
+            (result, calls, len(odd) if len(odd) == len(results) else 0) for result in odd if calls
+        ]
     return found
 
 
@@ -70,4 +81,6 @@ def _output_like(result: Result, *, single: bool) -> bool:
     one = result.call_id
     if result.origin != "wire" or explained(one):
         return False
-    return is_output(one, result) or _PROSE.search(one) is not None or (single and len(one) > _LONGEST)
+    return (
+        is_output(one, result) or _PROSE.search(one) is not None or (single and len(one) > _LONGEST)
+    )

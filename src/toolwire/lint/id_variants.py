@@ -1,6 +1,8 @@
-"""Forms that an id takes on its way through other hands: halves of two in one, cut, cleaned, repeated, with a payload.
+"""Forms that an id takes on its way through other hands: halves of two in one, cut, cleaned,
+repeated, with a payload.
 
-Two ids that share a form are one id, if nothing else in the history has it too. Knows no rule and no wire.
+Two ids that share a form are one id, if nothing else in the history has it too. Knows no rule and
+no wire.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ def _unit(text: str) -> str:
 
 
 def reattached(view: View) -> dict[int, Call]:
-    """The open call that each orphan must belong to, by the identity of the orphan: the only one that its id can have meant."""
+    """The open call that each orphan must belong to, by the identity of the orphan: the only one
+    that its id can have meant."""
     if not view.orphans or not view.open:
         return {}
     calls = [(call, forms(call.id)) for call in view.open if call.origin != "minted"]
@@ -47,7 +50,11 @@ def reattached(view: View) -> dict[int, Call]:
         if result.origin == "minted":
             continue
         mine = forms(result.call_id)
-        could = [call for call, theirs in calls if view.at(call) < view.at(result) and not mine.isdisjoint(theirs)]
+        could = [
+            call
+            for call, theirs in calls
+            if view.at(call) < view.at(result) and not mine.isdisjoint(theirs)
+        ]
         if len(could) == 1:
             found[id(result)] = could[0]
             wanted.setdefault(id(could[0]), []).append(result)

@@ -1,4 +1,5 @@
-"""Take things out of a body where they stand, and leave the rest of it to the letter. Knows no rule and no wire."""
+"""Take things out of a body where they stand, and leave the rest of it to the letter. Knows no rule
+and no wire."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from toolwire.conversation.json import JSON, At, get, put
 
 def removed(body: JSON, paths: Iterable[At]) -> JSON:
     """The body without what stands at some places: items of lists, fields of objects."""
-    for at in sorted(paths, key=_order, reverse=True):  # from the end, so that places before stay what they are
+    for at in sorted(
+        paths, key=_order, reverse=True
+    ):  # from the end, so that places before stay what they are
         holder, last = get(body, at[:-1]), at[-1]
         if isinstance(holder, list) and isinstance(last, int):
             body = put(body, at[:-1], [item for n, item in enumerate(holder) if n != last])
@@ -19,4 +22,6 @@ def removed(body: JSON, paths: Iterable[At]) -> JSON:
 
 
 def _order(at: At) -> tuple[tuple[bool, int, str], ...]:
-    return tuple((isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in at)
+    return tuple(
+        (isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in at
+    )

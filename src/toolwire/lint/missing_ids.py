@@ -1,7 +1,7 @@
 """What three rules do alike: give an id to calls and results that came without one that is text.
 
-An id is given only where it is certain which result is whose: given to a call alone it would part the two for good.
-Knows no rule.
+An id is given only where it is certain which result is whose: given to a call alone it would part
+the two for good. Knows no rule.
 """
 
 from __future__ import annotations
@@ -13,7 +13,19 @@ from toolwire.conversation.ids import fit
 from toolwire.conversation.json import At
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import View
-from toolwire.lint.id_edits import Lack, anew, lack, lacking, moved, retied, rule_of, surplus, turn_of, under, used
+from toolwire.lint.id_edits import (
+    Lack,
+    anew,
+    lack,
+    lacking,
+    moved,
+    retied,
+    rule_of,
+    surplus,
+    turn_of,
+    under,
+    used,
+)
 from toolwire.lint.id_formats import short
 from toolwire.lint.rule import Fix, Fixed
 from toolwire.lint.transforms import written
@@ -40,7 +52,8 @@ def found(view: View, kind: Lack, what: str) -> Iterable[tuple[At, str, Fix | No
 
 
 def given(view: View, kind: Lack) -> Fixed | None:
-    """The body with ids given to those that lack them in one way, and to the other halves of their pairs."""
+    """The body with ids given to those that lack them in one way, and to the other halves of their
+    pairs."""
     stuck = _stuck(view)
     adopted = _adopted(view)
     taken, more = used(view), surplus(view)
@@ -53,11 +66,21 @@ def given(view: View, kind: Lack) -> Fixed | None:
         if isinstance(part, Call):
             calls[id(part)] = new = under(part, _new(view, part, adopted, taken))
             changes.append((part.at, moved(view, part, new.id)))
-        elif (call := view.owner.get(id(part)) or more.get(id(part))) is not None and id(call) not in calls:
+        elif (call := view.owner.get(id(part)) or more.get(id(part))) is not None and id(
+            call
+        ) not in calls:
             if lack(call, view):  # it has none either: the rule that says so gives one to both
                 calls[id(call)] = under(call, _new(view, call, adopted, taken))
             ties[id(part)] = call
-            changes.append((part.at, f"the result goes under {short(calls.get(id(call), call).id)}, as its call does"))
+            changes.append(
+                (
+                    part.at,
+                    (
+                        f"the result goes under {short(calls.get(id(call), call).id)}, as its call"
+                        " does"
+                    ),
+                )
+            )
     return Fixed(written(retied(view, calls, ties)), tuple(changes)) if changes else None
 
 
@@ -71,7 +94,8 @@ def _new(view: View, call: Call, adopted: dict[int, str], taken: set[str]) -> st
 
 
 def _adopted(view: View) -> dict[int, str]:
-    """Open calls without an id that are alone in their turn, as is a stray result that has one: it is theirs."""
+    """Open calls without an id that are alone in their turn, as is a stray result that has one: it
+    is theirs."""
     if not view.open or not view.stray:
         return {}
     turns, more = turn_of(view), surplus(view)
@@ -81,7 +105,11 @@ def _adopted(view: View) -> dict[int, str]:
         if turn is None:  # somebody else than the assistant makes it
             continue
         opens = [other for other in turn.calls if id(other) not in view.answer]
-        here = [result for result in view.stray if turns.get(id(result)) is turn and id(result) not in more]
+        here = [
+            result
+            for result in view.stray
+            if turns.get(id(result)) is turn and id(result) not in more
+        ]
         if call.origin == "minted" and len(opens) == len(here) == 1 and _fits(view, call, here[0]):
             found[id(call)] = here[0].call_id
     return found
@@ -89,17 +117,28 @@ def _adopted(view: View) -> dict[int, str]:
 
 def _fits(view: View, call: Call, result: Result) -> bool:
     one = result.call_id
-    if result.origin != "wire" or one in {other.id for other in view.calls} or result.name not in (None, "", call.name):
+    if (
+        result.origin != "wire"
+        or one in {other.id for other in view.calls}
+        or result.name not in (None, "", call.name)
+    ):
         return False
-    return rule_of(view).fits(one) and _PLAIN.fullmatch(one) is not None and lack(result, view) == ""
+    return (
+        rule_of(view).fits(one) and _PLAIN.fullmatch(one) is not None and lack(result, view) == ""
+    )
 
 
 def _stuck(view: View) -> set[int]:
-    """Those of which nobody can say whose they are: results that found no call, and the open calls that they may answer."""
+    """Those of which nobody can say whose they are: results that found no call, and the open calls
+    that they may answer."""
     if not view.stray:
         return set()
     turns, more, adopted = turn_of(view), surplus(view), _adopted(view)
     alone = [result for result in view.stray if id(result) not in more]
     unclear = {id(turns.get(id(result))) for result in alone}
-    calls = {id(call) for call in view.open if id(turns.get(id(call))) in unclear and id(call) not in adopted}
+    calls = {
+        id(call)
+        for call in view.open
+        if id(turns.get(id(call))) in unclear and id(call) not in adopted
+    }
     return calls | {id(result) for result in alone}

@@ -1,4 +1,5 @@
-"""Orphans of which more is known: those that begin a history, and those whose call was taken out of a batch that is still there.
+"""Orphans of which more is known: those that begin a history, and those whose call was taken out of
+a batch that is still there.
 
 Knows no rule and no wire.
 """
@@ -26,9 +27,11 @@ def leading(view: View) -> list[Result]:
 
 
 def traced(view: View) -> dict[int, Message]:
-    """The orphans that stand with the answers to a message of the assistant, by identity, and that message.
+    """The orphans that stand with the answers to a message of the assistant, by identity, and that
+    message.
 
-    It called other tools, or it has an empty list of calls or says nothing at all: what it called was taken out.
+    It called other tools, or it has an empty list of calls or says nothing at all: what it called
+    was taken out.
     """
     known = {id(result) for result in leading(view)} | reattached(view).keys()
     found: dict[int, Message] = {}
@@ -37,7 +40,12 @@ def traced(view: View) -> dict[int, Message]:
         while n >= 0 and view.bare(n):
             n -= 1
         before = view.messages[n] if n >= 0 else None
-        if id(result) not in known and result.origin != "minted" and before is not None and _robbed(before):
+        if (
+            id(result) not in known
+            and result.origin != "minted"
+            and before is not None
+            and _robbed(before)
+        ):
             found[id(result)] = before
     return found
 
@@ -46,12 +54,15 @@ def _robbed(message: Message) -> bool:
     if message.role != "assistant":
         return False
     raw = message.raw
-    emptied = isinstance(raw, dict) and any(isinstance(value, list) and not value for value in raw.values())
+    emptied = isinstance(raw, dict) and any(
+        isinstance(value, list) and not value for value in raw.values()
+    )
     return emptied or not message.parts or any(isinstance(part, Call) for part in message.parts)
 
 
 def surplus(view: View) -> list[Result]:
-    """The orphans without an id that stand with the answers of a turn which has no call left for them."""
+    """The orphans without an id that stand with the answers of a turn which has no call left for
+    them."""
     nameless = [result for result in view.orphans if result.origin == "minted"]
     places = {n for turn in view.turns for n in turn.follows} if nameless else set()
     return [result for result in nameless if view.at(result) in places]

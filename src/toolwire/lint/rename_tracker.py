@@ -1,7 +1,8 @@
-"""What calls and tools were called before a repair: followed through its steps, so that an answer can be led home.
+"""What calls and tools were called before a repair: followed through its steps, so that an answer
+can be led home.
 
-A repair never changes the order of calls or of tools on offer; it renames them, takes some out, and may part one into several.
-Knows no rule and no wire.
+A repair never changes the order of calls or of tools on offer; it renames them, takes some out, and
+may part one into several. Knows no rule and no wire.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ T = TypeVar("T", bound="str | Known")
 
 
 class Trail:
-    """The calls and tools of a body as they are now, each with what it was at first; None if a repair made it."""
+    """The calls and tools of a body as they are now, each with what it was at first; None if a
+    repair made it."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._calls = _calls(conversation)
@@ -66,10 +68,13 @@ def _carried(before: Sequence[T], after: Sequence[T], were: list[T | None]) -> l
 
 
 def _matched(before: Sequence[T], after: Sequence[T]) -> Iterator[tuple[int, int]]:
-    """The places of what is the same before and after: all of them in order, or what stayed around those that went."""
+    """The places of what is the same before and after: all of them in order, or what stayed around
+    those that went."""
     if len(before) == len(after):
         yield from zip(range(len(before)), range(len(after)), strict=True)
         return
-    for tag, start, end, other, stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    for tag, start, end, other, stop in SequenceMatcher(
+        None, before, after, autojunk=False
+    ).get_opcodes():
         if tag == "equal" or (tag == "replace" and end - start == stop - other):
             yield from zip(range(start, end), range(other, stop), strict=True)

@@ -56,8 +56,9 @@ class Fixed(Struct, frozen=True):
 class Rule(Struct, frozen=True, eq=False):
     """One way in which histories break.
 
-    `check` gives (place, message, fix) for each case; it must cost next to nothing when there is none. `mend` gives the body
-    with all of them mended that `fix` allows, or None if nothing can be done; it is asked again until nothing is left.
+    `check` gives (place, message, fix) for each case; it must cost next to nothing when there is
+    none. `mend` gives the body with all of them mended that `fix` allows, or None if nothing can be
+    done; it is asked again until nothing is left.
     """
 
     code: str
@@ -69,9 +70,11 @@ class Rule(Struct, frozen=True, eq=False):
     """Asked with whether unsafe fixes are allowed."""
     severity: Severity = "error"
     eased: Callable[[Profile], bool] | None = None
-    """For whom it is only worth knowing, because some of its servers refuse it and others do not."""
+    """For whom it is only worth knowing, because some of its servers refuse it and others do not.
+    """
     order: int = 50
-    """When it is mended: shapes (10) before ids (20), ids before pairs (30), pairs before places (40), the rest after (50)."""
+    """When it is mended: shapes (10) before ids (20), ids before pairs (30), pairs before places
+    (40), the rest after (50)."""
     bad: tuple[Example, ...] = ()
     """Bodies that have it."""
     good: tuple[Example, ...] = ()

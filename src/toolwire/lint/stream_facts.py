@@ -1,7 +1,9 @@
-"""One look at a recorded stream for the rules about streams: its events, what they say, and the pieces that calls came in.
+"""One look at a recorded stream for the rules about streams: its events, what they say, and the
+pieces that calls came in.
 
-It is also a view of the answer that the stream folds to, so that every other rule sees the answer. Places of the rules about
-streams lead into the list of events; those of the others into the folded body. Knows no rule and no wire.
+It is also a view of the answer that the stream folds to, so that every other rule sees the answer.
+Places of the rules about streams lead into the list of events; those of the others into the folded
+body. Knows no rule and no wire.
 """
 
 from __future__ import annotations
@@ -58,8 +60,15 @@ class Told(Struct):
 class StreamView(View):
     """A recorded stream, and the answer it stands for."""
 
-    def __init__(self, conversation: Conversation, profile: Profile, events: list[Chunk], said: list[tuple[int, Event]],
-                 *, indexed: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        conversation: Conversation,
+        profile: Profile,
+        events: list[Chunk],
+        said: list[tuple[int, Event]],
+        *,
+        indexed: bool,
+    ) -> None:
         super().__init__(conversation, profile)
         self.events = events
         self.said = said
@@ -79,7 +88,9 @@ class StreamView(View):
         slots: dict[int, Told] = {}
         for n, event in self.said:
             match event:
-                case Start(part=Call() as call) | Whole(part=Call() as call) if call.executor == "client":
+                case Start(part=Call() as call) | Whole(part=Call() as call) if (
+                    call.executor == "client"
+                ):
                     found.append(Told((n,), call, call.arguments))
                     if isinstance(event, Start):
                         slots[event.slot] = found[-1]
@@ -131,7 +142,12 @@ def look(stream: object, wire: str, profile: Profile) -> StreamView:
     take(events.rest())
     reader.done = events.done
     said += ((max(len(kept) - 1, 0), event) for event in reader.end())
-    indexed = any(one.name == "index" and one.required for row in spoken.rows if row.forms == ("stream",) for one in row.ids)
+    indexed = any(
+        one.name == "index" and one.required
+        for row in spoken.rows
+        if row.forms == ("stream",)
+        for one in row.ids
+    )
     return StreamView(_folded(reader.body(), wire), profile, kept, said, indexed=indexed)
 
 
@@ -149,4 +165,8 @@ def _items(stream: object, wire: str) -> Iterable[Item]:
         return (stream,)
     if isinstance(stream, Iterable):
         return stream
-    raise LocalError(wire, (), f"expected bytes, text or an iterable of them or of events, got {type(stream).__name__}")
+    raise LocalError(
+        wire,
+        (),
+        f"expected bytes, text or an iterable of them or of events, got {type(stream).__name__}",
+    )

@@ -1,7 +1,9 @@
-"""Names of tools in a history: where they stand, which a target refuses, and how one is changed everywhere at once.
+"""Names of tools in a history: where they stand, which a target refuses, and how one is changed
+everywhere at once.
 
-A name is changed for the offer, the choice, the calls and their results alike, so that all of them still mean one tool. Only
-tools that a client runs are looked at; a provider's own have the names it gave them. Knows no rule and no wire.
+A name is changed for the offer, the choice, the calls and their results alike, so that all of them
+still mean one tool. Only tools that a client runs are looked at; a provider's own have the names it
+gave them. Knows no rule and no wire.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ def chosen(view: View) -> tuple[str, ...]:
 
 
 def places(view: View) -> dict[str, At]:
-    """Every name as it is written, and where it stands first: where the tool is offered, else where it is called."""
+    """Every name as it is written, and where it stands first: where the tool is offered, else where
+    it is called."""
     found: dict[str, At] = {}
     for tool in offered(view):
         *outer, inner = texts(tool)
@@ -59,7 +62,8 @@ def places(view: View) -> dict[str, At]:
 
 
 def texts(named: Tool | Call | Result) -> tuple[str, ...]:
-    """The name of a tool as it stands in the body: in one field, or in several, of which a server looks at each by itself."""
+    """The name of a tool as it stands in the body: in one field, or in several, of which a server
+    looks at each by itself."""
     name = named.name or ""
     if JOINT not in name:
         return (name,)
@@ -91,7 +95,12 @@ def refused(view: View) -> dict[str, At]:
 
 def too_long(name: str, rule: IdRule) -> bool:
     """Whether a name is refused for nothing but its length."""
-    return bool(rule.longest) and len(name) > rule.longest and rule.fits(name[: rule.longest]) and not odd([name], _endless(rule))
+    return (
+        bool(rule.longest)
+        and len(name) > rule.longest
+        and rule.fits(name[: rule.longest])
+        and not odd([name], _endless(rule))
+    )
 
 
 def _endless(rule: IdRule) -> IdRule:
@@ -104,18 +113,29 @@ def fitted(view: View, names: Iterable[str]) -> Fixed | None:
     if not wrong:
         return None
     found = places(view)
-    every = {*found, *chosen(view), *(text for result in view.results if result.name for text in texts(result))}
+    every = {
+        *found,
+        *chosen(view),
+        *(text for result in view.results if result.name for text in texts(result)),
+    }
     new = fit_names(every, taken(view), {})
     new = {name: new[name] for name in wrong}
     told = tuple(
-        (found[name], f"the tool {name} goes under the name {new[name]}, wherever it is offered or called") for name in new
+        (
+            found[name],
+            f"the tool {name} goes under the name {new[name]}, wherever it is offered or called",
+        )
+        for name in new
     )
     return Fixed(called(view, new), told)
 
 
 def called(view: View, new: Mapping[str, str]) -> JSON:
-    """The body with tools under other names: offered, chosen, called and answered. `new` has them as they are written."""
-    parts: dict[int, Part] = {id(call): replace(call, name=name) for call in asked(view) if (name := _renamed(call, new))}
+    """The body with tools under other names: offered, chosen, called and answered. `new` has them
+    as they are written."""
+    parts: dict[int, Part] = {
+        id(call): replace(call, name=name) for call in asked(view) if (name := _renamed(call, new))
+    }
     for result in view.results:
         ours = result.name is not None and result.executor == "client" and result.family in FAMILIES
         if ours and (name := _renamed(result, new)):
@@ -140,14 +160,21 @@ def place(tool: Tool) -> At:
     raw = tool.raw if isinstance(tool.raw, dict) else {}
     if raw.get("name") == texts(tool)[-1]:
         return ("name",)
-    inside = (key for key, value in raw.items() if isinstance(value, dict) and value.get("name") == tool.name)
+    inside = (
+        key
+        for key, value in raw.items()
+        if isinstance(value, dict) and value.get("name") == tool.name
+    )
     return (next(inside, "function"), "name")
 
 
 def _said(value: JSON, new: Mapping[str, str]) -> JSON:
     """A choice with other names in it; the words of the wire itself are no names of tools."""
     if isinstance(value, dict):
-        return {key: item if key in ("type", "mode") else _said(item, new) for key, item in value.items()}
+        return {
+            key: item if key in ("type", "mode") else _said(item, new)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [_said(item, new) for item in value]
     return new.get(value, value) if isinstance(value, str) else value
@@ -158,7 +185,11 @@ def nameless(view: View) -> list[Call]:
     rule = taken(view)
     if not (rule.chars or rule.longest):
         return []
-    return [call for call in view.calls if not call.name.strip() and call.family in FAMILIES and not _filler(call)]
+    return [
+        call
+        for call in view.calls
+        if not call.name.strip() and call.family in FAMILIES and not _filler(call)
+    ]
 
 
 def _filler(call: Call) -> bool:
@@ -176,7 +207,8 @@ def empty(call: Call) -> bool:
 
 
 def known(view: View, call: Call) -> str:
-    """The name that a nameless call must have had: its result bears it, or its id does and the tool is on offer."""
+    """The name that a nameless call must have had: its result bears it, or its id does and the tool
+    is on offer."""
     result = view.answer.get(id(call))
     if result is not None and result.name and result.name.strip():
         return result.name
@@ -191,7 +223,8 @@ def remedy(view: View, call: Call) -> Fix:
 
 
 def christened(view: View, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
-    """The body with nameless calls under the names that are known; where nothing is, the pair goes if that is allowed."""
+    """The body with nameless calls under the names that are known; where nothing is, the pair goes
+    if that is allowed."""
     parts: dict[int, Part] = {}
     gone: set[int] = set()
     told: list[tuple[At, str]] = []
@@ -200,13 +233,17 @@ def christened(view: View, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
         result = view.answer.get(id(call))
         if name:
             parts[id(call)] = replace(call, name=name)
-            told.append((call.at, f"the call {call.id} bears the name {name}, as its result or its id says"))
+            told.append(
+                (call.at, f"the call {call.id} bears the name {name}, as its result or its id says")
+            )
         elif unsafe:
             pair = [call, *([result] if result is not None else [])]
             pair += [one for one in view.stray if one.call_id == call.id]
             gone.update(id(part) for part in pair)
             what = "and its result are" if len(pair) > 1 else "is"
-            told.append((call.at, f"the call {call.id} {what} taken out: nothing says which tool it was of"))
+            told.append(
+                (call.at, f"the call {call.id} {what} taken out: nothing says which tool it was of")
+            )
     if not told:
         return None
     return Fixed(written(without(swapped(view.conversation, parts), gone)), tuple(told))

@@ -1,4 +1,5 @@
-"""What a fix does to a conversation: parts replaced, taken out, put in and moved, always both halves of a pair.
+"""What a fix does to a conversation: parts replaced, taken out, put in and moved, always both
+halves of a pair.
 
 Whatever is not touched keeps the JSON it came as. Knows no rule and no wire.
 """
@@ -27,24 +28,30 @@ def written(conversation: Conversation) -> JSON:
 
 
 def swapped(conversation: Conversation, new: Mapping[int, Part]) -> Conversation:
-    """The conversation with parts replaced, found by the identity of the old ones; everything else stays to the letter."""
+    """The conversation with parts replaced, found by the identity of the old ones; everything else
+    stays to the letter."""
     if not new:
         return conversation
     messages: list[Message] = []
     for message in conversation.messages:
         if any(id(part) in new for part in message.parts):
-            parts = tuple(_kept(part, new[id(part)]) if id(part) in new else part for part in message.parts)
+            parts = tuple(
+                _kept(part, new[id(part)]) if id(part) in new else part for part in message.parts
+            )
             message = replace(message, parts=parts)
         messages.append(message)
     return replace(conversation, messages=tuple(messages))
 
 
 def _kept(old: Part, new: Part) -> Part:
-    return replace(new, raw=old.raw, at=old.at, row=old.row, was=old.was or old, seal=new.seal or old.seal)
+    return replace(
+        new, raw=old.raw, at=old.at, row=old.row, was=old.was or old, seal=new.seal or old.seal
+    )
 
 
 def renamed(view: View, ids: Mapping[int, str]) -> Conversation:
-    """The conversation with calls under other ids, by the identity of the calls; their results follow them."""
+    """The conversation with calls under other ids, by the identity of the calls; their results
+    follow them."""
     new: dict[int, Part] = {}
     for call in (*view.calls, *view.hosted):
         if id(call) in ids:
@@ -57,7 +64,8 @@ def renamed(view: View, ids: Mapping[int, str]) -> Conversation:
 
 
 def without(conversation: Conversation, parts: Collection[int]) -> Conversation:
-    """The conversation without some parts, by their identity; a message that had nothing else goes with them."""
+    """The conversation without some parts, by their identity; a message that had nothing else goes
+    with them."""
     messages: list[Message] = []
     for message in conversation.messages:
         if any(id(part) in parts for part in message.parts):
@@ -79,23 +87,32 @@ def note(text: str) -> Message:
     return Message("user", (Text(f"{MARK} {text}"),))
 
 
-def laid(view: View, blocks: Iterable[Block], given: Mapping[int, Result] | None = None) -> Conversation:
-    """The conversation with the results of some batches where the target wants them: after their calls, before anybody speaks.
+def laid(
+    view: View, blocks: Iterable[Block], given: Mapping[int, Result] | None = None
+) -> Conversation:
+    """The conversation with the results of some batches where the target wants them: after their
+    calls, before anybody speaks.
 
-    They stand in the order of their calls where that counts, in one message where that is wanted, and alone in it. What stood
-    in between comes after them, in its order. `given` are results for open calls, by the identity of the call: new ones, or
-    such as stood where nobody found them.
+    They stand in the order of their calls where that counts, in one message where that is wanted,
+    and alone in it. What stood in between comes after them, in its order. `given` are results for
+    open calls, by the identity of the call: new ones, or such as stood where nobody found them.
     """
     more = given or {}
-    answered = [(block, [*block.results, *(more[id(call)] for call in block.calls if id(call) in more)]) for block in blocks]
+    answered = [
+        (block, [*block.results, *(more[id(call)] for call in block.calls if id(call) in more)])
+        for block in blocks
+    ]
     out = _Laying(view, {id(result) for _, results in answered for result in results})
     for block, results in answered:
         out.add(block, results)
     return out.done()
 
 
-def answered_for(view: View, left: Iterable[tuple[Block, Call]], make: Callable[[Call], Result]) -> Conversation:
-    """The conversation with answers to calls that have none, each given with its batch; others move only where they must."""
+def answered_for(
+    view: View, left: Iterable[tuple[Block, Call]], make: Callable[[Call], Result]
+) -> Conversation:
+    """The conversation with answers to calls that have none, each given with its batch; others move
+    only where they must."""
     given = {id(call): (block, make(call)) for block, call in left}
     blocks = {id(block): block for block, _ in given.values()}
     if view.profile.answers not in ("next", "alone"):
@@ -104,20 +121,29 @@ def answered_for(view: View, left: Iterable[tuple[Block, Call]], make: Callable[
 
 
 def _silent(message: Message) -> bool:
-    """Whether it is an assistant's message that says nothing: some servers end a stream with one."""
+    """Whether it is an assistant's message that says nothing: some servers end a stream
+    with one.
+    """
     if message.role != "assistant" or not _bare(message):
         return False
-    return all(isinstance(part, Text) and not part.text and part.seal is None and _bare(part) for part in message.parts)
+    return all(
+        isinstance(part, Text) and not part.text and part.seal is None and _bare(part)
+        for part in message.parts
+    )
 
 
 def _bare(read: Read) -> bool:
     """Whether its JSON holds nothing beside what was read of it."""
     raw, row = read.raw, read.row
-    return not isinstance(raw, dict) or (row is not None and not any(value for key, value in raw.items() if key not in row.keys))
+    return not isinstance(raw, dict) or (
+        row is not None and not any(value for key, value in raw.items() if key not in row.keys)
+    )
 
 
 class _Laying:
-    """A history that is being laid anew: what is lifted out, and what goes in after which message."""
+    """A history that is being laid anew: what is lifted out, and what goes in after which
+    message.
+    """
 
     def __init__(self, view: View, gone: set[int]) -> None:
         self.view = view
@@ -152,14 +178,21 @@ class _Laying:
         return message if len(kept) == len(message.parts) else replace(message, parts=kept)
 
     def _answers(self, results: list[Result], end: int) -> tuple[Message, ...]:
-        """Results as messages of their own: those they stood in, if they stood there alone, or one for all."""
+        """Results as messages of their own: those they stood in, if they stood there alone, or one
+        for all."""
         view, wire = self.view, self.view.conversation.wire
         if not results:
             return ()
         if not view.profile.batch:
-            return tuple(self._alone(result) or Message("tool", (result,), None, wire) for result in results)
+            return tuple(
+                self._alone(result) or Message("tool", (result,), None, wire) for result in results
+            )
         after = view.after(end)
-        if after is not None and after.role in ("user", "tool") and any(id(part) in self.gone for part in after.parts):
+        if (
+            after is not None
+            and after.role in ("user", "tool")
+            and any(id(part) in self.gone for part in after.parts)
+        ):
             others = tuple(part for part in after.parts if id(part) not in self.gone)
             if not others or view.profile.answers != "alone":
                 self.dropped.add(end + 1)
@@ -203,16 +236,19 @@ def _joined(messages: list[Message]) -> Message:
 def rewritten(conversation: Conversation, messages: Iterable[Message]) -> Conversation:
     """The conversation with other messages.
 
-    A body whose parts keep their places counts as unchanged when it is written, also if they stand in fewer messages now. So its
-    settings, which are compared too, are made another object.
+    A body whose parts keep their places counts as unchanged when it is written, also if they stand
+    in fewer messages now. So its settings, which are compared too, are made another object.
     """
     messages_before, tools, settings = conversation.was
     assert isinstance(settings, dict)
-    return replace(conversation, messages=tuple(messages), was=(messages_before, tools, dict(settings)))
+    return replace(
+        conversation, messages=tuple(messages), was=(messages_before, tools, dict(settings))
+    )
 
 
 def taking_turns(view: View, messages: Iterable[Message]) -> Conversation:
-    """The conversation with other messages; new neighbours of one role are one where the target wants the roles to alternate."""
+    """The conversation with other messages; new neighbours of one role are one where the target
+    wants the roles to alternate."""
     if not view.profile.alternates:
         return rewritten(view.conversation, messages)
     place = {id(message): n for n, message in enumerate(view.messages)}
@@ -220,11 +256,19 @@ def taking_turns(view: View, messages: Iterable[Message]) -> Conversation:
     ends: list[int] = []
     for message in messages:
         n = place.get(id(message), -1)
-        if out and _side(out[-1]) == _side(message) != "system" and not (n > 0 and ends[-1] == n - 1):
+        if (
+            out
+            and _side(out[-1]) == _side(message) != "system"
+            and not (n > 0 and ends[-1] == n - 1)
+        ):
             both = (*out[-1].parts, *message.parts)
-            results = tuple(part for part in both if part.__class__ is Result and message.role != "assistant")
+            results = tuple(
+                part for part in both if part.__class__ is Result and message.role != "assistant"
+            )
             rest = tuple(part for part in both if not any(part is one for one in results))
-            out[-1] = Message(message.role, (*results, *rest), None, view.conversation.wire, at=out[-1].at)
+            out[-1] = Message(
+                message.role, (*results, *rest), None, view.conversation.wire, at=out[-1].at
+            )
             ends[-1] = -1
         else:
             out.append(message)
@@ -237,13 +281,18 @@ def _side(message: Message) -> str:
 
 
 def demoted(view: View, results: Iterable[Result]) -> Conversation:
-    """The conversation with results told as marked words of the user, because their calls are nowhere.
+    """The conversation with results told as marked words of the user, because their calls are
+    nowhere.
 
-    The words never stand between a call and its result: they come after the whole run, or before a call that still waits.
+    The words never stand between a call and its result: they come after the whole run, or before a
+    call that still waits.
     """
     gone: set[int] = set()
     before: dict[int, list[Message]] = {}
-    spans = [(block.asks[0], max([block.asks[-1], *map(view.at, block.results)])) for block in view.blocks]
+    spans = [
+        (block.asks[0], max([block.asks[-1], *map(view.at, block.results)]))
+        for block in view.blocks
+    ]
     for result in results:
         gone.add(id(result))
         place = view.at(result) + 1
@@ -270,8 +319,14 @@ def _retold(result: Result) -> Message:
     who = f"a result of {result.name}" if result.name else "a result"
     named = "" if result.origin == "minted" else f" for {result.call_id}"
     made = note(f"{who}{named}, whose call is not in this history: {result.text}")
-    media = tuple(part for part in result.output if isinstance(part, Media)) if isinstance(result.output, tuple) else ()
-    return replace(made, parts=(*made.parts, *(replace(part, raw=UNSET, row=None) for part in media)))
+    media = (
+        tuple(part for part in result.output if isinstance(part, Media))
+        if isinstance(result.output, tuple)
+        else ()
+    )
+    return replace(
+        made, parts=(*made.parts, *(replace(part, raw=UNSET, row=None) for part in media))
+    )
 
 
 def place_of(block: Block) -> At:

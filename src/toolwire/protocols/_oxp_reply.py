@@ -1,7 +1,7 @@
 """What an OXP client is told: status, headers and body for everything that can become of a call.
 
-Once a tool has begun it is 200, whatever it came to; everything before is an error of the request. Two tables say which. Knows
-no sockets: a reply is a value.
+Once a tool has begun it is 200, whatever it came to; everything before is an error of the request.
+Two tables say which. Knows no sockets: a reply is a value.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ Cause: TypeAlias = Literal[
 
 
 class Row(Struct, frozen=True):
-    """How a cause is told: the status, the sentence for people, and whether the same bytes may be sent again."""
+    """How a cause is told: the status, the sentence for people, and whether the same bytes may be
+    sent again."""
 
     status: int
     message: str
@@ -55,9 +56,11 @@ CAUSES: dict[Cause, Row] = {
     "tool": Row(400, "There is no such tool."),
     "missing": Row(400, "This tool needs more than it was given."),
     "mismatch": Row(400, "This call_id already belongs to a different call."),
-    # The protocol wants 400 here, which clients do not repeat unless they are told to; then they do, with the same call_id.
+    # The protocol wants 400 here, which clients do not repeat unless they are told to; then they
+    # do, with the same call_id.
     "unavailable": Row(400, "The server cannot take the call right now. It was not run.", True),
-    # Not a failure of the tool that may be retried: that would be a new call_id, and the tool would run twice.
+    # Not a failure of the tool that may be retried: that would be a new call_id, and the tool would
+    # run twice.
     "running": Row(400, "The call is still running. Ask again with the same call_id.", True),
     "too-old": Row(400, "This call_id is older than the record of calls. The call was not run."),
     "credentials": Row(401, "Authentication is required."),
@@ -86,7 +89,8 @@ class Refused(Reply, frozen=True):
 
 
 class Challenge(Struct, frozen=True):
-    """Where a user can go to give the authorization that a tool needs. `id` names the challenge, not the provider."""
+    """Where a user can go to give the authorization that a tool needs. `id` names the challenge,
+    not the provider."""
 
     id: str
     url: str
@@ -114,7 +118,9 @@ def refused(
     body["message"] = message or row.message
     if developer_message:
         body["developer_message"] = developer_message
-    return Refused(row.status, {**body, **(extra or {})}, headers + _again(row.again, retry_after_ms))
+    return Refused(
+        row.status, {**body, **(extra or {})}, headers + _again(row.again, retry_after_ms)
+    )
 
 
 def _again(again: bool | None, retry_after_ms: int | None) -> tuple[tuple[bytes, bytes], ...]:
@@ -131,7 +137,9 @@ def _again(again: bool | None, retry_after_ms: int | None) -> tuple[tuple[bytes,
     )
 
 
-def invalid(errors: Mapping[str, str], *, enveloped: bool = False, call_id: str | None = None) -> Refused:
+def invalid(
+    errors: Mapping[str, str], *, enveloped: bool = False, call_id: str | None = None
+) -> Refused:
     """The refusal of arguments, by parameter."""
     extra: Object = {"parameter_errors": dict(errors)}
     if call_id is not None:
@@ -140,10 +148,17 @@ def invalid(errors: Mapping[str, str], *, enveloped: bool = False, call_id: str 
     return refused("input", enveloped=enveloped, message=message, extra=extra)
 
 
-def lacking(tool: Runnable, missing: Missing, challenges: Sequence[Challenge] = (), *, enveloped: bool = False) -> Refused:
+def lacking(
+    tool: Runnable,
+    missing: Missing,
+    challenges: Sequence[Challenge] = (),
+    *,
+    enveloped: bool = False,
+) -> Refused:
     """The refusal of a call that lacks something, all of it at once.
 
-    The protocol has a place for challenges, which need an address, and for the user; what else is missing stands beside them.
+    The protocol has a place for challenges, which need an address, and for the user; what else is
+    missing stands beside them.
     """
     found: Object = {}
     if challenges:
@@ -157,7 +172,9 @@ def lacking(tool: Runnable, missing: Missing, challenges: Sequence[Challenge] = 
     words = [f"authorization for {one.id}" for one in missing.authorization]
     words += [f"the secret {one}" for one in missing.secrets] + ["a user id"] * missing.user_id
     places = [f"context.authorization[id={one.id}]" for one in missing.authorization]
-    places += [f"context.secrets[id={one}]" for one in missing.secrets] + ["context.user_id"] * missing.user_id
+    places += [f"context.secrets[id={one}]" for one in missing.secrets] + [
+        "context.user_id"
+    ] * missing.user_id
     sentence = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
     return refused(
         "missing",
@@ -173,16 +190,25 @@ def authorization(one: Authorization) -> Object:
     return {"id": one.id, "oauth2": {"scopes": list(one.scopes)}} if one.scopes else {"id": one.id}
 
 
-# --- answers -----------------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
-TOLD: dict[str, Cause] = {"mismatch": "mismatch", "running": "running", "unavailable": "unavailable", "too-old": "too-old"}
+TOLD: dict[str, Cause] = {
+    "mismatch": "mismatch",
+    "running": "running",
+    "unavailable": "unavailable",
+    "too-old": "too-old",
+}
 """States that are an error of the request: nothing was run for it."""
 
 WITHOUT_OUTCOME: dict[str, tuple[str, str]] = {
-    "lost": ("outcome_unknown", "The call was started, and how it ended is not known. It may have had its effect."),
+    "lost": (
+        "outcome_unknown",
+        "The call was started, and how it ended is not known. It may have had its effect.",
+    ),
     "gone": ("result_expired", "The call was made, and its result is no longer kept."),
 }
-"""States of a call that has begun and has no outcome to show: a kind for programs, a sentence for people. Never to be retried."""
+"""States of a call that has begun and has no outcome to show: a kind for programs, a sentence for
+people. Never to be retried."""
 
 _REPLAYED = ((b"idempotent-replayed", b"true"),)
 _UNRECORDED = ((b"toolwire-recorded", b"false"),)
@@ -192,11 +218,21 @@ def reply(answer: Answer, *, enveloped: bool = False) -> Reply:
     """What a client is told of the answer to its call."""
     state = answer.state
     if (cause := TOLD.get(state)) is not None:
-        return refused(cause, f"call_id {answer.call_id}", enveloped=enveloped, retry_after_ms=answer.retry_after_ms)
+        return refused(
+            cause,
+            f"call_id {answer.call_id}",
+            enveloped=enveloped,
+            retry_after_ms=answer.retry_after_ms,
+        )
     told: Object
     if (known := WITHOUT_OUTCOME.get(state)) is not None:
         kind, message = known
-        error: Object = {"message": message, "can_retry": False, "kind": kind, "attempt": answer.attempt}
+        error: Object = {
+            "message": message,
+            "can_retry": False,
+            "kind": kind,
+            "attempt": answer.attempt,
+        }
         if answer.started_at is not None:
             error["started_at"] = answer.started_at
         told = {"call_id": answer.call_id, "success": False, "error": error}
@@ -212,11 +248,17 @@ def _outcome(call_id: str, outcome: Outcome) -> Object:
     duration = round(max(0.0, outcome.duration_ms), 3)
     if outcome.failure is None:
         return {"call_id": call_id, "success": True, "duration": duration, "value": outcome.value}
-    return {"call_id": call_id, "success": False, "duration": duration, "error": _failure(outcome.failure)}
+    return {
+        "call_id": call_id,
+        "success": False,
+        "duration": duration,
+        "error": _failure(outcome.failure),
+    }
 
 
 def _failure(failure: Failure) -> Object:
-    """An open object: what a tool adds stands beside the known fields, and never in their place. Nothing is null."""
+    """An open object: what a tool adds stands beside the known fields, and never in their place.
+    Nothing is null."""
     error: Object = {"message": failure.message, "can_retry": failure.can_retry}
     for key, value in (
         ("developer_message", failure.developer_message),

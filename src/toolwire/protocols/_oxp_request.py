@@ -1,7 +1,9 @@
-"""What an OXP client asks for: the bytes and headers of a request as a value, or why they are refused.
+"""What an OXP client asks for: the bytes and headers of a request as a value, or why they are
+refused.
 
-Two shapes are understood, `{"request": {...}}` and the bare request, and the answer takes the shape that was asked in. Keys that
-the protocol does not know are ignored; credentials are never guessed. Knows no tools: ids are looked up elsewhere.
+Two shapes are understood, `{"request": {...}}` and the bare request, and the answer takes the shape
+that was asked in. Keys that the protocol does not know are ignored; credentials are never guessed.
+Knows no tools: ids are looked up elsewhere.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ LONGEST_ID = 256
 LONGEST_WORD = 1024
 """Of every other text that is only carried: the id of a tool, a user or a trace."""
 
-# `urn:oxp:1`, `otc://1.0` of the first weeks, and the address of the specification in any of the repositories it lived in.
+# `urn:oxp:1`, `otc://1.0` of the first weeks, and the address of the specification in any of the
+# repositories it lived in.
 _VERSIONS = (
     re.compile(r"urn:oxp:([0-9]{1,9})(?:\.[0-9]+){0,2}"),
     re.compile(r"otc://([0-9]{1,9})\.[0-9]+"),
@@ -87,7 +90,9 @@ def read_call(body: bytes, version: str | None = None) -> Request | Refused:
 
 
 def read_list(body: bytes, version: str | None = None) -> Refused | None:
-    """Why a request for the list is refused, if it is. A body that is no JSON object says nothing."""
+    """Why a request for the list is refused, if it is. A body that is no JSON object says
+    nothing.
+    """
     try:
         value: JSON = None
         if body:
@@ -119,7 +124,12 @@ def _request(inner: Object, enveloped: bool) -> Request:
     trace_id = (_word(inner, "trace_id", LONGEST_WORD) or None) if "trace_id" in inner else None
     if context is None:
         return Request(
-            tool_id=tool_id, call_id=call_id, input=_input(inner), trace_id=trace_id, enveloped=enveloped, ignored=ignored
+            tool_id=tool_id,
+            call_id=call_id,
+            input=_input(inner),
+            trace_id=trace_id,
+            enveloped=enveloped,
+            ignored=ignored,
         )
     if not isinstance(context, dict):
         raise _Bad(f"context must be an object, not {kind_of(context)}")
@@ -132,7 +142,12 @@ def _request(inner: Object, enveloped: bool) -> Request:
         secrets=_credentials(context, "secrets", "value"),
         trace_id=trace_id,
         enveloped=enveloped,
-        ignored=ignored + tuple(f"context.{key}" for key in context if key not in ("authorization", "secrets", "user_id")),
+        ignored=ignored
+        + tuple(
+            f"context.{key}"
+            for key in context
+            if key not in ("authorization", "secrets", "user_id")
+        ),
     )
 
 
@@ -155,7 +170,11 @@ def _input(inner: Object) -> Object:
     other = inner.get("inputs")
     if other is not None:
         # As text, so that 1, 1.0 and true differ
-        if given is not None and dump(given) != dump(other) and dump(_sorted(given)) != dump(_sorted(other)):
+        if (
+            given is not None
+            and dump(given) != dump(other)
+            and dump(_sorted(given)) != dump(_sorted(other))
+        ):
             raise _Bad("input and inputs differ: send one of them")
         given = other
     if given is None:
@@ -196,7 +215,7 @@ def _credentials(context: Object, kind: str, key: str) -> dict[str, str]:
     return found
 
 
-# --- versions ----------------------------------------------------------------------------------------------------------------
+# --- versions -------------------------------------------------------------------------------------
 
 
 class _Unsupported(Exception):
@@ -225,11 +244,12 @@ def _major(text: str) -> None:
         raise _Unsupported(f"asked for version {int(text)}; supported: 1.0")
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 def _parsed(body: bytes) -> JSON:
-    """The value of a body: UTF-8, one mark at the front allowed, no NaN, no key twice, not nested without end."""
+    """The value of a body: UTF-8, one mark at the front allowed, no NaN, no key twice, not nested
+    without end."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     try:
         value = parse(body)
@@ -237,9 +257,12 @@ def _parsed(body: bytes) -> JSON:
         raise _Bad(_why(body, error)) from None
     if body.count(b"{") + body.count(b"[") > DEEPEST and _too_deep(value):
         raise _Bad(f"nested deeper than {DEEPEST}")
-    # A key that stood there twice is gone from the value, and its colon with it. Written again the value has as many colons as
-    # the body then, unless some were escaped. That takes a fraction of the time of a parser that looks at every pair.
-    if (b"\\u" in body or dump(value).count(b":") != body.count(b":")) and (key := _twice(body)) is not None:
+    # A key that stood there twice is gone from the value, and its colon with it. Written again the
+    # value has as many colons as the body then, unless some were escaped. That takes a fraction of
+    # the time of a parser that looks at every pair.
+    if (b"\\u" in body or dump(value).count(b":") != body.count(b":")) and (
+        key := _twice(body)
+    ) is not None:
         raise _Bad(f"the key {key[:64]!r} stands in one object twice")
     return value
 

@@ -1,7 +1,8 @@
-"""The wires that clients speak to a gateway: one row each, with its paths, how a stream is asked for, and where a parcel fits.
+"""The wires that clients speak to a gateway: one row each, with its paths, how a stream is asked
+for, and where a parcel fits.
 
-A row is data and a few small functions over JSON. Whatever the clients of a provider expect of its server and that is no part
-of a history stands here. Opens no connection.
+A row is data and a few small functions over JSON. Whatever the clients of a provider expect of its
+server and that is no part of a history stands here. Opens no connection.
 """
 
 from __future__ import annotations
@@ -51,15 +52,18 @@ class Front(Struct, frozen=True, kw_only=True):
     put: Callable[[Object, str], None]
     """Put a parcel into an answer."""
     chunks: Callable[[list[Chunk], str, int], list[Chunk]]
-    """The last events of a stream with a parcel among them, or the parcel alone. The number is that of the blocks before."""
+    """The last events of a stream with a parcel among them, or the parcel alone. The number is that
+    of the blocks before."""
     passes: tuple[str, ...] = ()
-    """Header fields that belong to the body, and go with it to a model of the same wire: without them fields are refused."""
+    """Header fields that belong to the body, and go with it to a model of the same wire: without
+    them fields are refused."""
     signs: bool = False
-    """Whether thoughts are signed: clients return them only with an answer that has an id and names the model that they asked
-    for, and its provider takes no others."""
+    """Whether thoughts are signed: clients return them only with an answer that has an id and names
+    the model that they asked for, and its provider takes no others."""
     ends: bool = True
-    """Whether a parcel may stand at the end of an answer that calls nothing. Where it may not, a stream of such goes without, and
-    what happened between two answers of the model is told between them."""
+    """Whether a parcel may stand at the end of an answer that calls nothing. Where it may not, a
+    stream of such goes without, and what happened between two answers of the model is told between
+    them."""
     moved: Callable[[Chunk, int], Chunk] = lambda chunk, many: chunk
     """An event that comes after so many parcels, where blocks are numbered."""
     opens: str = ""
@@ -74,7 +78,7 @@ class Front(Struct, frozen=True, kw_only=True):
     """How the number of tokens is told."""
 
 
-# --- where a parcel fits -------------------------------------------------------------------------------------------------
+# --- where a parcel fits --------------------------------------------------------------------------
 
 
 def _message(body: Object) -> Object:
@@ -96,13 +100,17 @@ def _chat_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
     """In a piece of its own before the one that gives the reason."""
     at = next((n for n, one in enumerate(last) if _finished(one)), len(last))
     like = last[at] if at < len(last) else {}
-    told: Chunk = {**like, "choices": [{"index": 0, "delta": {FIELD: _detail(parcel)}, "finish_reason": None}]}
+    told: Chunk = {
+        **like,
+        "choices": [{"index": 0, "delta": {FIELD: _detail(parcel)}, "finish_reason": None}],
+    }
     told.pop("usage", None)
     return [*last[:at], told, *last[at:]]
 
 
 def _chat_closing(last: list[Chunk], asked: Object) -> list[Chunk]:
-    """Without the piece that has usage and no choice: clients that did not ask for it look for a choice in every piece."""
+    """Without the piece that has usage and no choice: clients that did not ask for it look for a
+    choice in every piece."""
     options = asked.get("stream_options")
     if isinstance(options, dict) and options.get("include_usage") is True:
         return last
@@ -111,7 +119,9 @@ def _chat_closing(last: list[Chunk], asked: Object) -> list[Chunk]:
 
 def _finished(chunk: Chunk) -> bool:
     choices = chunk.get("choices")
-    return isinstance(choices, list) and any(isinstance(one, dict) and one.get("finish_reason") for one in choices)
+    return isinstance(choices, list) and any(
+        isinstance(one, dict) and one.get("finish_reason") for one in choices
+    )
 
 
 def _block(parcel: str) -> Object:
@@ -119,7 +129,8 @@ def _block(parcel: str) -> Object:
 
 
 def _put_anthropic(body: Object, parcel: str) -> None:
-    """Before the last block: clients take that one for the answer, and drop thoughts that a conversation ends with."""
+    """Before the last block: clients take that one for the answer, and drop thoughts that a
+    conversation ends with."""
     content = body.get("content")
     blocks = content if isinstance(content, list) else []
     body["content"] = [*blocks[:-1], _block(parcel), *blocks[-1:]]
@@ -140,7 +151,12 @@ def _anthropic_moved(chunk: Chunk, many: int) -> Chunk:
 
 
 def _item(parcel: str) -> Object:
-    return {"type": "reasoning", "id": f"rs_{digest(parcel)}", "summary": [], "encrypted_content": parcel}
+    return {
+        "type": "reasoning",
+        "id": f"rs_{digest(parcel)}",
+        "summary": [],
+        "encrypted_content": parcel,
+    }
 
 
 def _put_responses(body: Object, parcel: str) -> None:
@@ -166,11 +182,18 @@ def _responses_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk
         {"type": kind, "output_index": place, "item": _item(parcel), "sequence_number": count + n}
         for n, kind in enumerate(("response.output_item.added", "response.output_item.done"))
     ]
-    return [*last[:at], *told, {**end, "response": response, "sequence_number": count + 2}, *last[at + 1 :]]
+    return [
+        *last[:at],
+        *told,
+        {**end, "response": response, "sequence_number": count + 2},
+        *last[at + 1 :],
+    ]
 
 
 _STORED = {
-    "previous_response_id": "an answer that is stored with the provider; send the whole conversation as `input`",
+    "previous_response_id": (
+        "an answer that is stored with the provider; send the whole conversation as `input`"
+    ),
     "conversation": "a conversation that is stored with the provider; send it as `input`",
     "prompt": "a prompt that is stored with the provider; send it as `instructions` and `input`",
     "background": "an answer that is stored with the provider; ask without `background`",
@@ -200,12 +223,22 @@ def _gemini_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
     """In the piece that gives the reason."""
     at = next((n for n, one in enumerate(last) if "candidates" in one), None)
     if at is None:
-        return [*last, {"candidates": [{"index": 0, "content": {"role": "model", "parts": [_signed(parcel)]}}]}]
+        return [
+            *last,
+            {
+                "candidates": [
+                    {"index": 0, "content": {"role": "model", "parts": [_signed(parcel)]}}
+                ]
+            },
+        ]
     end: Object = {**last[at]}
     found = end["candidates"]
     first = found[0] if isinstance(found, list) and found else None
     if isinstance(first, dict) and isinstance(found, list):
-        end["candidates"] = [{**first, "content": {"role": "model", "parts": [_signed(parcel)]}}, *found[1:]]
+        end["candidates"] = [
+            {**first, "content": {"role": "model", "parts": [_signed(parcel)]}},
+            *found[1:],
+        ]
     return [*last[:at], end, *last[at + 1 :]]
 
 
@@ -228,28 +261,39 @@ def _ollama_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
 
 def _put_ai_sdk(body: Object, parcel: str) -> None:
     parts = body.get("parts")
-    body["parts"] = [*(parts if isinstance(parts, list) else []), {"type": DATA, "data": {"parcel": parcel}}]
+    body["parts"] = [
+        *(parts if isinstance(parts, list) else []),
+        {"type": DATA, "data": {"parcel": parcel}},
+    ]
 
 
 def _ai_sdk_opening(chunk: Chunk, asked: Object) -> Chunk:
-    """A page that goes on with its last message after tools ran knows the answer by the id of that message."""
+    """A page that goes on with its last message after tools ran knows the answer by the id of that
+    message."""
     messages = asked.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else None
-    if not isinstance(last, dict) or last.get("role") != "assistant" or not isinstance(last.get("id"), str):
+    if (
+        not isinstance(last, dict)
+        or last.get("role") != "assistant"
+        or not isinstance(last.get("id"), str)
+    ):
         return chunk
     return {**chunk, "messageId": last["id"]}
 
 
 def _ai_sdk_chunks(last: list[Chunk], parcel: str, blocks: int) -> list[Chunk]:
-    at = next((n for n, one in enumerate(last) if one.get("type") in ("finish-step", "finish")), len(last))
+    at = next(
+        (n for n, one in enumerate(last) if one.get("type") in ("finish-step", "finish")), len(last)
+    )
     return [*last[:at], {"type": DATA, "data": {"parcel": parcel}}, *last[at:]]
 
 
-# --- how a parcel comes back ---------------------------------------------------------------------------------------------
+# --- how a parcel comes back ----------------------------------------------------------------------
 
 
 def taken(message: Message) -> tuple[Message, list[tuple[int, str]]]:
-    """An assistant's message without its parcels, and the parcels, each with the number of parts that stand before it."""
+    """An assistant's message without its parcels, and the parcels, each with the number of parts
+    that stand before it."""
     found: list[tuple[int, str]] = []
     parts: list[Part] = []
     for part in message.parts:
@@ -279,32 +323,51 @@ def _held(part: Part) -> tuple[str | None, tuple[Part, ...]]:
         except ValueError:
             return None, (part,)
         return (plain, _unsealed(part)) if plain.startswith(PREFIX) else (None, (part,))
-    if isinstance(part, Reasoning) and PREFIX in part.text and (written := _WRITTEN.search(part.text)) is not None:
+    if (
+        isinstance(part, Reasoning)
+        and PREFIX in part.text
+        and (written := _WRITTEN.search(part.text)) is not None
+    ):
         rest = part.text[: written.start()]
         return written[1], (replace(part, text=rest, was=part.was or part),) if rest else ()
     return None, (part,)
 
 
 def _unsealed(part: Part) -> tuple[Part, ...]:
-    """What is left of a part without its parcel: some clients move a seal from an empty part to the one before it."""
+    """What is left of a part without its parcel: some clients move a seal from an empty part to the
+    one before it."""
     if isinstance(part, Text | Reasoning) and (not part.text or part.seal is None):
         return ()
-    raw = {key: value for key, value in part.raw.items() if value != part.seal} if isinstance(part.raw, dict) else part.raw
-    return (replace(part, seal=None, raw=raw, at=()),)  # it stands nowhere: its message is written anew
+    raw = (
+        {key: value for key, value in part.raw.items() if value != part.seal}
+        if isinstance(part.raw, dict)
+        else part.raw
+    )
+    return (
+        replace(part, seal=None, raw=raw, at=()),
+    )  # it stands nowhere: its message is written anew
 
 
 def _listed(details: JSON) -> str | None:
     for one in details if isinstance(details, list) else ():
-        if isinstance(one, dict) and isinstance(data := one.get("data"), str) and data.startswith(PREFIX):
+        if (
+            isinstance(one, dict)
+            and isinstance(data := one.get("data"), str)
+            and data.startswith(PREFIX)
+        ):
             return data
     return None
 
 
 def foreign(message: Message) -> Message:
-    """A message whose thoughts without a signature are none of its wire: a gateway showed them, and no provider takes them."""
+    """A message whose thoughts without a signature are none of its wire: a gateway showed them, and
+    no provider takes them."""
     if message.role != "assistant" or not any(map(_unsigned, message.parts)):
         return message
-    parts = [replace(one, raw=UNSET, row=None, at=message.at) if _unsigned(one) else one for one in message.parts]
+    parts = [
+        replace(one, raw=UNSET, row=None, at=message.at) if _unsigned(one) else one
+        for one in message.parts
+    ]
     return replace(message, parts=tuple(parts))
 
 
@@ -322,46 +385,84 @@ def may_be_foreign(raw: bytes) -> bool:
     return _UNSIGNED.search(raw) is not None
 
 
-# --- the rows ------------------------------------------------------------------------------------------------------------
+# --- the rows -------------------------------------------------------------------------------------
 
 _GEMINI = r"(?:/gemini)?/v1(?:beta|alpha)?\d?/(?:models|tunedModels)/(?P<model>.+)"
 FRONTS: tuple[Front, ...] = (
-    Front(wire="openai-chat", put=_put_chat, chunks=_chat_chunks, closing=_chat_closing, paths=(
-        Path("POST", r"(?:/v1|/openai/v1)?/chat/completions", "answer"),
-        Path("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "answer"),
-        Path("GET", r"(?:/openai)?/v1/models", "models"),
-        Path("GET", r"(?:/openai)?/v1/models/(?P<model>.+)", "model"),
-    )),
-    Front(wire="openai-responses", put=_put_responses, chunks=_responses_chunks, needs=_stored,
-          counted=lambda many: {"object": "response.input_tokens", "input_tokens": many}, paths=(
-        Path("POST", r"(?:/v1|/openai/v1)?/responses", "answer"),
-        Path("POST", r"(?:/v1|/openai/v1)?/responses/input_tokens", "count"),
-    )),
-    Front(wire="anthropic", put=_put_anthropic, chunks=_anthropic_chunks, moved=_anthropic_moved, ends=False, signs=True,
-          passes=("anthropic-beta",), opens="content_block_start", paths=(
-        Path("POST", r"(?:/anthropic)?/v1/messages", "answer"),
-        Path("POST", r"(?:/anthropic)?/v1/messages/count_tokens", "count"),
-        Path("GET", r"/anthropic/v1/models", "models"),
-        Path("GET", r"/anthropic/v1/models/(?P<model>.+)", "model"),
-    )),
-    Front(wire="gemini", put=_put_gemini, chunks=_gemini_chunks, streams=lambda body: False,
-          counted=lambda many: {"totalTokens": many}, paths=(
-        Path("POST", rf"{_GEMINI}:generateContent", "answer"),
-        Path("POST", rf"{_GEMINI}:streamGenerateContent", "stream"),
-        Path("POST", rf"{_GEMINI}:countTokens", "count"),
-        Path("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models", "models"),
-        Path("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models/(?P<model>.+)", "model"),
-    )),
-    Front(wire="ollama", put=_put_ollama, chunks=_ollama_chunks, streams=lambda body: body.get("stream") is not False, paths=(
-        Path("POST", r"/api/chat", "answer"),
-        Path("GET", r"/api/tags", "models"),
-        Path("POST", r"/api/show", "show"),
-    )),
-    Front(wire="ai-sdk", put=_put_ai_sdk, chunks=_ai_sdk_chunks, streams=lambda body: True, opens="start",
-          opening=_ai_sdk_opening, paths=(
-        Path("POST", r"/ai-sdk/chat", "answer"),
-    )),
-)  # fmt: skip
+    Front(
+        wire="openai-chat",
+        put=_put_chat,
+        chunks=_chat_chunks,
+        closing=_chat_closing,
+        paths=(
+            Path("POST", r"(?:/v1|/openai/v1)?/chat/completions", "answer"),
+            Path("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "answer"),
+            Path("GET", r"(?:/openai)?/v1/models", "models"),
+            Path("GET", r"(?:/openai)?/v1/models/(?P<model>.+)", "model"),
+        ),
+    ),
+    Front(
+        wire="openai-responses",
+        put=_put_responses,
+        chunks=_responses_chunks,
+        needs=_stored,
+        counted=lambda many: {"object": "response.input_tokens", "input_tokens": many},
+        paths=(
+            Path("POST", r"(?:/v1|/openai/v1)?/responses", "answer"),
+            Path("POST", r"(?:/v1|/openai/v1)?/responses/input_tokens", "count"),
+        ),
+    ),
+    Front(
+        wire="anthropic",
+        put=_put_anthropic,
+        chunks=_anthropic_chunks,
+        moved=_anthropic_moved,
+        ends=False,
+        signs=True,
+        passes=("anthropic-beta",),
+        opens="content_block_start",
+        paths=(
+            Path("POST", r"(?:/anthropic)?/v1/messages", "answer"),
+            Path("POST", r"(?:/anthropic)?/v1/messages/count_tokens", "count"),
+            Path("GET", r"/anthropic/v1/models", "models"),
+            Path("GET", r"/anthropic/v1/models/(?P<model>.+)", "model"),
+        ),
+    ),
+    Front(
+        wire="gemini",
+        put=_put_gemini,
+        chunks=_gemini_chunks,
+        streams=lambda body: False,
+        counted=lambda many: {"totalTokens": many},
+        paths=(
+            Path("POST", rf"{_GEMINI}:generateContent", "answer"),
+            Path("POST", rf"{_GEMINI}:streamGenerateContent", "stream"),
+            Path("POST", rf"{_GEMINI}:countTokens", "count"),
+            Path("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models", "models"),
+            Path("GET", r"(?:/gemini)?/v1(?:beta|alpha)\d?/models/(?P<model>.+)", "model"),
+        ),
+    ),
+    Front(
+        wire="ollama",
+        put=_put_ollama,
+        chunks=_ollama_chunks,
+        streams=lambda body: body.get("stream") is not False,
+        paths=(
+            Path("POST", r"/api/chat", "answer"),
+            Path("GET", r"/api/tags", "models"),
+            Path("POST", r"/api/show", "show"),
+        ),
+    ),
+    Front(
+        wire="ai-sdk",
+        put=_put_ai_sdk,
+        chunks=_ai_sdk_chunks,
+        streams=lambda body: True,
+        opens="start",
+        opening=_ai_sdk_opening,
+        paths=(Path("POST", r"/ai-sdk/chat", "answer"),),
+    ),
+)
 BY_WIRE = {front.wire: front for front in FRONTS}
 
 
@@ -377,7 +478,9 @@ class Routes:
     """Finds the row of a path. The paths without a model in them are looked up at once."""
 
     def __init__(self, fronts: Sequence[Front] = FRONTS) -> None:
-        self._rows = [(re.compile(path.pattern), path, front) for front in fronts for path in front.paths]
+        self._rows = [
+            (re.compile(path.pattern), path, front) for front in fronts for path in front.paths
+        ]
         self._known: dict[tuple[str, str], Routed] = {}
 
     def find(self, method: str, path: str) -> Routed | None:

@@ -1,7 +1,9 @@
-"""Tools and calls as MCP says them: entries of `tools/list`, results of `tools/call`, and both read back.
+"""Tools and calls as MCP says them: entries of `tools/list`, results of `tools/call`, and both read
+back.
 
-What MCP has no field for travels in `_meta` under `toolwire/…`: the id of the tool, the id of the call, what a failure means to a
-program. The call id never comes from the JSON-RPC id, which starts again with every client. Knows no transport and no SDK.
+What MCP has no field for travels in `_meta` under `toolwire/…`: the id of the tool, the id of the
+call, what a failure means to a program. The call id never comes from the JSON-RPC id, which starts
+again with every client. Knows no transport and no SDK.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ TRACE = "toolwire/trace_id"
 REQUIREMENTS = "toolwire/requirements"
 DEPRECATED = "toolwire/deprecated"
 JSON_TEXT = "toolwire/json"
-"""Says that the text of a result is JSON: a wire that takes only objects as structured content cannot tell `5` from `"5"`."""
+"""Says that the text of a result is JSON: a wire that takes only objects as structured content
+cannot tell `5` from `"5"`."""
 
 NAMES = IdRule("A-Za-z0-9_-", longest=64)
 """MCP allows 128 characters and dots; its hosts hand the names on to models, and those do not."""
@@ -48,20 +51,27 @@ class Refused(Exception):
         self.code = code
 
 
-# --- tools ---------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
 
 def names(tools: Iterable[Runnable]) -> dict[str, Runnable]:
-    """Every tool by the name it is offered under: the newest version as `Kit_Tool`, older ones as `Kit_Tool_v1_0_0`.
+    """Every tool by the name it is offered under: the newest version as `Kit_Tool`, older ones as
+    `Kit_Tool_v1_0_0`.
 
-    No two tools share a name, and the same tools always get the same names, in whatever order they come.
+    No two tools share a name, and the same tools always get the same names, in whatever order they
+    come.
     """
     every = sorted(tools, key=lambda tool: tool.id)
     newest = {tool.id.plain: tool for tool in every}
     named: dict[str, Runnable] = {}
     for tool in sorted(every, key=lambda tool: newest[tool.id.plain] is not tool):
-        want = tool.id.short if newest[tool.id.plain] is tool else f"{tool.id.short}_v{str(tool.id.version).replace('.', '_')}"
-        # `A_B.C` and `A.B_C` want the same name; the id has characters that never fit, so it gets a hash
+        want = (
+            tool.id.short
+            if newest[tool.id.plain] is tool
+            else f"{tool.id.short}_v{str(tool.id.version).replace('.', '_')}"
+        )
+        # `A_B.C` and `A.B_C` want the same name; the id has characters that never fit, so it gets a
+        # hash
         named[fit(str(tool.id) if want in named else want, NAMES, named)] = tool
     return dict(sorted(named.items(), key=lambda item: item[1].id))
 
@@ -80,7 +90,9 @@ def entry(name: str, tool: Runnable) -> Object:
         "annotations": {"readOnlyHint": tool.read_only, "idempotentHint": tool.idempotent},
         "_meta": meta,
     }
-    if isinstance(tool.output_schema, dict) and tool.output_schema.get("type") == "object":  # others are refused until 2026-07-28
+    if (
+        isinstance(tool.output_schema, dict) and tool.output_schema.get("type") == "object"
+    ):  # others are refused until 2026-07-28
         made["outputSchema"] = tool.output_schema
     return made
 
@@ -89,7 +101,9 @@ def _requirements(needs: Needs | Missing) -> Object:
     """What a tool needs, in the shape that OXP has for it."""
     made: Object = {}
     if needs.authorization:
-        made["authorization"] = [{"id": one.id, "oauth2": {"scopes": list(one.scopes)}} for one in needs.authorization]
+        made["authorization"] = [
+            {"id": one.id, "oauth2": {"scopes": list(one.scopes)}} for one in needs.authorization
+        ]
     if needs.secrets:
         made["secrets"] = [{"id": one} for one in needs.secrets]
     if needs.user_id:
@@ -103,11 +117,15 @@ def needs_of(meta: Object) -> Needs:
     if not isinstance(said, dict):
         return Needs()
     tokens = tuple(
-        Authorization(str(one["id"]), tuple(str(scope) for scope in _items(one.get("oauth2"), "scopes")))
+        Authorization(
+            str(one["id"]), tuple(str(scope) for scope in _items(one.get("oauth2"), "scopes"))
+        )
         for one in _items(said, "authorization")
         if isinstance(one, dict) and "id" in one
     )
-    secrets = tuple(str(one["id"]) for one in _items(said, "secrets") if isinstance(one, dict) and "id" in one)
+    secrets = tuple(
+        str(one["id"]) for one in _items(said, "secrets") if isinstance(one, dict) and "id" in one
+    )
     return Needs(tokens, secrets, said.get("user_id") is True)
 
 
@@ -116,7 +134,7 @@ def _items(value: JSON, key: str) -> list[JSON]:
     return found if isinstance(found, list) else []
 
 
-# --- a call, as it is asked for ------------------------------------------------------------------------------------
+# --- a call, as it is asked for -------------------------------------------------------------------
 
 
 class Given(Struct, frozen=True):
@@ -151,8 +169,8 @@ class Given(Struct, frozen=True):
 def given(meta: Mapping[str, JSON], idempotency_key: str | None = None) -> Given:
     """What the `_meta` of a request says, and its `Idempotency-Key` header where there is one.
 
-    Raises Refused for anything that would have to be guessed: two different call ids, an id that is not a text, credentials in
-    another shape.
+    Raises Refused for anything that would have to be guessed: two different call ids, an id that is
+    not a text, credentials in another shape.
     """
     context = meta.get(CONTEXT)
     if context is None:
@@ -183,7 +201,9 @@ def _call_id(said: JSON, header: str | None) -> str | None:
 
 
 def _unquoted(header: str | None) -> str | None:
-    """The key of a header: it is a structured field, a string in quotes, though many send it bare."""
+    """The key of a header: it is a structured field, a string in quotes, though many send
+    it bare.
+    """
     if header is None or len(header) < 2 or not (header[0] == header[-1] == '"'):
         return header
     return header[1:-1].replace('\\"', '"').replace("\\\\", "\\")
@@ -193,7 +213,10 @@ def _pairs(context: Object, key: str, value: str) -> dict[str, str]:
     items = context.get(key)
     if items is None:
         return {}
-    wrong = f"_meta[{CONTEXT!r}].{key} must be a list of objects with the texts `id` and `{value}`, each id once"
+    wrong = (
+        f"_meta[{CONTEXT!r}].{key} must be a list of objects with the texts `id` and `{value}`,"
+        " each id once"
+    )
     if not isinstance(items, list):
         raise _bad(wrong)
     found: dict[str, str] = {}
@@ -218,7 +241,9 @@ def meta_of(given: Given) -> Object:
         made[TRACE] = given.trace_id
     context: Object = {}
     if given.tokens:
-        context["authorization"] = [{"id": id, "token": token} for id, token in given.tokens.items()]
+        context["authorization"] = [
+            {"id": id, "token": token} for id, token in given.tokens.items()
+        ]
     if given.secrets:
         context["secrets"] = [{"id": id, "value": value} for id, value in given.secrets.items()]
     if given.user_id:
@@ -228,7 +253,7 @@ def meta_of(given: Given) -> Object:
     return made
 
 
-# --- the answer ----------------------------------------------------------------------------------------------------
+# --- the answer -----------------------------------------------------------------------------------
 
 
 class _Unanswered(Struct, frozen=True):
@@ -240,18 +265,36 @@ class _Unanswered(Struct, frozen=True):
 
 
 UNANSWERED: dict[Literal["running", "lost", "gone", "unavailable", "too-old"], _Unanswered] = {
-    "running": _Unanswered("still_running", True, "This call is still running; ask again with the same call id."),
-    "lost": _Unanswered("outcome_unknown", False, "The tool ran and nobody knows how it ended. It was not run again."),
-    "gone": _Unanswered("result_expired", False, "This call ran before and its result is no longer kept. It was not run again."),
-    "unavailable": _Unanswered("unavailable", True, "Calls cannot be recorded at the moment, so the tool was not run."),
-    "too-old": _Unanswered("call_id_too_old", False, "This call id is older than the record of calls. The tool was not run."),
+    "running": _Unanswered(
+        "still_running", True, "This call is still running; ask again with the same call id."
+    ),
+    "lost": _Unanswered(
+        "outcome_unknown",
+        False,
+        "The tool ran and nobody knows how it ended. It was not run again.",
+    ),
+    "gone": _Unanswered(
+        "result_expired",
+        False,
+        "This call ran before and its result is no longer kept. It was not run again.",
+    ),
+    "unavailable": _Unanswered(
+        "unavailable", True, "Calls cannot be recorded at the moment, so the tool was not run."
+    ),
+    "too-old": _Unanswered(
+        "call_id_too_old",
+        False,
+        "This call id is older than the record of calls. The tool was not run.",
+    ),
 }
 SAME_ID = frozenset({"still_running", "unavailable", "invalid_input", "missing_requirements"})
-"""Failures that are asked again under the same call id: a new one could run the tool twice, or there is no need for it."""
+"""Failures that are asked again under the same call id: a new one could run the tool twice, or
+there is no need for it."""
 
 
 def result(answer: Answer, *, any_value: bool = False) -> Object:
-    """The result of `tools/call` for an answer. `any_value`: structured content need not be an object (since 2026-07-28).
+    """The result of `tools/call` for an answer. `any_value`: structured content need not be an
+    object (since 2026-07-28).
 
     Raises Refused if the call id belongs to another call: nothing about that one is told.
     """
@@ -259,12 +302,21 @@ def result(answer: Answer, *, any_value: bool = False) -> Object:
         raise Refused("this call id was used for another call", kind="call_id_reused")
     if answer.state in UNANSWERED:
         row = UNANSWERED[answer.state]
-        failure = Failure(row.message, can_retry=row.can_retry, retry_after_ms=answer.retry_after_ms, kind=row.kind)
+        failure = Failure(
+            row.message,
+            can_retry=row.can_retry,
+            retry_after_ms=answer.retry_after_ms,
+            kind=row.kind,
+        )
         return _failed(failure, answer)
     outcome = answer.outcome
     if outcome is None:
         raise ValueError(f"a call that is {answer.state} has an outcome")
-    return _valued(outcome.value, answer, any_value) if outcome.failure is None else _failed(outcome.failure, answer)
+    return (
+        _valued(outcome.value, answer, any_value)
+        if outcome.failure is None
+        else _failed(outcome.failure, answer)
+    )
 
 
 def _meta(answer: Answer) -> Object:
@@ -278,7 +330,10 @@ def _meta(answer: Answer) -> Object:
 
 def _valued(value: JSON, answer: Answer, any_value: bool) -> Object:
     meta = _meta(answer)
-    made: Object = {"content": [_text(value if isinstance(value, str) else text_of(value))], "_meta": meta}
+    made: Object = {
+        "content": [_text(value if isinstance(value, str) else text_of(value))],
+        "_meta": meta,
+    }
     if isinstance(value, dict) or (any_value and value is not None):  # null is left out by the SDKs
         made["structuredContent"] = value
     elif not isinstance(value, str):
@@ -295,7 +350,11 @@ def _failed(failure: Failure, answer: Answer) -> Object:
 
 def _told(failure: Failure) -> Object:
     """What a program is told of a failure."""
-    told: Object = {**failure.extra, "kind": failure.kind or "tool_error", "can_retry": failure.can_retry}
+    told: Object = {
+        **failure.extra,
+        "kind": failure.kind or "tool_error",
+        "can_retry": failure.can_retry,
+    }
     for key, value in (
         ("retry_after_ms", failure.retry_after_ms),
         ("developer_message", failure.developer_message),
@@ -307,8 +366,16 @@ def _told(failure: Failure) -> Object:
 
 
 def _erroneous(failure: Failure, meta: Object) -> Object:
-    texts = [failure.message, *([failure.additional_prompt_content] if failure.additional_prompt_content else [])]
-    return {"content": [_text(text) for text in texts], "isError": True, "_meta": meta, "resultType": "complete"}
+    texts = [
+        failure.message,
+        *([failure.additional_prompt_content] if failure.additional_prompt_content else []),
+    ]
+    return {
+        "content": [_text(text) for text in texts],
+        "isError": True,
+        "_meta": meta,
+        "resultType": "complete",
+    }
 
 
 def _text(text: str) -> Object:
@@ -316,10 +383,13 @@ def _text(text: str) -> Object:
 
 
 def invalid(error: InvalidInput) -> Object:
-    """The result of a call whose arguments do not fit: the model reads why, and may try again. Nothing was recorded."""
+    """The result of a call whose arguments do not fit: the model reads why, and may try again.
+    Nothing was recorded."""
     said = "; ".join(f"{name}: {why}" for name, why in error.errors.items())
     errors: Object = dict(error.errors)
-    failure = Failure(f"Invalid arguments: {said}", kind="invalid_input", extra={"parameter_errors": errors})
+    failure = Failure(
+        f"Invalid arguments: {said}", kind="invalid_input", extra={"parameter_errors": errors}
+    )
     return _erroneous(failure, {ERROR: _told(failure)})
 
 
@@ -329,20 +399,31 @@ def lacking(missing: Missing) -> Object:
     wants += [f"the secret {one}" for one in missing.secrets]
     wants += ["a user id"] if missing.user_id else []
     extra: Object = {"missing_requirements": _requirements(missing)}
-    failure = Failure(f"This tool needs {', '.join(wants)}.", kind="missing_requirements", extra=extra)
+    failure = Failure(
+        f"This tool needs {', '.join(wants)}.", kind="missing_requirements", extra=extra
+    )
     return _erroneous(failure, {ERROR: _told(failure)})
 
 
-# --- the answer, read back -----------------------------------------------------------------------------------------
+# --- the answer, read back ------------------------------------------------------------------------
 
 
 def value(result: Object) -> JSON:
-    """The value of a result that is no error. What is more than a text, or beside a structured value, is kept as it is."""
+    """The value of a result that is no error. What is more than a text, or beside a structured
+    value, is kept as it is."""
     blocks, meta = _items(result, "content"), _object(result.get("_meta"))
-    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    texts = [
+        block.get("text")
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == "text"
+    ]
     structured = result.get("structuredContent")
     if structured is not None:
-        return structured if len(texts) == len(blocks) else {"structuredContent": structured, "content": blocks}
+        return (
+            structured
+            if len(texts) == len(blocks)
+            else {"structuredContent": structured, "content": blocks}
+        )
     if len(blocks) == len(texts) == 1 and isinstance(texts[0], str):
         return _parsed(texts[0]) if meta.get(JSON_TEXT) is True else texts[0]
     return blocks or None
@@ -360,7 +441,11 @@ def failure(result: Object) -> ToolError:
     told = _object(_object(result.get("_meta")).get(ERROR))
     blocks = [block for block in _items(result, "content") if isinstance(block, dict)]
     texts = [text for block in blocks if isinstance(text := block.get("text"), str)]
-    prompt, kind, delay = told.get("additional_prompt_content"), told.get("kind"), told.get("retry_after_ms")
+    prompt, kind, delay = (
+        told.get("additional_prompt_content"),
+        told.get("kind"),
+        told.get("retry_after_ms"),
+    )
     if isinstance(prompt, str) and texts[1:] == [prompt]:
         texts = texts[:1]
     message = "\n".join(texts) or "the tool failed and said nothing"
@@ -379,7 +464,9 @@ def failure(result: Object) -> ToolError:
         message,
         developer_message=developer,
         additional_prompt_content=prompt if isinstance(prompt, str) else None,
-        retry_after_ms=int(delay) if isinstance(delay, int | float) and math.isfinite(delay) else None,
+        retry_after_ms=(
+            int(delay) if isinstance(delay, int | float) and math.isfinite(delay) else None
+        ),
         kind=kind,
         extra=extra,
     )

@@ -1,9 +1,10 @@
 """OXP 1.0 without a socket: requests in, replies out, and tools as it defines them.
 
-    request = read_call(body, version)          # a Request, or a Refused
-    reply(answer, enveloped=request.enveloped)  # status, headers, body
+    request = read_call(body, version)          # a Request, or a Refused reply(answer,
+    enveloped=request.enveloped)  # status, headers, body
 
-Where the published sources disagree, the choice stands beside the code. Runs nothing and keeps nothing.
+Where the published sources disagree, the choice stands beside the code. Runs nothing and keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -53,12 +54,17 @@ __all__ = [
 
 
 def listing(tools: Iterable[Runnable]) -> Object:
-    """The body of the list of tools, in one order: by id, then by version. Each version is a tool of its own."""
-    return {"$schema": SCHEMA, "items": [definition(tool) for tool in sorted(tools, key=lambda tool: tool.id)]}
+    """The body of the list of tools, in one order: by id, then by version. Each version is a tool
+    of its own."""
+    return {
+        "$schema": SCHEMA,
+        "items": [definition(tool) for tool in sorted(tools, key=lambda tool: tool.id)],
+    }
 
 
 def definition(tool: Runnable) -> Object:
-    """A tool as clients see it: a closed object, so everything else about it goes into its schema or its requirements."""
+    """A tool as clients see it: a closed object, so everything else about it goes into its schema
+    or its requirements."""
     found: Object = {
         "id": str(tool.id),
         "name": tool.name,

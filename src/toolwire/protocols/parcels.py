@@ -1,10 +1,13 @@
-"""What a client's wire cannot carry, and a model wants back: packed, handed to the client, and unpacked a turn later.
+"""What a client's wire cannot carry, and a model wants back: packed, handed to the client, and
+unpacked a turn later.
 
-A parcel is the part of a conversation that happened behind the gateway, in the model's own wire: reasoning with its signature,
-calls that the gateway ran with their results. It travels in a field that clients return unread, so that no replica has to
-remember anything, and never inside an id. It is used only if the client's message still says what it said; otherwise it is left
-out. A parcel proves nothing: it is the client's own history, as all of the request is. One that was told between two answers of a
-model covers what stands before it, any other the rest of its message. Knows no wire by name.
+A parcel is the part of a conversation that happened behind the gateway, in the model's own wire:
+reasoning with its signature, calls that the gateway ran with their results. It travels in a field
+that clients return unread, so that no replica has to remember anything, and never inside an id. It
+is used only if the client's message still says what it said; otherwise it is left out. A parcel
+proves nothing: it is the client's own history, as all of the request is. One that was told between
+two answers of a model covers what stands before it, any other the rest of its message. Knows no
+wire by name.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from toolwire.errors import WireError
 
 PREFIX = "tw1."
 LARGEST = 16 * 1024 * 1024
-"""Bytes of all parcels of a request, unpacked. A few bytes can be packed that unfold to any number."""
+"""Bytes of all parcels of a request, unpacked. A few bytes can be packed that unfold to any number.
+"""
 _UNFOLDS = 1032
 """How many bytes one byte can be packed for at most: https://zlib.net/zlib_tech.html"""
 
@@ -39,7 +43,8 @@ class Parcel(Struct, frozen=True, eq=False):
     shown: str
     """A digest of what the client was given."""
     head: bool = False
-    """Whether that is only what stands before it, back to the last one of this kind, and not all of the message."""
+    """Whether that is only what stands before it, back to the last one of this kind, and not all of
+    the message."""
 
 
 def wanted(messages: Sequence[Message], *, thoughts: bool = True) -> bool:
@@ -51,7 +56,9 @@ def wanted(messages: Sequence[Message], *, thoughts: bool = True) -> bool:
         return True
     for message in messages:
         for part in message.parts:
-            if part.seal is not None or (part.__class__ is Reasoning and (thoughts or part.hidden is not None)):
+            if part.seal is not None or (
+                part.__class__ is Reasoning and (thoughts or part.hidden is not None)
+            ):
                 return True
     return False
 
@@ -64,7 +71,8 @@ def packed(wire: str, messages: Sequence[Message], shown: str, *, head: bool = F
 
 
 def unpacked(text: str, *, largest: int = LARGEST) -> Parcel | None:
-    """The parcel in a text; None if there is none, or none that can be read, or one that is too large."""
+    """The parcel in a text; None if there is none, or none that can be read, or one that is too
+    large."""
     return _opened(text, largest)[0]
 
 
@@ -82,7 +90,9 @@ def _opened(text: str, largest: int) -> tuple[Parcel | None, int]:
         if not isinstance(value, dict) or not isinstance(wire := value.get("wire"), str):
             return None, size
         read = decode(value.get("body"), wire).messages
-        return (Parcel(wire, read, str(value.get("shown")), value.get("head") is True) if read else None), size
+        return (
+            Parcel(wire, read, str(value.get("shown")), value.get("head") is True) if read else None
+        ), size
     except (zlib.error, binascii.Error, ValueError, WireError):
         return None, size
 
@@ -91,7 +101,11 @@ def seen(messages: Sequence[Message]) -> str:
     """A digest of what the messages of an assistant say: their words, and what they call."""
     parts = [part for message in messages for part in message.parts]
     words = "".join("".join(part.text.split()) for part in parts if isinstance(part, Text))
-    calls = [f"{part.name}\x1e{dump(_plain(part.input)).decode()}" for part in parts if isinstance(part, Call) and _asks(part)]
+    calls = [
+        f"{part.name}\x1e{dump(_plain(part.input)).decode()}"
+        for part in parts
+        if isinstance(part, Call) and _asks(part)
+    ]
     return digest(words, *calls)
 
 
@@ -123,16 +137,27 @@ class _Turns:
         """Put a turn in place of how the client saw it."""
         self.used += 1
         told = {part.call_id for one in turn for part in one.parts if isinstance(part, Result)}
-        asked = [part for one in turn for part in one.parts if isinstance(part, Call) and _asks(part) and part.id not in told]
-        given = [part for one in shown for part in one.parts if isinstance(part, Call) and _asks(part)]
+        asked = [
+            part
+            for one in turn
+            for part in one.parts
+            if isinstance(part, Call) and _asks(part) and part.id not in told
+        ]
+        given = [
+            part for one in shown for part in one.parts if isinstance(part, Call) and _asks(part)
+        ]
         self._names |= {front.id: own.id for front, own in zip(given, asked, strict=False)}
-        if asked and turn[-1].role != "assistant":  # the gateway's own results wait for those of the client
+        if (
+            asked and turn[-1].role != "assistant"
+        ):  # the gateway's own results wait for those of the client
             self._waiting = [part for part in turn[-1].parts if isinstance(part, Result)]
             turn = turn[:-1]
         self.out += turn
 
     def keep(self, message: Message) -> None:
-        """Take a message as it is, but for results that belong to a call whose turn was put back."""
+        """Take a message as it is, but for results that belong to a call whose turn was
+        put back.
+        """
         if message.role == "assistant":
             for part in message.parts:
                 if isinstance(part, Call):
@@ -140,11 +165,15 @@ class _Turns:
             self.out.append(message)
             return
         names, more, self._waiting = self._names, self._waiting, []
-        if more or any(isinstance(part, Result) and part.call_id in names for part in message.parts):
+        if more or any(
+            isinstance(part, Result) and part.call_id in names for part in message.parts
+        ):
             parts = [
-                replace(part, call_id=names[part.call_id], was=part.was or part)
-                if isinstance(part, Result) and part.call_id in names
-                else part
+                (
+                    replace(part, call_id=names[part.call_id], was=part.was or part)
+                    if isinstance(part, Result) and part.call_id in names
+                    else part
+                )
                 for part in message.parts
             ]
             message = replace(message, parts=(*more, *parts))
@@ -165,11 +194,13 @@ class _Piece(Struct, frozen=True, eq=False):
 def restored(
     messages: Sequence[Message], parcels: Mapping[int, Sequence[tuple[int, str]]], wire: str
 ) -> tuple[tuple[Message, ...], int]:
-    """A client's messages with the turns that its parcels hold, where the model speaks their wire; and how many were used.
+    """A client's messages with the turns that its parcels hold, where the model speaks their wire;
+    and how many were used.
 
-    `parcels` are by the place of the assistant's message, each with the number of parts before it; clients that stream may
-    have made several messages of the turn that it ends. Where none fits, the messages are those that came. Results of the client
-    find their calls again under the ids that the model gave.
+    `parcels` are by the place of the assistant's message, each with the number of parts before it;
+    clients that stream may have made several messages of the turn that it ends. Where none fits,
+    the messages are those that came. Results of the client find their calls again under the ids
+    that the model gave.
     """
     pieces = _cut(messages, parcels, wire)
     fits = _fitting(pieces)
@@ -182,24 +213,35 @@ def restored(
             turns.restore([one.message for one in pieces[n:end]], turn)
         else:
             end, of = n + 1, pieces[n].of
-            while end < len(pieces) and pieces[end].of == of and end not in fits:  # it was cut for nothing
+            while (
+                end < len(pieces) and pieces[end].of == of and end not in fits
+            ):  # it was cut for nothing
                 end += 1
             parts = tuple([part for one in pieces[n:end] for part in one.message.parts])
             if parts or not messages[of].parts:
-                turns.keep(messages[of] if len(parts) == len(messages[of].parts) else replace(messages[of], parts=parts))
+                turns.keep(
+                    messages[of]
+                    if len(parts) == len(messages[of].parts)
+                    else replace(messages[of], parts=parts)
+                )
         n = end
     return tuple(turns.out), turns.used
 
 
-def _cut(messages: Sequence[Message], parcels: Mapping[int, Sequence[tuple[int, str]]], wire: str) -> list[_Piece]:
-    """The messages, cut behind each parcel but those that cover the rest of their message. The newest are opened first."""
+def _cut(
+    messages: Sequence[Message], parcels: Mapping[int, Sequence[tuple[int, str]]], wire: str
+) -> list[_Piece]:
+    """The messages, cut behind each parcel but those that cover the rest of their message. The
+    newest are opened first."""
     opened: dict[int, list[tuple[int, Parcel | None]]] = {}
     room = LARGEST
     for n in sorted(parcels, reverse=True):
         for at, text in reversed(parcels[n]):
             held, size = _opened(text, room)
             room -= size
-            opened.setdefault(n, []).append((at, held if held is not None and held.wire == wire else None))
+            opened.setdefault(n, []).append(
+                (at, held if held is not None and held.wire == wire else None)
+            )
     out: list[_Piece] = []
     for n, message in enumerate(messages):
         start, cut, last = 0, False, None
@@ -212,7 +254,11 @@ def _cut(messages: Sequence[Message], parcels: Mapping[int, Sequence[tuple[int, 
         if not cut:
             out.append(_Piece(n, message, last, ends=last is not None))
         elif last is not None or start < len(message.parts):
-            out.append(_Piece(n, replace(message, parts=message.parts[start:]), last, ends=last is not None))
+            out.append(
+                _Piece(
+                    n, replace(message, parts=message.parts[start:]), last, ends=last is not None
+                )
+            )
     return out
 
 
@@ -223,10 +269,21 @@ def _fitting(pieces: Sequence[_Piece]) -> dict[int, tuple[int, tuple[Message, ..
         if piece.held is None:
             continue
         first = n
-        while first > 0 and pieces[first - 1].message.role == "assistant" and not pieces[first - 1].ends:
+        while (
+            first > 0
+            and pieces[first - 1].message.role == "assistant"
+            and not pieces[first - 1].ends
+        ):
             first -= 1
         told = [one.message for one in pieces[first : n + 1]]
-        start = next((one for one in dict.fromkeys((n, first)) if seen(told[one - first :]) == piece.held.shown), None)
+        start = next(
+            (
+                one
+                for one in dict.fromkeys((n, first))
+                if seen(told[one - first :]) == piece.held.shown
+            ),
+            None,
+        )
         if start is not None:
             fits[start] = n + 1, piece.held.messages
     return fits

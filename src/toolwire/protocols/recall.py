@@ -1,10 +1,12 @@
-"""Requests that are like one before, with a little more at their end: what was translated once is not translated again.
+"""Requests that are like one before, with a little more at their end: what was translated once is
+not translated again.
 
-A client sends its whole history with each request. It is cut into units that no translation looks beyond: what the user says, and
-what the assistant says with the results of its calls. Each unit is translated once, by the way that all requests go, in a request
-of its own; a later request is put together from their bytes. Only where that gives the same bytes as translating the whole: a
-history that is not tidy, or in which an id or a name has to change, goes the long way. Bounded, and forgotten with the process.
-Knows no wire by name.
+A client sends its whole history with each request. It is cut into units that no translation looks
+beyond: what the user says, and what the assistant says with the results of its calls. Each unit is
+translated once, by the way that all requests go, in a request of its own; a later request is put
+together from their bytes. Only where that gives the same bytes as translating the whole: a history
+that is not tidy, or in which an id or a name has to change, goes the long way. Bounded, and
+forgotten with the process. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -29,14 +31,16 @@ SHELLS = 64
 BYTES = 6 * 1024 * 1024
 """Of units, and of items, for each way from a front to a model."""
 NEW = 8
-"""Units that are learnt from one request: each takes about as long as the long way without a history."""
+"""Units that are learnt from one request: each takes about as long as the long way without a
+history."""
 ENTRY = 400
 """Bytes that remembering something takes beside the thing itself."""
 LONGEST = 256 * 1024
 """A unit that is longer is not kept."""
 
 _COPIES = 4
-"""How often the tools, settings and prompts of a request are held: as they came, as values, and as they went."""
+"""How often the tools, settings and prompts of a request are held: as they came, as values, and as
+they went."""
 
 _top = Decoder(dict[str, Raw]).decode
 _list = Decoder(list[Raw]).decode
@@ -100,7 +104,8 @@ class _Shell(Struct, eq=False):
 
 
 class Recall:
-    """What is known of the way from one front to one model. `make` goes the long way with a body of the front."""
+    """What is known of the way from one front to one model. `make` goes the long way with a body of
+    the front."""
 
     def __init__(self, wire: str, make: Callable[[bytes], Made]) -> None:
         self._wire = wire
@@ -161,9 +166,15 @@ class Recall:
             if shell.forms and unit in shell.forms:
                 forms |= shell.forms[unit]
         made = shell.made
-        ids = made.ids if not forms else IdMap(made.ids.ids, made.ids.names, {**made.ids.forms, **forms})
+        ids = (
+            made.ids
+            if not forms
+            else IdMap(made.ids.ids, made.ids.names, {**made.ids.forms, **forms})
+        )
         asked = made.asked
-        if cards[-1] is not None and cards[-1].role == "assistant":  # how an answer opens may depend on what it goes on with
+        if (
+            cards[-1] is not None and cards[-1].role == "assistant"
+        ):  # how an answer opens may depend on what it goes on with
             asked = {**asked, str(self._key): [parse(items[-1])]}
         return Woven(shell.body, tuple(units), ids, made.losses, asked, made.customs, shell.ends)
 
@@ -171,7 +182,9 @@ class Recall:
 
     def _learnt(self, raw: bytes) -> str:
         """The field of the front's requests that holds the history: the same in all of them."""
-        places = {message.at[0] for message in decode(raw, self._wire).messages if len(message.at) > 1}
+        places = {
+            message.at[0] for message in decode(raw, self._wire).messages if len(message.at) > 1
+        }
         (key,) = places
         said = encode(Conversation((Message("user", (Text("."),)),)), self._wire).body
         items = said.get(str(key)) if isinstance(said, dict) else None
@@ -214,7 +227,11 @@ class Recall:
         made = self._make(self._body(top, [*system, self._word]))
         if not made.tidy or made.ids.ids or made.ids.names:
             return None
-        lists = [key for key, value in made.body.items() if isinstance(value, list) and len(value) == 1 and _says(value[0])]
+        lists = [
+            key
+            for key, value in made.body.items()
+            if isinstance(value, list) and len(value) == 1 and _says(value[0])
+        ]
         if len(lists) != 1:
             return None
         value = made.body[lists[0]]
@@ -222,10 +239,15 @@ class Recall:
         return _Shell(made, {**made.body, lists[0]: [PLACE]}, lists[0], dump(value[0]), {}, {}, {})
 
     def _unit(self, shell: _Shell, top: dict[str, Raw], system: list[bytes], unit: bytes) -> bytes:
-        """A unit in the model's wire; nothing if it cannot be told by itself, which is remembered too."""
+        """A unit in the model's wire; nothing if it cannot be told by itself, which is remembered
+        too."""
         made = self._make(self._body(top, [*system, self._word, unit]))
         out = _alone(made, shell)
-        forms = {key: value for key, value in made.ids.forms.items() if shell.made.ids.forms.get(key) != value}
+        forms = {
+            key: value
+            for key, value in made.ids.forms.items()
+            if shell.made.ids.forms.get(key) != value
+        }
         if len(unit) > LONGEST:
             return b"" if forms else out
         self.held += len(unit) + len(out) + ENTRY
@@ -243,7 +265,8 @@ class Recall:
 
 
 def _alone(made: Made, shell: _Shell) -> bytes:
-    """What a unit became in a request of its own; nothing if something else became of the rest of that request too."""
+    """What a unit became in a request of its own; nothing if something else became of the rest of
+    that request too."""
     told = made.body.get(shell.key)
     if (
         not made.tidy
@@ -269,11 +292,21 @@ def _read(message: Message) -> _Card | None:
     results: list[str] = []
     for part in message.parts:
         if isinstance(part, Call):
-            if part.origin != "wire" or part.executor != "client" or is_minted(part.id) or part.seal is not None:
+            if (
+                part.origin != "wire"
+                or part.executor != "client"
+                or is_minted(part.id)
+                or part.seal is not None
+            ):
                 return None
             calls.append(part.id)
         elif isinstance(part, Result):
-            if part.origin != "wire" or part.executor != "client" or is_minted(part.call_id) or part.seal is not None:
+            if (
+                part.origin != "wire"
+                or part.executor != "client"
+                or is_minted(part.call_id)
+                or part.seal is not None
+            ):
                 return None
             results.append(part.call_id)
         elif not isinstance(part, Text | Media) or part.seal is not None:

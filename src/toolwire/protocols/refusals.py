@@ -1,4 +1,5 @@
-"""When there is no answer: the words in the body of a server's error, and such a body as the clients of each front wire read it.
+"""When there is no answer: the words in the body of a server's error, and such a body as the
+clients of each front wire read it.
 
 The tables are those of the providers' own servers. Knows no rule and no upstream.
 """
@@ -32,22 +33,49 @@ def _by(table: dict[int, str], status: int) -> str:
     return table.get(status) or table[500 if status >= 500 else 400]
 
 
-_OPENAI = {400: "invalid_request_error", 403: "permission_error", 429: "rate_limit_error", 500: "server_error"}
+_OPENAI = {
+    400: "invalid_request_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+    500: "server_error",
+}
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 _ANTHROPIC = {
-    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
-    413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",
-}  # fmt: skip
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
 _GOOGLE = {
-    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
     529: "UNAVAILABLE",
-}  # fmt: skip
+}
 
 
 def _openai(no: Refusal) -> JSON:
     code: JSON = no.code or _CODES.get(no.status)
-    return {"error": {"message": no.message, "type": _by(_OPENAI, no.status), "param": None, "code": code}}
+    return {
+        "error": {
+            "message": no.message,
+            "type": _by(_OPENAI, no.status),
+            "param": None,
+            "code": code,
+        }
+    }
 
 
 def _anthropic(no: Refusal) -> JSON:
@@ -76,11 +104,12 @@ def shaped(wire: str, no: Refusal) -> tuple[bytes, str]:
     return dump(shape(no)), "application/json"
 
 
-# --- what others said ----------------------------------------------------------------------------------------------------
+# --- what others said -----------------------------------------------------------------------------
 
 
 def said(data: bytes) -> str:
-    """The words of a server's refusal; all of it, as far as it is told, if they are not where servers put them."""
+    """The words of a server's refusal; all of it, as far as it is told, if they are not where
+    servers put them."""
     try:
         value, _ = load(data, "")
     except WireError:

@@ -1,8 +1,10 @@
-"""One exchange through the gateway: a client's request for a model of another wire, and the model's answer for the client.
+"""One exchange through the gateway: a client's request for a model of another wire, and the model's
+answer for the client.
 
-On the same wire bytes pass untouched, unless the history would be refused. Otherwise the history is translated and mended for the
-model, and the answer comes back under the client's ids and names; what the client's wire cannot hold goes along in a parcel. The
-same request gives the same bytes in every process. Opens no connection; knows wires only through their tables.
+On the same wire bytes pass untouched, unless the history would be refused. Otherwise the history is
+translated and mended for the model, and the answer comes back under the client's ids and names;
+what the client's wire cannot hold goes along in a parcel. The same request gives the same bytes in
+every process. Opens no connection; knows wires only through their tables.
 """
 
 from __future__ import annotations
@@ -31,8 +33,11 @@ from toolwire.translate import addressed
 
 __all__ = ["Relay", "RelayPipe", "Sent", "parsed"]
 _MODEL = re.compile(rb'("model"\s*:\s*)"((?:[^"\\]|\\.)*)"')
-_GIVES: dict[str, Object] = {"reasoning": {"include": ["reasoning.encrypted_content"], "store": False}}
-"""What a model that wants its thoughts back must be asked for, to give them in a form that can go back: by what it wants."""
+_GIVES: dict[str, Object] = {
+    "reasoning": {"include": ["reasoning.encrypted_content"], "store": False}
+}
+"""What a model that wants its thoughts back must be asked for, to give them in a form that can go
+back: by what it wants."""
 _THINKS = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
 """Names of models that think without being asked to. Others refuse to be asked for it."""
 
@@ -61,11 +66,24 @@ def parsed(raw: bytes, wire: str) -> Object:
 
 
 class Relay:
-    """The way from one front to one model and back. Has no state of its own: any number of exchanges may use it."""
+    """The way from one front to one model and back. Has no state of its own: any number of
+    exchanges may use it."""
 
-    __slots__ = ("_thinker", "front", "model", "recall", "rules", "same", "settings", "target", "wire")
+    __slots__ = (
+        "_thinker",
+        "front",
+        "model",
+        "recall",
+        "rules",
+        "same",
+        "settings",
+        "target",
+        "wire",
+    )
 
-    def __init__(self, front: Front, target: str, *, model: str, settings: dict[str, Setting] | None = None) -> None:
+    def __init__(
+        self, front: Front, target: str, *, model: str, settings: dict[str, Setting] | None = None
+    ) -> None:
         spoken, rules = resolve(target)
         self.front = front
         self.target = target
@@ -82,7 +100,9 @@ class Relay:
     # --- there ---
 
     def remember(self) -> Self:
-        """Put requests together from what was translated before, where that gives the same bytes."""
+        """Put requests together from what was translated before, where that gives the
+        same bytes.
+        """
         if not self.same:
             self.recall = Recall(self.front.wire, self._long)
         return self
@@ -94,29 +114,52 @@ class Relay:
     def request(self, raw: bytes, *, tools: Sequence[Tool] = ()) -> Sent:
         """What the model is asked. `tools` are offered beside those of the client.
 
-        Raises RemoteError if the body is not one of the client's wire, LocalError if only its provider could answer it.
+        Raises RemoteError if the body is not one of the client's wire, LocalError if only its
+        provider could answer it.
         """
-        if self.same and not tools and not self.settings and not may_hold(raw) and not (self.front.signs and may_be_foreign(raw)):
+        if (
+            self.same
+            and not tools
+            and not self.settings
+            and not may_hold(raw)
+            and not (self.front.signs and may_be_foreign(raw))
+        ):
             return self._untouched(raw)
         if self.recall is not None and not tools and not may_hold(raw):
             woven = self.recall.woven(raw)
             if woven is not None:
-                return Sent({}, None, woven.ids, losses=woven.losses, asked=woven.asked, customs=woven.customs, woven=woven)
+                return Sent(
+                    {},
+                    None,
+                    woven.ids,
+                    losses=woven.losses,
+                    asked=woven.asked,
+                    customs=woven.customs,
+                    woven=woven,
+                )
         return self._translated(raw, tools)
 
     def _translated(self, raw: bytes, tools: Sequence[Tool] = ()) -> Sent:
         read, used = self.opened(raw)
-        return self.sent(replace(read, tools=(*read.tools, *tools)) if tools else read, read, used, plain=not tools)
+        return self.sent(
+            replace(read, tools=(*read.tools, *tools)) if tools else read,
+            read,
+            used,
+            plain=not tools,
+        )
 
     def opened(self, raw: bytes) -> tuple[Conversation, int]:
-        """A request as it is read, with the turns that its parcels hold; and how many they are. Raises as `request` does."""
+        """A request as it is read, with the turns that its parcels hold; and how many they are.
+        Raises as `request` does."""
         read = decode(raw, self.front.wire)
         asked = read.source
         if not isinstance(asked, dict):
             raise RemoteError(self.front.wire, (), "a request is a JSON object")
         why = None if self.same else self.front.needs(asked)
         if why is not None:
-            raise LocalError(self.front.wire, (), f"this model is not served by that provider: {why}")
+            raise LocalError(
+                self.front.wire, (), f"this model is not served by that provider: {why}"
+            )
         if self.same and self.front.signs:
             read = replace(read, messages=tuple(map(foreign, read.messages)))
         messages, used = self._restored(read) if may_hold(raw) else (read.messages, 0)
@@ -125,14 +168,25 @@ class Relay:
             settings["model"] = self.model
         return replace(read, messages=messages, settings=settings), used
 
-    def sent(self, asks: Conversation, read: Conversation, used: int = 0, *, plain: bool = False) -> Sent:
-        """What the model is asked with a conversation that goes on from one that was opened. `plain`: it is just that one."""
+    def sent(
+        self, asks: Conversation, read: Conversation, used: int = 0, *, plain: bool = False
+    ) -> Sent:
+        """What the model is asked with a conversation that goes on from one that was opened.
+        `plain`: it is just that one."""
         made = addressed(asks, self.target)
         asked = read.source
         if not isinstance(made.body, dict) or not isinstance(asked, dict):
             raise RemoteError(self.front.wire, (), "a request is a JSON object")
-        body = self._nameless(made.body, asked) if self.same else {**made.body, **self._gives(made.body)}
-        customs = frozenset() if self.same else frozenset(tool.name for tool in read.tools if tool.kind == "custom")
+        body = (
+            self._nameless(made.body, asked)
+            if self.same
+            else {**made.body, **self._gives(made.body)}
+        )
+        customs = (
+            frozenset()
+            if self.same
+            else frozenset(tool.name for tool in read.tools if tool.kind == "custom")
+        )
         same = self.same and plain and not made.ids.names
         return Sent(
             body,
@@ -149,19 +203,30 @@ class Relay:
         )
 
     def _nameless(self, body: Object, asked: Object) -> Object:
-        """A body without the name of the model, if the client's had none: then it stands in the path."""
-        return body if "model" in asked or "model" not in body else {key: body[key] for key in body if key != "model"}
+        """A body without the name of the model, if the client's had none: then it stands in the
+        path."""
+        return (
+            body
+            if "model" in asked or "model" not in body
+            else {key: body[key] for key in body if key != "model"}
+        )
 
     def _gives(self, body: Object) -> Object:
         """Further fields of a request to a model that will think."""
         gives = _GIVES.get(self.rules.echo)
-        return gives if gives is not None and ("reasoning" in body or _THINKS.match(self.model)) else {}
+        return (
+            gives
+            if gives is not None and ("reasoning" in body or _THINKS.match(self.model))
+            else {}
+        )
 
     def _untouched(self, raw: bytes) -> Sent:
         mended = repair(raw, self.wire, target=self.target)
         body = asked = mended.body
         assert isinstance(body, dict) and isinstance(asked, dict)
-        if self._thinker and body.get("model") != self.model:  # what it wants back depends on which model it is
+        if (
+            self._thinker and body.get("model") != self.model
+        ):  # what it wants back depends on which model it is
             came, _ = load(raw, self.wire)
             assert isinstance(came, dict)
             again = repair(put(came, ("model",), self.model), self.wire, target=self.target)
@@ -170,17 +235,23 @@ class Relay:
             asked = came
         if mended.changes:
             named = {**body, "model": self.model} if "model" in body else body
-            return Sent(named, None, mended.ids, not mended.ids.names, tuple(mended.changes), asked=asked)
+            return Sent(
+                named, None, mended.ids, not mended.ids.names, tuple(mended.changes), asked=asked
+            )
         if "model" not in body:
             return Sent(body, raw, same=True, asked=body)
         named = body if body["model"] == self.model else {**body, "model": self.model}
         spelled = _MODEL.findall(raw)
-        if len(spelled) != 1:  # it may be said twice, and servers differ in which of the two they take
+        if (
+            len(spelled) != 1
+        ):  # it may be said twice, and servers differ in which of the two they take
             return Sent(named, None, same=True, asked=body)
         if named is body:
             return Sent(body, raw, same=True, asked=body)
         changed = _MODEL.sub(lambda found: found[1] + dump(self.model), raw)
-        if parsed(changed, self.wire).get("model") != self.model:  # that was another field of this name, further in
+        if (
+            parsed(changed, self.wire).get("model") != self.model
+        ):  # that was another field of this name, further in
             return Sent(named, None, same=True, asked=body)
         return Sent(named, changed, same=True, asked=body)
 
@@ -221,7 +292,8 @@ class Relay:
         return dump(body), losses, usage if isinstance(usage, Usage) else None
 
     def renamed(self, data: bytes, sent: Sent) -> tuple[bytes, bool]:
-        """Bytes that pass untouched but for the name of the model, where clients look for theirs; and whether that is done."""
+        """Bytes that pass untouched but for the name of the model, where clients look for theirs;
+        and whether that is done."""
         name = sent.asked.get("model")
         if not self.front.signs or not isinstance(name, str) or name == self.model:
             return data, True
@@ -229,12 +301,16 @@ class Relay:
         return changed, many > 0
 
     def shown(self, read: Conversation, sent: Sent) -> Conversation:
-        """An answer as the client's own tools have it: a call of one that takes a text is one with a text."""
+        """An answer as the client's own tools have it: a call of one that takes a text is one with
+        a text."""
         messages = read.messages
         if sent.customs:
-            messages = tuple([
-                replace(one, parts=tuple([customised(part, sent) for part in one.parts])) for one in messages
-            ])  # fmt: skip
+            messages = tuple(
+                [
+                    replace(one, parts=tuple([customised(part, sent) for part in one.parts]))
+                    for one in messages
+                ]
+            )
         settings = called(read.settings, sent) if self.front.signs else read.settings
         if messages is read.messages and settings is read.settings:
             return read
@@ -245,12 +321,23 @@ class Relay:
         return not self.same and wanted(turn, thoughts=bool(self.rules.echo))
 
     def parcel(self, turn: Sequence[Message], sent: Sent) -> str:
-        """The parcel of a turn that was streamed: what the client has put together is what it would have got as a whole."""
+        """The parcel of a turn that was streamed: what the client has put together is what it would
+        have got as a whole."""
         read = self.shown(Conversation(tuple(turn), (), {}, self.wire, "response"), sent)
-        return packed(self.wire, turn, self._seen(encode(read, self.front.wire, "response", ids=sent.ids).body))
+        return packed(
+            self.wire,
+            turn,
+            self._seen(encode(read, self.front.wire, "response", ids=sent.ids).body),
+        )
 
     def _seen(self, body: JSON) -> str:
-        return seen([one for one in decode(body, self.front.wire, "response").messages if one.role == "assistant"])
+        return seen(
+            [
+                one
+                for one in decode(body, self.front.wire, "response").messages
+                if one.role == "assistant"
+            ]
+        )
 
     @property
     def media(self) -> str:
@@ -259,5 +346,7 @@ class Relay:
         return spoken.media if spoken is not None else ""
 
     def stream(self, sent: Sent, *, array: bool = False) -> RelayPipe:
-        """The model's stream on its way to the client; as one JSON array if that is how it is read."""
+        """The model's stream on its way to the client; as one JSON array if that is how
+        it is read.
+        """
         return RelayPipe(self, sent, array=array)

@@ -1,4 +1,5 @@
-"""The streamed half of a relay: a model's stream on its way to the client, with the parcel of its turn at its end.
+"""The streamed half of a relay: a model's stream on its way to the client, with the parcel of its
+turn at its end.
 
 Opens no connection; knows wires only through their tables.
 """
@@ -95,12 +96,16 @@ class RelayPipe(Pipe[bytes]):
         return (b"]" if self._opened else b"[]") if self._array else super().tail
 
     def told_whole(self, data: bytes) -> list[bytes]:
-        """All of a stream whose server gave the answer at once. Raises RemoteError if it is none."""
+        """All of a stream whose server gave the answer at once. Raises RemoteError if it
+        is none.
+        """
         read = decode(data, self._relay.wire, "response")
         if not read.messages:
             raise RemoteError(self._relay.wire, (), "an answer without a message")
         self._whole_turn = read.messages[0]
-        return list(map(self._shape, [*self._say(list(unfold(read))), *self._unanswered(), *self._last()]))
+        return list(
+            map(self._shape, [*self._say(list(unfold(read))), *self._unanswered(), *self._last()])
+        )
 
     def feed(self, item: Item) -> list[bytes]:
         """What an item of the source becomes."""
@@ -128,7 +133,9 @@ class RelayPipe(Pipe[bytes]):
         sent, names = self._sent, self._sent.ids.names
         for event in events:
             match event:
-                case Start(part=Call(family="function", name=name)) if names.get(name, name) in sent.customs:
+                case Start(part=Call(family="function", name=name)) if (
+                    names.get(name, name) in sent.customs
+                ):
                     self._calls.start(event)
                 case Delta(slot=slot) if slot in self._calls:
                     self._calls.delta(event)
@@ -149,7 +156,8 @@ class RelayPipe(Pipe[bytes]):
         return self._relay.front.chunks(last, self._relay.parcel((said,), self._sent), self._blocks)
 
     def closes(self, said: Message) -> bool:
-        """Whether a parcel may follow what was said last: no provider insists on thoughts of a turn that is over."""
+        """Whether a parcel may follow what was said last: no provider insists on thoughts of a turn
+        that is over."""
         return self._relay.front.ends or any(isinstance(part, Call) for part in said.parts)
 
     @property

@@ -1,4 +1,5 @@
-"""A request as a model gets it, and how its answer becomes one for the client: under its names, as its tools take it.
+"""A request as a model gets it, and how its answer becomes one for the client: under its names, as
+its tools take it.
 
 Opens no connection; knows no wire by name.
 """
@@ -52,7 +53,8 @@ class Sent(Struct, frozen=True, eq=False):
         return value
 
     def data(self, dress: Callable[[Object], Object], how: object = None) -> bytes:
-        """The bytes to send; `dress` adds what a server wants to be asked for a stream, unless the client asked it itself.
+        """The bytes to send; `dress` adds what a server wants to be asked for a stream, unless the
+        client asked it itself.
 
         `how`, if it is given, is the same whenever `dress` does the same.
         """
@@ -61,24 +63,35 @@ class Sent(Struct, frozen=True, eq=False):
         if self.woven is not None:
             return self.woven.data(dress, how)
         if self.same:
-            return dump({**self.body, **{key: self.asked[key] for key in _ASKS if key in self.asked}})
+            return dump(
+                {**self.body, **{key: self.asked[key] for key in _ASKS if key in self.asked}}
+            )
         return dump(dress(self.body))
 
 
 def called(settings: dict[str, Setting], sent: Sent) -> dict[str, Setting]:
-    """What an answer says of itself, with the model under the name that the client knows, and an id if its server gave none.
+    """What an answer says of itself, with the model under the name that the client knows, and an id
+    if its server gave none.
 
-    Claude Code 2.1 sends signed thoughts back only with an answer of the model that it asked for, and makes one message of all
-    answers with the same id.
+    Claude Code 2.1 sends signed thoughts back only with an answer of the model that it asked for,
+    and makes one message of all answers with the same id.
     """
     name = sent.asked.get("model")
     told = {**settings, "model": name} if isinstance(name, str) else settings
-    return told if told.get("id") else {**told, "id": f"msg_{digest(sent.data(lambda body: body).decode())}"}
+    return (
+        told
+        if told.get("id")
+        else {**told, "id": f"msg_{digest(sent.data(lambda body: body).decode())}"}
+    )
 
 
 def customised(part: Part, sent: Sent) -> Part:
     """A call as its tool takes it: with the text alone, if it is offered as a function with one."""
-    if not isinstance(part, Call) or part.family != "function" or sent.ids.names.get(part.name, part.name) not in sent.customs:
+    if (
+        not isinstance(part, Call)
+        or part.family != "function"
+        or sent.ids.names.get(part.name, part.name) not in sent.customs
+    ):
         return part
     given = part.input
     text = given.get("input") if isinstance(given, dict) and len(given) == 1 else None

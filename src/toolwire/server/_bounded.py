@@ -1,7 +1,7 @@
 """The connections of a server: uvicorn's, with bounds of time and size.
 
-Requests that dribble in, heads without end, clients that take nothing and connections beyond a number are cut off here, before
-any app sees them. Knows no protocol above HTTP.
+Requests that dribble in, heads without end, clients that take nothing and connections beyond a
+number are cut off here, before any app sees them. Knows no protocol above HTTP.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ class Bounds(Struct, frozen=True, kw_only=True):
     head: int = 64 * 1024
     """Bytes of a request line with all headers."""
     seconds: float = 60.0
-    """From the first byte of a request (or from the connection) to its last, and without taking a byte of an answer: whoever is
-    slower is cut off."""
+    """From the first byte of a request (or from the connection) to its last, and without taking a
+    byte of an answer: whoever is slower is cut off."""
     keep_alive: float = 65.0
-    """Seconds a connection may rest between requests: a little longer than most proxies keep theirs."""
+    """Seconds a connection may rest between requests: a little longer than most proxies keep
+    theirs."""
     backlog: int = 2048
     grace: int = 60
     """Seconds that requests under way have to finish when the server stops."""
     notice: float = 0.0
-    """Seconds between saying on `/health` that it is over and closing the door, for balancers that poll."""
+    """Seconds between saying on `/health` that it is over and closing the door, for balancers that
+    poll."""
 
 
 def protocol(bounds: Bounds) -> type[asyncio.Protocol]:
@@ -40,8 +42,8 @@ def protocol(bounds: Bounds) -> type[asyncio.Protocol]:
 class Bounded(HttpToolsProtocol):
     """A connection that must get on with it.
 
-    uvicorn waits for ever for the rest of a request, and its parser takes a head of any length. One timer per connection, which
-    only looks at a clock when it fires, costs nothing per request.
+    uvicorn waits for ever for the rest of a request, and its parser takes a head of any length. One
+    timer per connection, which only looks at a clock when it fires, costs nothing per request.
     """
 
     bounds = Bounds()
@@ -59,7 +61,9 @@ class Bounded(HttpToolsProtocol):
         self._took = self._since
         """When it was last known to take some."""
         if len(self.connections) > self.bounds.connections:
-            self._refuse(b"503 Service Unavailable", b"The server holds as many connections as it can.")
+            self._refuse(
+                b"503 Service Unavailable", b"The server holds as many connections as it can."
+            )
             return
         self._timer = self.loop.call_later(self._pause, self._look)
 
@@ -70,11 +74,16 @@ class Bounded(HttpToolsProtocol):
 
     @property
     def _answering(self) -> bool:
-        """Whether an answer is under way or owed: nothing may be written into it, and the client need say nothing meanwhile."""
+        """Whether an answer is under way or owed: nothing may be written into it, and the client
+        need say nothing meanwhile."""
         cycle = self.cycle
         if self.pipeline:
             return True
-        return cycle is not None and not cycle.response_complete and (cycle.response_started or not cycle.more_body)
+        return (
+            cycle is not None
+            and not cycle.response_complete
+            and (cycle.response_started or not cycle.more_body)
+        )
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
@@ -92,7 +101,9 @@ class Bounded(HttpToolsProtocol):
         super().data_received(data)
         if self._head > self.bounds.head and not self.transport.is_closing():
             if self._in_head and not self._answering:
-                self._refuse(b"431 Request Header Fields Too Large", b"The head of the request is too large.")
+                self._refuse(
+                    b"431 Request Header Fields Too Large", b"The head of the request is too large."
+                )
             else:  # what is behind a body has no end, or an answer is under way
                 self.transport.abort()
 
@@ -122,7 +133,8 @@ class Bounded(HttpToolsProtocol):
         self._head = 0
 
     def on_response_complete(self) -> None:
-        """As uvicorn does it, but without a timer that is set and cancelled for every request: the one there is sees to it."""
+        """As uvicorn does it, but without a timer that is set and cancelled for every request: the
+        one there is sees to it."""
         self._rested = self.loop.time()
         if self._since is not None:  # something more came, and had to wait for this answer
             self._since = self._rested
@@ -135,7 +147,10 @@ class Bounded(HttpToolsProtocol):
     def _look(self) -> None:
         self._timer = None
         now, closing = self.loop.time(), self.transport.is_closing()
-        before, self._unsent = self._unsent, self.transport.get_write_buffer_size() if closing or self.flow.write_paused else 0
+        before, self._unsent = (
+            self._unsent,
+            self.transport.get_write_buffer_size() if closing or self.flow.write_paused else 0,
+        )
         if not before or self._unsent < before:
             self._took = now
         if self._unsent:
@@ -156,7 +171,10 @@ class Bounded(HttpToolsProtocol):
 
     def _refuse(self, status: bytes, message: bytes) -> None:
         body = b'{"message":"%b"}' % message
-        head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        head = (
+            b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection:"
+            b" close\r\n\r\n"
+        )
         if not self._answering:  # in the middle of another answer it would be read as a part of it
             self.transport.write(head % (status, len(body)) + body)
         self.transport.close()
@@ -169,7 +187,8 @@ class Bounded(HttpToolsProtocol):
 class Joined(asyncio.Transport):
     """A transport that sends the head of an answer together with what follows it at once.
 
-    uvicorn writes them one after the other, and each would be a system call and a packet of its own.
+    uvicorn writes them one after the other, and each would be a system call and a packet of its
+    own.
     """
 
     def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -180,7 +199,9 @@ class Joined(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._head:
             head, self._head = self._head, b""
-            if len(data) < _SMALL:  # one buffer is sent at once; several take a longer way through the event loop
+            if (
+                len(data) < _SMALL
+            ):  # one buffer is sent at once; several take a longer way through the event loop
                 self._inner.write(head + data)
             else:
                 self._inner.writelines((head, data))

@@ -1,7 +1,8 @@
-"""An answer of the offline model as a body or a stream of a wire: with ids, usage and signatures as its provider makes them.
+"""An answer of the offline model as a body or a stream of a wire: with ids, usage and signatures as
+its provider makes them.
 
-The stream is written by the wire's own writer, in pieces; bodies by its rows. Knows wires through their tables, and of each
-provider only how it names its answers.
+The stream is written by the wire's own writer, in pieces; bodies by its rows. Knows wires through
+their tables, and of each provider only how it names its answers.
 """
 
 from __future__ import annotations
@@ -28,23 +29,35 @@ from toolwire.wires.engine.encode_context import Page
 CREATED = 1_760_000_000
 """When every answer was made: a mock has no clock."""
 _NAMES = {
-    "openai-chat": "chatcmpl-", "openai-responses": "resp_", "azure-foundry": "resp_", "anthropic": "msg_01", "mistral": "",
-    "gemini": "", "cohere": "", "text": "chatcmpl-",
-}  # fmt: skip
+    "openai-chat": "chatcmpl-",
+    "openai-responses": "resp_",
+    "azure-foundry": "resp_",
+    "anthropic": "msg_01",
+    "mistral": "",
+    "gemini": "",
+    "cohere": "",
+    "text": "chatcmpl-",
+}
 _UNSAID = {
-    "anthropic": ("created",), "gemini": ("created",), "bedrock": ("id", "model", "created"), "cohere": ("model", "created"),
+    "anthropic": ("created",),
+    "gemini": ("created",),
+    "bedrock": ("id", "model", "created"),
+    "cohere": ("model", "created"),
     "ollama": ("id",),
-}  # fmt: skip
+}
 """Settings for which a wire has no field."""
 PIECES = 4
 """In so many pieces a text or the arguments of a call come, if they are long enough."""
 
 
 def thoughtful(view: View) -> bool:
-    """Whether the model of a request is one that thinks aloud: the request says so, or the model is known for it."""
+    """Whether the model of a request is one that thinks aloud: the request says so, or the model is
+    known for it."""
     if view.profile.wire in ("openai-responses", "azure-foundry"):
         return view.conversation.settings.get("effort") not in (None, "none")
-    return switch(view) in ("enabled", "adaptive") or (thinker(view) and view.profile.echo == "reasoning_content")
+    return switch(view) in ("enabled", "adaptive") or (
+        thinker(view) and view.profile.echo == "reasoning_content"
+    )
 
 
 def thinking(message: Message) -> Message:
@@ -52,24 +65,43 @@ def thinking(message: Message) -> Message:
     if any(isinstance(part, Reasoning) for part in message.parts):
         return message
     calls = [part.name for part in message.parts if isinstance(part, Call)]
-    words = f"The question asks for {', '.join(calls)}." if calls else "Everything that was asked for is here."
+    words = (
+        f"The question asks for {', '.join(calls)}."
+        if calls
+        else "Everything that was asked for is here."
+    )
     return replace(message, parts=(Reasoning(words), *message.parts))
 
 
 class Answer:
     """What is sent back: a body, or a stream of events."""
 
-    def __init__(self, message: Message, profile: Profile, request: Object, *, seed: str, model: str, usage: bool = True) -> None:
+    def __init__(
+        self,
+        message: Message,
+        profile: Profile,
+        request: Object,
+        *,
+        seed: str,
+        model: str,
+        usage: bool = True,
+    ) -> None:
         self.message, self.profile, self.request = message, profile, request
         self._seed = seed
         wire = profile.wire
         settings: dict[str, Setting] = {
-            "id": _NAMES.get(wire, "") + token(22 if wire == "anthropic" else 24, seed), "model": model, "created": CREATED,
+            "id": _NAMES.get(wire, "") + token(22 if wire == "anthropic" else 24, seed),
+            "model": model,
+            "created": CREATED,
             "usage": Usage(_tokens(len(dump(request))), _tokens(_length(message))),
-        }  # fmt: skip
+        }
         unsaid = (*_UNSAID.get(wire, ()), *(() if usage else ("usage",)))
         self.settings = {key: value for key, value in settings.items() if key not in unsaid}
-        self._signs = bool(profile.thinkers) and profile.wire == "gemini" and re.search(profile.thinkers, model) is not None
+        self._signs = (
+            bool(profile.thinkers)
+            and profile.wire == "gemini"
+            and re.search(profile.thinkers, model) is not None
+        )
 
     @property
     def conversation(self) -> Conversation:
@@ -101,12 +133,22 @@ class Answer:
     def events(self, *, cut: bool = False) -> Iterator[Chunk]:
         """The events of the stream; one that is cut ends in the middle of its last part."""
         _, how = streaming(self.profile.wire)
-        writer = how.writer(Page(self.profile.wire, "response", ids=None, names={}, home=NO_MAP), None)
+        writer = how.writer(
+            Page(self.profile.wire, "response", ids=None, names={}, home=NO_MAP), None
+        )
         moves: dict[type, Callable[..., list[Chunk]]] = {
-            Begin: writer.begin, Start: writer.start, Delta: writer.delta, End: writer.end, Whole: writer.whole,
-            Note: writer.note, Finish: writer.finish,
-        }  # fmt: skip
-        last = max((event.slot for event in unfold(self.conversation) if isinstance(event, Start)), default=-1)
+            Begin: writer.begin,
+            Start: writer.start,
+            Delta: writer.delta,
+            End: writer.end,
+            Whole: writer.whole,
+            Note: writer.note,
+            Finish: writer.finish,
+        }
+        last = max(
+            (event.slot for event in unfold(self.conversation) if isinstance(event, Start)),
+            default=-1,
+        )
         sealing = _Sealing(self)
         for event in unfold(self.conversation):
             if not isinstance(event, Delta):
@@ -169,7 +211,11 @@ class _Sealing:
         block, index = chunk.get("content_block"), chunk.get("index")
         if isinstance(block, dict) and block.get("type") == "thinking":
             self._open = index
-        elif chunk.get("type") == "content_block_stop" and self._open is not None and self._open == index:
+        elif (
+            chunk.get("type") == "content_block_stop"
+            and self._open is not None
+            and self._open == index
+        ):
             self._open = None
             delta: Object = {"type": "signature_delta", "signature": self._answer.signature}
             yield {"type": "content_block_delta", "index": index, "delta": delta}
@@ -210,5 +256,8 @@ def _tokens(characters: int) -> int:
 
 
 def _length(message: Message) -> int:
-    return sum(len(part.args.text) if isinstance(part, Call) else len(part.text) for part in message.parts
-               if isinstance(part, Call | Text | Reasoning))  # fmt: skip
+    return sum(
+        len(part.args.text) if isinstance(part, Call) else len(part.text)
+        for part in message.parts
+        if isinstance(part, Call | Text | Reasoning)
+    )

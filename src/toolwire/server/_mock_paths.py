@@ -1,4 +1,5 @@
-"""The paths under which each provider's server listens, and its lists of models. Rows of data; knows no body of a request."""
+"""The paths under which each provider's server listens, and its lists of models. Rows of data;
+knows no body of a request."""
 
 from __future__ import annotations
 
@@ -21,7 +22,10 @@ class Route(Struct, frozen=True):
 
 
 _BASE = r"(?:/[\w.~-]+)*?"
-_MODELS = (Route("GET", rf"{_BASE}/models", "models"), Route("GET", rf"{_BASE}/models/(?P<model>[^:]+)", "model"))
+_MODELS = (
+    Route("GET", rf"{_BASE}/models", "models"),
+    Route("GET", rf"{_BASE}/models/(?P<model>[^:]+)", "model"),
+)
 _RESPONSES = (
     Route("POST", rf"{_BASE}/responses", "answer"),
     Route("GET", rf"{_BASE}/responses/(?P<id>[\w-]+)", "stored"),
@@ -33,7 +37,8 @@ _CHAT = (
     *_MODELS,
 )
 _MODEL = (
-    r"(?:/v1\w*)?(?:/projects/[^/]+/locations/[^/]+)?(?:/publishers/\w+)?/(?:models|tunedModels)/(?P<model>[^/:]+(?:/[^/:]+)?)"
+    r"(?:/v1\w*)?(?:/projects/[^/]+/locations/[^/]+)?(?:/publishers/\w+)?"
+    r"/(?:models|tunedModels)/(?P<model>[^/:]+(?:/[^/:]+)?)"
 )
 ROUTES: dict[str, tuple[Route, ...]] = {
     "openai-chat": _CHAT,
@@ -60,22 +65,28 @@ ROUTES: dict[str, tuple[Route, ...]] = {
     "cohere": (Route("POST", rf"{_BASE}/v2/chat", "answer"), *_MODELS),
     "ollama": (Route("POST", r"/api/chat", "answer"), Route("GET", r"/api/tags", "models")),
 }
-"""A wire and its paths. What stands before the part that every server has is not looked at: base URLs differ."""
+"""A wire and its paths. What stands before the part that every server has is not looked at: base
+URLs differ."""
 
 HOUSES = {
-    "openai-chat": ("openai-chat", "openai-responses"), "openai-responses": ("openai-responses", "openai-chat"),
-    "azure-openai": ("azure-openai", "azure-foundry"), "azure-foundry": ("azure-foundry", "azure-openai"),
-    "gemini": ("gemini", "gemini-openai"), "deepseek": ("deepseek", "deepseek-responses"),
-    "deepseek-responses": ("deepseek-responses", "deepseek"), "minimax": ("minimax", "minimax-anthropic"),
+    "openai-chat": ("openai-chat", "openai-responses"),
+    "openai-responses": ("openai-responses", "openai-chat"),
+    "azure-openai": ("azure-openai", "azure-foundry"),
+    "azure-foundry": ("azure-foundry", "azure-openai"),
+    "gemini": ("gemini", "gemini-openai"),
+    "deepseek": ("deepseek", "deepseek-responses"),
+    "deepseek-responses": ("deepseek-responses", "deepseek"),
+    "minimax": ("minimax", "minimax-anthropic"),
     "minimax-anthropic": ("minimax-anthropic", "minimax"),
-}  # fmt: skip
+}
 """Profiles that one server speaks, the one that was asked for first."""
 
 MODEL = "toolwire-demo"
 
 
 def found(wire: str, method: str, path: str) -> tuple[Route, dict[str, str]] | bool:
-    """The route of a request and what its path names; True if the path is known under another method, False if it is not."""
+    """The route of a request and what its path names; True if the path is known under another
+    method, False if it is not."""
     known = False
     for route in ROUTES.get(wire, ()):
         match = re.fullmatch(route.path, path.rstrip("/"))
@@ -90,7 +101,12 @@ def found(wire: str, method: str, path: str) -> tuple[Route, dict[str, str]] | b
 def listed(wire: str, created: int) -> JSON:
     """The list of models as a wire writes it."""
     if wire == "anthropic":
-        return {"data": [model(wire, MODEL, created)], "has_more": False, "first_id": MODEL, "last_id": MODEL}
+        return {
+            "data": [model(wire, MODEL, created)],
+            "has_more": False,
+            "first_id": MODEL,
+            "last_id": MODEL,
+        }
     if wire == "bedrock":
         return {"modelSummaries": [model(wire, MODEL, created)]}
     if wire in ("gemini", "ollama", "cohere"):
@@ -101,15 +117,38 @@ def listed(wire: str, created: int) -> JSON:
 def model(wire: str, name: str, created: int) -> JSON:
     """One model as a wire writes it."""
     if wire == "anthropic":
-        return {"type": "model", "id": name, "display_name": "The offline model", "created_at": "2025-10-09T08:53:20Z"}
+        return {
+            "type": "model",
+            "id": name,
+            "display_name": "The offline model",
+            "created_at": "2025-10-09T08:53:20Z",
+        }
     if wire == "gemini":
-        return {"name": f"models/{name}", "displayName": "The offline model", "version": "1", "inputTokenLimit": 1048576,
-                "outputTokenLimit": 65536, "supportedGenerationMethods": ["generateContent", "countTokens"]}  # fmt: skip
+        return {
+            "name": f"models/{name}",
+            "displayName": "The offline model",
+            "version": "1",
+            "inputTokenLimit": 1048576,
+            "outputTokenLimit": 65536,
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
+        }
     if wire == "bedrock":
         arn = f"arn:aws:bedrock:us-east-1::foundation-model/{name}"
-        return {"modelArn": arn, "modelId": name, "modelName": "The offline model", "providerName": "toolwire"}
+        return {
+            "modelArn": arn,
+            "modelId": name,
+            "modelName": "The offline model",
+            "providerName": "toolwire",
+        }
     if wire == "ollama":
-        return {"name": name, "model": name, "modified_at": "2025-10-09T08:53:20Z", "size": 0, "digest": "0" * 64, "details": {}}
+        return {
+            "name": name,
+            "model": name,
+            "modified_at": "2025-10-09T08:53:20Z",
+            "size": 0,
+            "digest": "0" * 64,
+            "details": {},
+        }
     if wire == "cohere":
         return {"name": name, "endpoints": ["chat"], "finetuned": False, "context_length": 1048576}
     return {"id": name, "object": "model", "created": created, "owned_by": "toolwire"}

@@ -1,4 +1,5 @@
-"""How each provider's server wraps a refusal: the body, the status and the header fields of an error. Knows no rule."""
+"""How each provider's server wraps a refusal: the body, the status and the header fields of an
+error. Knows no rule."""
 
 from __future__ import annotations
 
@@ -26,40 +27,88 @@ def _by(table: dict[int, str], status: int) -> str:
 
 
 _OPENAI = {
-    400: "invalid_request_error", 401: "invalid_request_error", 403: "permission_error", 404: "invalid_request_error",
-    413: "invalid_request_error", 429: "requests", 500: "server_error", 503: "server_error",
-}  # fmt: skip
+    400: "invalid_request_error",
+    401: "invalid_request_error",
+    403: "permission_error",
+    404: "invalid_request_error",
+    413: "invalid_request_error",
+    429: "requests",
+    500: "server_error",
+    503: "server_error",
+}
 _ANTHROPIC = {
-    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
-    413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 529: "overloaded_error",
-}  # fmt: skip
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
 _GOOGLE = {
-    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED",
-    500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
-}  # fmt: skip
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
 _AWS = {
-    400: "ValidationException", 403: "AccessDeniedException", 404: "ResourceNotFoundException", 408: "ModelTimeoutException",
-    424: "ModelErrorException", 429: "ThrottlingException", 500: "InternalServerException", 503: "ServiceUnavailableException",
-}  # fmt: skip
+    400: "ValidationException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    424: "ModelErrorException",
+    429: "ThrottlingException",
+    500: "InternalServerException",
+    503: "ServiceUnavailableException",
+}
 _MISTRAL = {
-    400: "invalid_request_message_order", 401: "unauthorized", 404: "invalid_model", 422: "invalid_request_error",
-    429: "rate_limited", 500: "internal_server_error",
-}  # fmt: skip
+    400: "invalid_request_message_order",
+    401: "unauthorized",
+    404: "invalid_model",
+    422: "invalid_request_error",
+    429: "rate_limited",
+    500: "internal_server_error",
+}
 AWS_NAMES = frozenset(_AWS.values())
 
 
 def _chat(no: Refusal) -> JSON:
-    code: JSON = no.code or ("rate_limit_exceeded" if no.status == 429 else "server_error" if no.status >= 500 else None)
-    return {"error": {"message": no.message, "type": _by(_OPENAI, no.status), "param": no.param, "code": code}}
+    code: JSON = no.code or (
+        "rate_limit_exceeded" if no.status == 429 else "server_error" if no.status >= 500 else None
+    )
+    return {
+        "error": {
+            "message": no.message,
+            "type": _by(_OPENAI, no.status),
+            "param": no.param,
+            "code": code,
+        }
+    }
 
 
 def _azure(no: Refusal) -> JSON:
     code = no.code or str(no.status)
-    return {"error": {"message": no.message, "type": _by(_OPENAI, no.status), "param": no.param, "code": code}}
+    return {
+        "error": {
+            "message": no.message,
+            "type": _by(_OPENAI, no.status),
+            "param": no.param,
+            "code": code,
+        }
+    }
 
 
 def _anthropic(no: Refusal) -> JSON:
-    return {"type": "error", "error": {"type": _by(_ANTHROPIC, no.status), "message": no.message}, "request_id": "req_mock"}
+    return {
+        "type": "error",
+        "error": {"type": _by(_ANTHROPIC, no.status), "message": no.message},
+        "request_id": "req_mock",
+    }
 
 
 def _gemini(no: Refusal) -> JSON:
@@ -68,8 +117,18 @@ def _gemini(no: Refusal) -> JSON:
 
 def _mistral(no: Refusal) -> JSON:
     if no.status == 422:
-        return {"detail": [{"type": "missing", "loc": ["body", no.param or ""], "msg": no.message, "input": {}}]}
-    return {"object": "error", "message": no.message, "type": _by(_MISTRAL, no.status), "param": no.param, "code": no.code}
+        return {
+            "detail": [
+                {"type": "missing", "loc": ["body", no.param or ""], "msg": no.message, "input": {}}
+            ]
+        }
+    return {
+        "object": "error",
+        "message": no.message,
+        "type": _by(_MISTRAL, no.status),
+        "param": no.param,
+        "code": no.code,
+    }
 
 
 def _cerebras(no: Refusal) -> JSON:
@@ -78,7 +137,10 @@ def _cerebras(no: Refusal) -> JSON:
 
 
 def _minimax(no: Refusal) -> JSON:
-    return {"type": "error", "error": {"type": "bad_request_error", "message": no.message, "http_code": str(no.status)}}
+    return {
+        "type": "error",
+        "error": {"type": "bad_request_error", "message": no.message, "http_code": str(no.status)},
+    }
 
 
 SHAPES: dict[str, Callable[[Refusal], JSON]] = {
@@ -100,11 +162,16 @@ SHAPES: dict[str, Callable[[Refusal], JSON]] = {
 
 
 def wrapped(house: tuple[str, ...], no: Refusal) -> tuple[JSON, dict[str, str]]:
-    """The body of a refusal in the shape of the first of these names that has one, and the header fields that go with it."""
+    """The body of a refusal in the shape of the first of these names that has one, and the header
+    fields that go with it."""
     shape = next(SHAPES[one] for one in house if one in SHAPES)
     headers: dict[str, str] = {}
     if "bedrock" in house:
-        name = no.code if no.code in AWS_NAMES or (no.code or "").endswith("Exception") else _by(_AWS, no.status)
+        name = (
+            no.code
+            if no.code in AWS_NAMES or (no.code or "").endswith("Exception")
+            else _by(_AWS, no.status)
+        )
         headers["x-amzn-errortype"] = str(name)
     if no.status in (429, 503, 529):
         headers["retry-after"] = "0"
@@ -112,9 +179,15 @@ def wrapped(house: tuple[str, ...], no: Refusal) -> tuple[JSON, dict[str, str]]:
 
 
 _BUSY = {
-    "openai-chat": "Rate limit reached for {model} on requests per min (RPM). Please try again later.",
-    "openai-responses": "Rate limit reached for {model} on requests per min (RPM). Please try again later.",
-    "anthropic": "This request would exceed your organization's rate limit. Please try again later.",
+    "openai-chat": (
+        "Rate limit reached for {model} on requests per min (RPM). Please try again later."
+    ),
+    "openai-responses": (
+        "Rate limit reached for {model} on requests per min (RPM). Please try again later."
+    ),
+    "anthropic": (
+        "This request would exceed your organization's rate limit. Please try again later."
+    ),
     "gemini": "Resource has been exhausted (e.g. check quota).",
     "bedrock": "Too many requests, please wait before trying again.",
     "mistral": "Rate limit exceeded",
@@ -126,7 +199,9 @@ _BROKEN = {
     "openai-responses": "The server had an error while processing your request. Sorry about that!",
     "anthropic": "Internal server error",
     "gemini": "An internal error has occurred. Please retry or report the problem.",
-    "bedrock": "The system encountered an unexpected error during processing. Try your request again.",
+    "bedrock": (
+        "The system encountered an unexpected error during processing. Try your request again."
+    ),
     "mistral": "Service unavailable.",
     "cohere": "internal server error",
     "ollama": "internal server error",

@@ -1,6 +1,8 @@
-"""Whether a provider would take a history, and what it writes if not: the rules find the fault, the table has the words.
+"""Whether a provider would take a history, and what it writes if not: the rules find the fault, the
+table has the words.
 
-A rule without words for a provider is not refused: nobody is known to notice it there. Knows providers through their tables.
+A rule without words for a provider is not refused: nobody is known to notice it there. Knows
+providers through their tables.
 """
 
 from __future__ import annotations
@@ -18,24 +20,42 @@ from toolwire.server._mock_shapes import Refusal
 from toolwire.server._mock_words import CODE, CODES, NOTICED, QUIET, STATUS, SYMPTOMS, words
 
 _FIRST = frozenset(
-    {"no-id", "empty-id", "id-type", "id-field", "arguments", "empty-name", "no-name", "bare", "output", "vocabulary"}
+    {
+        "no-id",
+        "empty-id",
+        "id-type",
+        "id-field",
+        "arguments",
+        "empty-name",
+        "no-name",
+        "bare",
+        "output",
+        "vocabulary",
+    }
 )
 """Symptoms of a single field: servers look at those before they look at pairs."""
 _TYPES: tuple[tuple[type, str], ...] = (
-    (bool, "a boolean"), (str, "a string"), (int, "an integer"), (float, "a decimal number"), (list, "an array"),
+    (bool, "a boolean"),
+    (str, "a string"),
+    (int, "an integer"),
+    (float, "a decimal number"),
+    (list, "an array"),
     (dict, "an object"),
-)  # fmt: skip
+)
 _FIELDS = {
-    "anthropic": ("tool_use.id", "tool_result.tool_use_id"), "gemini": ("function_call.id", "function_response.id"),
-    "openai-responses": ("call_id", "call_id"), "azure-foundry": ("call_id", "call_id"),
-}  # fmt: skip
+    "anthropic": ("tool_use.id", "tool_result.tool_use_id"),
+    "gemini": ("function_call.id", "function_response.id"),
+    "openai-responses": ("call_id", "call_id"),
+    "azure-foundry": ("call_id", "call_id"),
+}
 """Where the id of a call stands in its block, and that of a result."""
 _IDS = ("id", "tool_call_id", "call_id", "tool_use_id")
 _PREFIX = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
 
 
 def judged(view: View) -> tuple[Refusal | None, list[Finding]]:
-    """The refusal of a history that its provider would not take; and what it would take although it is wrong."""
+    """The refusal of a history that its provider would not take; and what it would take although it
+    is wrong."""
     findings = [one for one in found(view) if one.severity == "error" or one.name == "pending-tail"]
     refused: list[tuple[bool, int, Refusal]] = []
     quiet: list[Finding] = []
@@ -61,7 +81,12 @@ def _told(finding: Finding, findings: Sequence[Finding], view: View) -> tuple[st
     said = words(house, symptom, spot.role)
     if said is None:
         return None
-    told = said.format_map(spot.words([one for one in findings if SYMPTOMS.get(one.name) == SYMPTOMS.get(finding.name)], symptom))
+    told = said.format_map(
+        spot.words(
+            [one for one in findings if SYMPTOMS.get(one.name) == SYMPTOMS.get(finding.name)],
+            symptom,
+        )
+    )
     code = CODES.get((profile.wire, symptom)) or CODE.get(profile.wire)
     return symptom, Refusal(told, STATUS.get(symptom, 400), spot.param, code, finding.name)
 
@@ -79,13 +104,23 @@ def _symptom(finding: Finding, spot: _Spot, view: View) -> str:
             return "bad-id"
         symptom = "unanswered" if isinstance(spot.part, Call) else "unasked"
     if symptom == "vocabulary":
-        return "no-role" if not spot.block.get("role") else "tool-calls" if spot.block.get("tool_calls") else symptom
+        return (
+            "no-role"
+            if not spot.block.get("role")
+            else "tool-calls"
+            if spot.block.get("tool_calls")
+            else symptom
+        )
     if symptom == "unasked" and spot.follows_calls():
         return "stranger"
     if symptom == "item":
         held = spot.value
         if finding.path[-1:] != ("id",):
-            return "unasked" if isinstance(spot.part, Result) or spot.kind.endswith("output") else "no-id"
+            return (
+                "unasked"
+                if isinstance(spot.part, Result) or spot.kind.endswith("output")
+                else "no-id"
+            )
         odd = not isinstance(held, str) or not re.fullmatch(r"[A-Za-z0-9_]+", held)
         return "odd-item" if odd else "item"
     if symptom == "content" and finding.path[-2:-1] == ("messages",):
@@ -101,7 +136,13 @@ class _Spot:
         self.path = finding.path
         self.part = _part(view.conversation, finding.path)
         self.value = get(view.body, finding.path)
-        self.role = "result" if isinstance(self.part, Result) else "tool" if finding.path[:1] == ("tools",) else ""
+        self.role = (
+            "result"
+            if isinstance(self.part, Result)
+            else "tool"
+            if finding.path[:1] == ("tools",)
+            else ""
+        )
 
     @property
     def id(self) -> str:
@@ -110,11 +151,13 @@ class _Spot:
         held = (
             own
             if isinstance(own, str)
-            else part.id
-            if isinstance(part, Call)
-            else part.call_id
-            if isinstance(part, Result)
-            else ""
+            else (
+                part.id
+                if isinstance(part, Call)
+                else part.call_id
+                if isinstance(part, Result)
+                else ""
+            )
         )
         return "" if held.startswith("tw-") else held
 
@@ -128,7 +171,11 @@ class _Spot:
     @property
     def param(self) -> str | None:
         """The place as chat servers name it."""
-        return _bracketed(self.path) if self.path and self.path[0] in ("messages", "input", "tools") else None
+        return (
+            _bracketed(self.path)
+            if self.path and self.path[0] in ("messages", "input", "tools")
+            else None
+        )
 
     def follows_calls(self) -> bool:
         """Whether a result stands among the answers to calls, though none of them is its own."""
@@ -167,35 +214,64 @@ class _Spot:
         names = self.view.profile.takes_names or self.view.profile.names
         result = isinstance(part, Result)
         field = _FIELDS.get(wire, ("id", "tool_call_id"))[result]
-        smithy = f"{_smithy(where)}.{'toolResult' if result else 'toolUse'}.{'name' if 'name' in symptom else 'toolUseId'}"
-        ids = dict.fromkeys(one.id for found_at in alike if (one := _Spot(found_at, self.view)).id and one.role != "result")
+        block = "toolResult" if result else "toolUse"
+        smithy = f"{_smithy(where)}.{block}.{'name' if 'name' in symptom else 'toolUseId'}"
+        ids = dict.fromkeys(
+            one.id
+            for found_at in alike
+            if (one := _Spot(found_at, self.view)).id and one.role != "result"
+        )
         held = block.get("id")
         first = get(block, ("content", 0, "type"))
         again = self._again()
         place = index if index is not None else 0
         return {
-            "id": self.id, "ids": ", ".join(ids) or self.id, "name": name or "", "where": write(where), "path": write(self.path),
-            "message": write(message), "field": f"{write(where)}.{field}", "index": str(place), "position": str(place + 1),
-            "next": _dotted((*message[:1], place + 1)), "dotted": _dotted(message), "smithy": smithy, "kind": self.kind,
+            "id": self.id,
+            "ids": ", ".join(ids) or self.id,
+            "name": name or "",
+            "where": write(where),
+            "path": write(self.path),
+            "message": write(message),
+            "field": f"{write(where)}.{field}",
+            "index": str(place),
+            "position": str(place + 1),
+            "next": _dotted((*message[:1], place + 1)),
+            "dotted": _dotted(message),
+            "smithy": smithy,
+            "kind": self.kind,
             "snake": "function_response" if result else "function_call",
-            "length": str(len(name or "") if long else len(self.id)), "limit": str(names.longest if long else rule.longest or 64),
-            "type": _type(self.value if symptom != "id-type" else next((block[key] for key in _IDS if key in block), None)),
-            "nametype": _type(get(block, ("function", "name"))), "value": f"'{self.id}'" if self.id else "null",
-            "type_of": first if isinstance(first, str) else self.kind, "item": held if isinstance(held, str) else "",
-            "prefix": _PREFIX.get(self.kind, "msg"), "first": again[0], "second": again[-1],
-        }  # fmt: skip
+            "length": str(len(name or "") if long else len(self.id)),
+            "limit": str(names.longest if long else rule.longest or 64),
+            "type": _type(
+                self.value
+                if symptom != "id-type"
+                else next((block[key] for key in _IDS if key in block), None)
+            ),
+            "nametype": _type(get(block, ("function", "name"))),
+            "value": f"'{self.id}'" if self.id else "null",
+            "type_of": first if isinstance(first, str) else self.kind,
+            "item": held if isinstance(held, str) else "",
+            "prefix": _PREFIX.get(self.kind, "msg"),
+            "first": again[0],
+            "second": again[-1],
+        }
 
     def _again(self) -> list[str]:
         """The messages with results under this id."""
         places = [
-            one.at for one in self.view.results if one.call_id == getattr(self.part, "id", self.id) or one.call_id == self.id
+            one.at
+            for one in self.view.results
+            if one.call_id == getattr(self.part, "id", self.id) or one.call_id == self.id
         ]
         return [_bracketed(at[:2]) for at in places] or [_bracketed(self.path[:2])]
 
 
 def _part(conversation: Conversation, path: At) -> Read | None:
     """The innermost part, or tool on offer, at a path or above it."""
-    held: list[Read] = [*conversation.parts(), *(tool for tool in conversation.tools if isinstance(tool, Tool))]
+    held: list[Read] = [
+        *conversation.parts(),
+        *(tool for tool in conversation.tools if isinstance(tool, Tool)),
+    ]
     above = [one for one in held if one.at and path[: len(one.at)] == one.at]
     return max(above, key=lambda one: (len(one.at), isinstance(one, Call | Result)), default=None)
 
@@ -205,7 +281,9 @@ def _index(path: At) -> int | None:
 
 
 def _bracketed(path: At) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(
+        "."
+    )
 
 
 def _dotted(path: At) -> str:
@@ -224,5 +302,7 @@ def _type(value: object) -> str:
 def told_briefly(findings: Iterable[Finding]) -> str:
     """What was found and not refused, for a header field."""
     return (
-        "; ".join(f"{one.code} {one.name} {text_of(one.pointer)}" for one in findings).encode("ascii", "replace").decode()[:1000]
+        "; ".join(f"{one.code} {one.name} {text_of(one.pointer)}" for one in findings)
+        .encode("ascii", "replace")
+        .decode()[:1000]
     )

@@ -1,80 +1,158 @@
-"""What each provider writes when it refuses a history: the symptom of a broken rule, and the words for it.
+"""What each provider writes when it refuses a history: the symptom of a broken rule, and the words
+for it.
 
-A rule says what went wrong, a provider only what it noticed, so several rules may share the words. The texts are those that
-`explain` knows, as they were reported; where nobody reported one, it is written as that server writes others of its kind. Words
-in braces are filled in by whoever looks at the history. Knows texts and rules, not bodies.
+A rule says what went wrong, a provider only what it noticed, so several rules may share the words.
+The texts are those that `explain` knows, as they were reported; where nobody reported one, it is
+written as that server writes others of its kind. Words in braces are filled in by whoever looks at
+the history. Knows texts and rules, not bodies.
 """
 
 from __future__ import annotations
 
 SYMPTOMS: dict[str, str] = {
-    "id-missing": "no-id", "id-empty": "empty-id", "id-not-string": "id-type", "id-too-long": "shape", "id-wrong-length": "shape",
-    "id-bad-charset": "shape", "id-composite": "shape", "id-carries-payload": "shape", "id-concatenated": "shape",
-    "id-is-result-content": "shape", "id-rewrite-collision": "shape", "id-field-unsupported": "id-field",
-    "id-is-tool-name": "twice", "id-dup-in-turn": "twice", "id-dup-call": "twice", "id-reused-across-turns": "twice",
-    "dup-result": "dup-result", "orphan-result": "unasked", "history-starts-with-result": "unasked",
-    "call-dropped-keep-result": "unasked", "result-before-call": "unasked",
-    "missing-result": "unanswered", "partial-batch": "unanswered", "pending-tail": "unanswered", "result-separated": "parted",
-    "results-split": "parted", "calls-split": "parted", "result-not-first": "parted", "server-tool-as-client": "unanswered",
-    "result-with-extra": "extra", "history-starts-with-call": "opening", "results-out-of-order": "name",
-    "ambiguous-same-name": "count", "result-name-mismatch": "name", "count-mismatch": "count",
-    "server-tool-unpaired": "hosted", "user-after-tool": "user-after-tool", "trailing-assistant": "last",
-    "item-id-as-call-id": "item", "item-id-prefix": "item", "item-id-stale": "stale", "duplicate-item": "item-twice",
-    "wrong-vocabulary": "vocabulary", "output-not-string": "output", "reasoning-missing": "reasoning",
-    "reasoning-dangling": "dangling", "thinking-missing": "thinking", "signature-missing": "unsigned",
-    "signature-foreign": "signature", "reasoning-content-missing": "reasoning", "args-invalid-json": "arguments",
-    "args-empty-string": "arguments", "args-double-encoded": "arguments", "args-wrong-type": "arguments",
-    "args-merged": "arguments", "name-empty": "empty-name", "name-missing": "no-name", "name-bad-charset": "bad-name",
-    "name-too-long": "long-name", "name-collision": "same-name", "name-unknown": "unknown-name",
-    "tools-undefined": "no-tools", "empty-tool-calls": "bare", "content-shape": "content", "legacy-function-call": "legacy",
-}  # fmt: skip
-"""Each rule, and what a server notices of it. `shape` is an id that is too long, or of other characters, or nobody's."""
+    "id-missing": "no-id",
+    "id-empty": "empty-id",
+    "id-not-string": "id-type",
+    "id-too-long": "shape",
+    "id-wrong-length": "shape",
+    "id-bad-charset": "shape",
+    "id-composite": "shape",
+    "id-carries-payload": "shape",
+    "id-concatenated": "shape",
+    "id-is-result-content": "shape",
+    "id-rewrite-collision": "shape",
+    "id-field-unsupported": "id-field",
+    "id-is-tool-name": "twice",
+    "id-dup-in-turn": "twice",
+    "id-dup-call": "twice",
+    "id-reused-across-turns": "twice",
+    "dup-result": "dup-result",
+    "orphan-result": "unasked",
+    "history-starts-with-result": "unasked",
+    "call-dropped-keep-result": "unasked",
+    "result-before-call": "unasked",
+    "missing-result": "unanswered",
+    "partial-batch": "unanswered",
+    "pending-tail": "unanswered",
+    "result-separated": "parted",
+    "results-split": "parted",
+    "calls-split": "parted",
+    "result-not-first": "parted",
+    "server-tool-as-client": "unanswered",
+    "result-with-extra": "extra",
+    "history-starts-with-call": "opening",
+    "results-out-of-order": "name",
+    "ambiguous-same-name": "count",
+    "result-name-mismatch": "name",
+    "count-mismatch": "count",
+    "server-tool-unpaired": "hosted",
+    "user-after-tool": "user-after-tool",
+    "trailing-assistant": "last",
+    "item-id-as-call-id": "item",
+    "item-id-prefix": "item",
+    "item-id-stale": "stale",
+    "duplicate-item": "item-twice",
+    "wrong-vocabulary": "vocabulary",
+    "output-not-string": "output",
+    "reasoning-missing": "reasoning",
+    "reasoning-dangling": "dangling",
+    "thinking-missing": "thinking",
+    "signature-missing": "unsigned",
+    "signature-foreign": "signature",
+    "reasoning-content-missing": "reasoning",
+    "args-invalid-json": "arguments",
+    "args-empty-string": "arguments",
+    "args-double-encoded": "arguments",
+    "args-wrong-type": "arguments",
+    "args-merged": "arguments",
+    "name-empty": "empty-name",
+    "name-missing": "no-name",
+    "name-bad-charset": "bad-name",
+    "name-too-long": "long-name",
+    "name-collision": "same-name",
+    "name-unknown": "unknown-name",
+    "tools-undefined": "no-tools",
+    "empty-tool-calls": "bare",
+    "content-shape": "content",
+    "legacy-function-call": "legacy",
+}
+"""Each rule, and what a server notices of it. `shape` is an id that is too long, or of other
+characters, or nobody's."""
 
 QUIET: dict[str, str] = {
     "native-id-mangled": "the request is taken; the model calls its tools less well",
     "results-out-of-order": "taken by servers that look at no names: the answers are mixed up",
     "ambiguous-same-name": "taken by servers that look at no ids",
 }
-"""Faults that no server is known to notice, or only some, and what comes of them. They are told in a header field."""
+"""Faults that no server is known to notice, or only some, and what comes of them. They are told in
+a header field."""
 NOTICED = {"results-out-of-order": "named", "ambiguous-same-name": "named"}
 """Of those, what a profile must say for its server to notice."""
 
 _FOLLOWED = (
-    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
-    "The following tool_call_ids did not have response messages: {ids}"
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
+    " 'tool_call_id'. The following tool_call_ids did not have response messages: {ids}"
 )
 _EMPTY = "empty string. Expected a string with minimum length 1, but got an empty string instead."
-_LONG = "string too long. Expected a string with maximum length {limit}, but got a string with length {length} instead."
-_PATTERN = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+_LONG = (
+    "string too long. Expected a string with maximum length {limit}, but got a string with length"
+    " {length} instead."
+)
+_PATTERN = (
+    "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+)
 _CHAT = {
     "no-id": "Invalid type for '{field}': expected a string, but got null instead.",
     "no-id:result": "Invalid parameter: messages with role 'tool' must have a 'tool_call_id'.",
     "empty-id": f"Invalid '{{field}}': {_EMPTY}",
     "id-type": "Invalid type for '{field}': expected a string, but got {type} instead.",
     "long-id": f"Invalid '{{field}}': {_LONG}",
-    "unasked": "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
-    "stranger": "Invalid parameter: 'tool_call_id' of '{id}' not found in 'tool_calls' of previous message.",
+    "unasked": (
+        "Invalid parameter: messages with role 'tool' must be a response to a preceeding message"
+        " with 'tool_calls'."
+    ),
+    "stranger": (
+        "Invalid parameter: 'tool_call_id' of '{id}' not found in 'tool_calls' of previous message."
+    ),
     "twice": "Duplicate value for 'tool_call_id' of '{id}', in {first} and {second}.",
     "dup-result": "Duplicate value for 'tool_call_id' of '{id}', in {first} and {second}.",
-    "unanswered": _FOLLOWED, "parted": _FOLLOWED, "extra": _FOLLOWED, "count": _FOLLOWED,
-    "vocabulary": "Invalid value: '{kind}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and "
-                  "'developer'.",
+    "unanswered": _FOLLOWED,
+    "parted": _FOLLOWED,
+    "extra": _FOLLOWED,
+    "count": _FOLLOWED,
+    "vocabulary": (
+        "Invalid value: '{kind}'. Supported values are: 'system', 'assistant', 'user', 'function',"
+        " 'tool', and 'developer'."
+    ),
     "no-role": "Missing required parameter: '{where}.role'.",
-    "output": "Invalid type for '{where}': expected one of a string or array of objects, but got {type} instead.",
+    "output": (
+        "Invalid type for '{where}': expected one of a string or array of objects, but got {type}"
+        " instead."
+    ),
     "arguments": "Invalid type for '{path}': expected a string, but got {type} instead.",
     "empty-name": f"Invalid '{{where}}.function.name': {_EMPTY}",
-    "no-name": "Invalid type for '{where}.function.name': expected a string, but got {nametype} instead.",
+    "no-name": (
+        "Invalid type for '{where}.function.name': expected a string, but got {nametype} instead."
+    ),
     "bad-name": f"Invalid '{{where}}.function.name': {_PATTERN}",
     "long-name": f"Invalid '{{where}}.function.name': {_LONG}",
     "same-name": "Tool names must be unique.",
     "unknown-name": "Tool choice '{name}' not found in 'tools' parameter.",
-    "bare": "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-    "content": "Invalid type for '{path}': expected one of a string or array of objects, but got {type} instead.",
-    "legacy": "Failed to deserialize the JSON body into the target type: {message}.role: unknown variant `function`, expected "
-              "one of `system`, `user`, `assistant`, `tool`",
+    "bare": (
+        "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty"
+        " array instead."
+    ),
+    "content": (
+        "Invalid type for '{path}': expected one of a string or array of objects, but got {type}"
+        " instead."
+    ),
+    "legacy": (
+        "Failed to deserialize the JSON body into the target type: {message}.role: unknown variant"
+        " `function`, expected one of `system`, `user`, `assistant`, `tool`"
+    ),
     "reasoning": "The `reasoning_content` in the thinking mode must be passed back to the API.",
     "unsigned": "Function call is missing a thought_signature in functionCall parts.",
-}  # fmt: skip
+}
 _ITEMS = {
     **_CHAT,
     "no-id:result": _CHAT["no-id"],
@@ -85,40 +163,75 @@ _ITEMS = {
     "twice": "No tool output found for function call {id}.",
     "dup-result": "No tool call found for function call output with call_id {id}.",
     "item": "Invalid '{path}': '{item}'. Expected an ID that begins with '{prefix}'.",
-    "odd-item": "Invalid '{path}': '{item}'. Expected an ID that contains letters, numbers, underscores, or dashes, but this "
-                "value contained additional characters.",
-    "stale": "Item with id '{item}' not found. Items are not persisted when `store` is set to false. Try again with `store` set "
-             "to true, or remove this item from your input.",
-    "item-twice": "Duplicate item found with id {item}. Remove duplicate items from your input and try again.",
-    "vocabulary": "Invalid value: '{kind}'. Supported values are: 'assistant', 'system', 'developer', and 'user'.",
-    "no-role": "Invalid value: '{kind}'. Supported values are: 'assistant', 'system', 'developer', and 'user'.",
+    "odd-item": (
+        "Invalid '{path}': '{item}'. Expected an ID that contains letters, numbers, underscores, or"
+        " dashes, but this value contained additional characters."
+    ),
+    "stale": (
+        "Item with id '{item}' not found. Items are not persisted when `store` is set to false. Try"
+        " again with `store` set to true, or remove this item from your input."
+    ),
+    "item-twice": (
+        "Duplicate item found with id {item}. Remove duplicate items from your input and try again."
+    ),
+    "vocabulary": (
+        "Invalid value: '{kind}'. Supported values are: 'assistant', 'system', 'developer', and"
+        " 'user'."
+    ),
+    "no-role": (
+        "Invalid value: '{kind}'. Supported values are: 'assistant', 'system', 'developer', and"
+        " 'user'."
+    ),
     "tool-calls": "Unknown parameter: '{where}.tool_calls'.",
-    "output": "Invalid type for '{path}': expected one of an array of objects or string, but got {type} instead.",
-    "reasoning": "Item '{item}' of type 'function_call' was provided without its required 'reasoning' item: 'rs_{item}'.",
-    "dangling": "Item '{item}' of type 'reasoning' was provided without its required following item.",
+    "output": (
+        "Invalid type for '{path}': expected one of an array of objects or string, but got {type}"
+        " instead."
+    ),
+    "reasoning": (
+        "Item '{item}' of type 'function_call' was provided without its required 'reasoning' item:"
+        " 'rs_{item}'."
+    ),
+    "dangling": (
+        "Item '{item}' of type 'reasoning' was provided without its required following item."
+    ),
     "empty-name": f"Invalid '{{where}}.name': {_EMPTY}",
     "no-name": "Invalid type for '{where}.name': expected a string, but got {nametype} instead.",
     "bad-name": f"Invalid '{{where}}.name': {_PATTERN}",
     "long-name": f"Invalid '{{where}}.name': {_LONG}",
-}  # fmt: skip
+}
 _BLOCKS = {
     "no-id": "{field}: Field required",
     "empty-id": "{field}: String should match pattern '^[a-zA-Z0-9_-]+$'",
     "id-type": "{field}: Input should be a valid string",
     "long-id": "{field}: String should have at most {limit} characters",
     "bad-id": "{field}: String should match pattern '^[a-zA-Z0-9_-]+$'",
-    "unasked": "{where}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` block must have a "
-               "corresponding `tool_use` block in the previous message.",
+    "unasked": (
+        "{where}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result`"
+        " block must have a corresponding `tool_use` block in the previous message."
+    ),
     "twice": "{where}: `tool_use` ids must be unique",
-    "dup-result": "{where}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}",
-    "unanswered": "{message}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. Each `tool_use` "
-                  "block must have a corresponding `tool_result` block in the next message.",
-    "hosted": "{message}: `{name}` tool use with id `{id}` was found without a corresponding `{name}_tool_result` block",
-    "hosted:result": "{where}: unexpected `tool_use_id` found in `{type_of}` blocks: {id}. Each `{type_of}` block must have a "
-                     "corresponding `server_tool_use` block before it.",
-    "thinking": "{message}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{type_of}`. When `thinking` is "
-                "enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of "
-                "`tool_use` and `tool_result` blocks).",
+    "dup-result": (
+        "{where}: each tool_use must have a single result. Found multiple `tool_result` blocks with"
+        " id: {id}"
+    ),
+    "unanswered": (
+        "{message}: `tool_use` ids were found without `tool_result` blocks immediately after:"
+        " {ids}. Each `tool_use` block must have a corresponding `tool_result` block in the next"
+        " message."
+    ),
+    "hosted": (
+        "{message}: `{name}` tool use with id `{id}` was found without a corresponding"
+        " `{name}_tool_result` block"
+    ),
+    "hosted:result": (
+        "{where}: unexpected `tool_use_id` found in `{type_of}` blocks: {id}. Each `{type_of}`"
+        " block must have a corresponding `server_tool_use` block before it."
+    ),
+    "thinking": (
+        "{message}.content.0.type: Expected `thinking` or `redacted_thinking`, but found"
+        " `{type_of}`. When `thinking` is enabled, a final `assistant` message must start with a"
+        " thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."
+    ),
     "signature": "{where}: Invalid `signature` in `thinking` block",
     "arguments": "{where}.tool_use.input: Input should be a valid dictionary",
     "output": "{where}.tool_result.content: Input should be a valid list",
@@ -129,138 +242,254 @@ _BLOCKS = {
     "same-name": "tools: Tool names must be unique.",
     "unknown-name": "Tool '{name}' not found in provided tools",
     "content": "messages: text content blocks must be non-empty",
-    "vocabulary": "{where}: Input tag '{kind}' found using 'type' does not match any of the expected tags",
+    "vocabulary": (
+        "{where}: Input tag '{kind}' found using 'type' does not match any of the expected tags"
+    ),
     "no-tools": "Requests which include `tool_use` or `tool_result` blocks must define tools",
-}  # fmt: skip
-_SMITHY = "1 validation error detected: Value {value} at '{smithy}' failed to satisfy constraint: Member must "
+}
+_SMITHY = (
+    "1 validation error detected: Value {value} at '{smithy}' failed to satisfy constraint: Member"
+    " must "
+)
 _BEDROCK = {
-    "no-id": f"{_SMITHY}not be null", "id-type": f"{_SMITHY}be a string",
+    "no-id": f"{_SMITHY}not be null",
+    "id-type": f"{_SMITHY}be a string",
     "empty-id": f"{_SMITHY}have length greater than or equal to 1",
     "long-id": f"{_SMITHY}have length less than or equal to 64",
     "bad-id": f"{_SMITHY}satisfy regular expression pattern: [a-zA-Z0-9_.:-]+",
-    "unasked": "The number of toolResult blocks at {message}.content exceeds the number of toolUse blocks of previous turn.",
-    "count": "The number of toolResult blocks at {message}.content exceeds the number of toolUse blocks of previous turn.",
+    "unasked": (
+        "The number of toolResult blocks at {message}.content exceeds the number of toolUse blocks"
+        " of previous turn."
+    ),
+    "count": (
+        "The number of toolResult blocks at {message}.content exceeds the number of toolUse blocks"
+        " of previous turn."
+    ),
     "twice": "The toolUse blocks at {message}.content contain duplicate Ids: {id}",
     "dup-result": "The toolResult blocks at {message}.content contain duplicate Ids: {id}",
     "unanswered": "Expected toolResult blocks at {next}.content for the following Ids: {ids}",
-    "arguments": "The format of the value at {where}.toolUse.input is invalid. Provide a json object for the field and try "
-                 "again.",
-    "output": "The format of the value at {where}.toolResult.content is invalid. Provide a list for the field and try again.",
-    "content": "The text field in the ContentBlock object at {where} is blank. Add text to the text field, and try again.",
-    "empty-content": "The content field in the Message object at {message} is empty. Add a ContentBlock object to the content "
-                     "field and try again.",
-    "content:result": "The content field in the ToolResultBlock object at {where} cannot be empty when status value is error. "
-                      "Add a value to the content field, and try again.",
-    "no-tools": "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
-    "empty-name": f"{_SMITHY}have length greater than or equal to 1", "no-name": f"{_SMITHY}not be null",
+    "arguments": (
+        "The format of the value at {where}.toolUse.input is invalid. Provide a json object for the"
+        " field and try again."
+    ),
+    "output": (
+        "The format of the value at {where}.toolResult.content is invalid. Provide a list for the"
+        " field and try again."
+    ),
+    "content": (
+        "The text field in the ContentBlock object at {where} is blank. Add text to the text field,"
+        " and try again."
+    ),
+    "empty-content": (
+        "The content field in the Message object at {message} is empty. Add a ContentBlock object"
+        " to the content field and try again."
+    ),
+    "content:result": (
+        "The content field in the ToolResultBlock object at {where} cannot be empty when status"
+        " value is error. Add a value to the content field, and try again."
+    ),
+    "no-tools": (
+        "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+    ),
+    "empty-name": f"{_SMITHY}have length greater than or equal to 1",
+    "no-name": f"{_SMITHY}not be null",
     "bad-name": f"{_SMITHY}satisfy regular expression pattern: [a-zA-Z0-9_-]+",
     "long-name": f"{_SMITHY}have length less than or equal to 64",
     "signature": "{where}: Invalid `signature` in `thinking` block",
-}  # fmt: skip
+}
 _EQUAL = (
-    "Please ensure that the number of function response parts is equal to the number of function call parts of the function call "
-    "turn."
+    "Please ensure that the number of function response parts is equal to the number of function"
+    " call parts of the function call turn."
 )
 _AFTER = "Please ensure that function {kind} turn comes immediately after {what}."
 _GEMINI = {
     "id-type": "Invalid value at '{field}' (TYPE_STRING)",
-    "id-field": "Invalid JSON payload received. Unknown name \"id\" at '{where}.{snake}': Cannot find field.",
+    "id-field": (
+        "Invalid JSON payload received. Unknown name \"id\" at '{where}.{snake}': Cannot find"
+        " field."
+    ),
     "unasked": _AFTER.format(kind="response", what="a function call turn"),
-    "parted": _EQUAL, "unanswered": _EQUAL, "count": _EQUAL, "dup-result": _EQUAL, "twice": _EQUAL,
+    "parted": _EQUAL,
+    "unanswered": _EQUAL,
+    "count": _EQUAL,
+    "dup-result": _EQUAL,
+    "twice": _EQUAL,
     "extra": _AFTER.format(kind="response", what="a function call turn and holds nothing else"),
     "opening": _AFTER.format(kind="call", what="a user turn or after a function response turn"),
-    "name": "functionResponse.name '{name}' does not match functionCall.name of the call it answers",
-    "unsigned": "Function call is missing a thought_signature in functionCall parts. This is required for tools to work "
-                "correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call "
-                "`default_api:{name}`, position {position}.",
+    "name": (
+        "functionResponse.name '{name}' does not match functionCall.name of the call it answers"
+    ),
+    "unsigned": (
+        "Function call is missing a thought_signature in functionCall parts. This is required for"
+        " tools to work correctly, and missing thought_signature may lead to degraded model"
+        " performance. Additional data, function call `default_api:{name}`, position {position}."
+    ),
     "signature": "Corrupted thought signature.",
-    "arguments": "Invalid value at '{where}.{snake}.args' (type.googleapis.com/google.protobuf.Struct)",
-    "output": "Invalid value at '{where}.{snake}.response' (type.googleapis.com/google.protobuf.Struct)",
+    "arguments": (
+        "Invalid value at '{where}.{snake}.args' (type.googleapis.com/google.protobuf.Struct)"
+    ),
+    "output": (
+        "Invalid value at '{where}.{snake}.response' (type.googleapis.com/google.protobuf.Struct)"
+    ),
     "empty-name": "* GenerateContentRequest.{where}.{snake}.name: Name cannot be empty.\n",
     "no-name": "* GenerateContentRequest.{where}.{snake}.name: Name cannot be empty.\n",
-    "bad-name": "* GenerateContentRequest.{where}.{snake}.name: [FIELD_INVALID] Invalid function name. Must start with a letter "
-                "or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum "
-                "length of 64.\n",
-    "long-name": "* GenerateContentRequest.{where}.{snake}.name: [FIELD_INVALID] Invalid function name. Must start with a letter "
-                 "or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum "
-                 "length of 64.\n",
+    "bad-name": (
+        "* GenerateContentRequest.{where}.{snake}.name: [FIELD_INVALID] Invalid function name. Must"
+        " start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores"
+        " (_), dots (.) or dashes (-), with a maximum length of 64.\n"
+    ),
+    "long-name": (
+        "* GenerateContentRequest.{where}.{snake}.name: [FIELD_INVALID] Invalid function name. Must"
+        " start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores"
+        " (_), dots (.) or dashes (-), with a maximum length of 64.\n"
+    ),
     "same-name": "Duplicate function declaration found: {name}",
     "unknown-name": "Tool choice '{name}' is none of the function declarations.",
     "content": "* GenerateContentRequest.{where}: contents.parts must not be empty.\n",
-}  # fmt: skip
+}
 _NINE = "Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
 _SAME = "Not the same number of function calls and responses"
 _MISTRAL = {
     **_CHAT,
-    "no-id": _NINE.replace("{id}", "null"), "no-id:result": _NINE.replace("{id}", "null"), "empty-id": _NINE, "id-type": _NINE,
-    "long-id": _NINE, "bad-id": _NINE, "shape": _NINE,
-    "unasked": "Unexpected tool call id {id} in tool results", "stranger": "Unexpected tool call id {id} in tool results",
-    "unanswered": _SAME, "parted": _SAME, "dup-result": _SAME, "twice": _SAME, "count": _SAME,
+    "no-id": _NINE.replace("{id}", "null"),
+    "no-id:result": _NINE.replace("{id}", "null"),
+    "empty-id": _NINE,
+    "id-type": _NINE,
+    "long-id": _NINE,
+    "bad-id": _NINE,
+    "shape": _NINE,
+    "unasked": "Unexpected tool call id {id} in tool results",
+    "stranger": "Unexpected tool call id {id} in tool results",
+    "unanswered": _SAME,
+    "parted": _SAME,
+    "dup-result": _SAME,
+    "twice": _SAME,
+    "count": _SAME,
     "user-after-tool": "Unexpected role 'user' after role 'tool'",
     "last": "Expected last role to be one of: [tool, user] but got assistant",
-}  # fmt: skip
+}
 _PAIR = "invalid params, tool call and result not match (2013)"
 _FOLLOW = "invalid params, tool call result does not follow tool call (2013)"
 _MINIMAX = {
     "unasked": "invalid params, tool result's tool id({id}) not found (2013)",
     "stranger": "invalid params, tool result's tool id({id}) not found (2013)",
-    "unanswered": _PAIR, "twice": _PAIR, "dup-result": _PAIR, "parted": _FOLLOW, "extra": _FOLLOW,
-    "arguments": "invalid params, invalid function arguments json string, tool_call_id: {id} (2013)",
-}  # fmt: skip
+    "unanswered": _PAIR,
+    "twice": _PAIR,
+    "dup-result": _PAIR,
+    "parted": _FOLLOW,
+    "extra": _FOLLOW,
+    "arguments": (
+        "invalid params, invalid function arguments json string, tool_call_id: {id} (2013)"
+    ),
+}
 
 WORDS: dict[str, dict[str, str]] = {
-    "openai-chat": _CHAT, "openai-responses": _ITEMS, "azure-foundry": _ITEMS, "anthropic": _BLOCKS, "bedrock": _BEDROCK,
-    "gemini": _GEMINI, "mistral": _MISTRAL, "text": _CHAT, "cohere": _CHAT,
-    "ollama": {"arguments": "json: cannot unmarshal string into Go struct field "
-                            "ChatRequest.messages.tool_calls.function.arguments of type api.ToolCallFunctionArguments"},
-    "bedrock-mistral": {"bad-id": f"The model returned the following errors: {_NINE}",
-                        "long-id": f"The model returned the following errors: {_NINE}"},
+    "openai-chat": _CHAT,
+    "openai-responses": _ITEMS,
+    "azure-foundry": _ITEMS,
+    "anthropic": _BLOCKS,
+    "bedrock": _BEDROCK,
+    "gemini": _GEMINI,
+    "mistral": _MISTRAL,
+    "text": _CHAT,
+    "cohere": _CHAT,
+    "ollama": {
+        "arguments": (
+            "json: cannot unmarshal string into Go struct field"
+            " ChatRequest.messages.tool_calls.function.arguments of type"
+            " api.ToolCallFunctionArguments"
+        )
+    },
+    "bedrock-mistral": {
+        "bad-id": f"The model returned the following errors: {_NINE}",
+        "long-id": f"The model returned the following errors: {_NINE}",
+    },
     "kimi": {
-        "twice": "tool call id {id} is duplicated", "unasked": "tool_call_id {id} is not found",
+        "twice": "tool call id {id} is duplicated",
+        "unasked": "tool_call_id {id} is not found",
         "stranger": "tool_call_id {id} is not found",
-        "reasoning": "thinking is enabled but reasoning_content is missing in assistant tool call message at index {index}",
+        "reasoning": (
+            "thinking is enabled but reasoning_content is missing in assistant tool call message at"
+            " index {index}"
+        ),
     },
     "deepseek": {
-        **dict.fromkeys(("unanswered", "parted"), "An assistant message with 'tool_calls' must be followed by tool messages "
-                        "responding to each 'tool_call_id'. (insufficient tool messages following tool_calls message)"),
-        "reasoning": "Missing `reasoning_content` field in the assistant message at message index {index}",
+        **dict.fromkeys(
+            ("unanswered", "parted"),
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to"
+            " each 'tool_call_id'. (insufficient tool messages following tool_calls message)",
+        ),
+        "reasoning": (
+            "Missing `reasoning_content` field in the assistant message at message index {index}"
+        ),
     },
     "deepseek-responses": {
         "reasoning": "The `reasoning_text` in the thinking mode must be passed back to the API.",
         "parted": "No tool output found for tool call {id}.",
     },
-    "minimax": _MINIMAX, "minimax-anthropic": _MINIMAX,
+    "minimax": _MINIMAX,
+    "minimax-anthropic": _MINIMAX,
     "qwen": {
-        **dict.fromkeys(("unanswered", "parted"), "<400> InternalError.Algo.InvalidParameter: An assistant message with "
-                        '"tool_calls" must be followed by tool messages responding to each "tool_call_id". The following '
-                        "tool_call_ids did not have response messages: message[{index}].role"),
+        **dict.fromkeys(
+            ("unanswered", "parted"),
+            '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must'
+            ' be followed by tool messages responding to each "tool_call_id". The following'
+            " tool_call_ids did not have response messages: message[{index}].role",
+        ),
         "bare": "<400> InternalError.Algo.InvalidParameter: " + _CHAT["bare"],
     },
     "groq": {
-        "no-id:result": "'{dotted}' : for 'role:tool' the following must be satisfied[('{dotted}.tool_call_id' : property "
-                        "'tool_call_id' is missing)]",
-        "content": "'{dotted}' : for 'role:assistant' the following must be satisfied[('{dotted}.content' : value must be a "
-                   "string)]",
+        "no-id:result": (
+            "'{dotted}' : for 'role:tool' the following must be satisfied[('{dotted}.tool_call_id'"
+            " : property 'tool_call_id' is missing)]"
+        ),
+        "content": (
+            "'{dotted}' : for 'role:assistant' the following must be satisfied[('{dotted}.content'"
+            " : value must be a string)]"
+        ),
     },
     "cerebras": {"content": "'NoneType' object is not iterable"},
-    "xai": {"arguments": "The arguments to a tool_call with ID '{id}' are not a valid JSON string: EOF while parsing a value"},
-}  # fmt: skip
-"""A profile, or the wire it speaks, and its words for each symptom. A profile has only what it says otherwise than its wire."""
+    "xai": {
+        "arguments": (
+            "The arguments to a tool_call with ID '{id}' are not a valid JSON string: EOF while"
+            " parsing a value"
+        )
+    },
+}
+"""A profile, or the wire it speaks, and its words for each symptom. A profile has only what it says
+otherwise than its wire."""
 
-LIKE = {"parted": "unanswered", "stranger": "unasked", "bad-id": "long-id", "extra": "parted", "opening": "unanswered",
-        "long-name": "bad-name", "odd-item": "item", "count": "unanswered", "name": "count", "empty-content": "content",
-        "item": "unasked", "item-twice": "twice", "tool-calls": "vocabulary", "no-role": "vocabulary"}  # fmt: skip
+LIKE = {
+    "parted": "unanswered",
+    "stranger": "unasked",
+    "bad-id": "long-id",
+    "extra": "parted",
+    "opening": "unanswered",
+    "long-name": "bad-name",
+    "odd-item": "item",
+    "count": "unanswered",
+    "name": "count",
+    "empty-content": "content",
+    "item": "unasked",
+    "item-twice": "twice",
+    "tool-calls": "vocabulary",
+    "no-role": "vocabulary",
+}
 """What a server says of a symptom that it has no words of its own for."""
 
 STATUS = {"stale": 404}
 """Symptoms with another status than 400."""
-CODES = {("mistral", symptom): "3280" for symptom in ("bad-id", "long-id", "no-id", "empty-id", "id-type")}
+CODES = {
+    ("mistral", symptom): "3280"
+    for symptom in ("bad-id", "long-id", "no-id", "empty-id", "id-type")
+}
 CODE = {"mistral": "3230"}
 """What a provider calls a fault beside its text."""
 
 
 def words(house: tuple[str, ...], symptom: str, role: str = "") -> str | None:
-    """The words of the first of these names that has any for a symptom, or for one like it; those of its wire come last."""
+    """The words of the first of these names that has any for a symptom, or for one like it; those
+    of its wire come last."""
     wanted: str | None = symptom
     while wanted is not None:
         for key in (f"{wanted}:{role}", wanted):

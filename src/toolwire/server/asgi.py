@@ -1,21 +1,15 @@
-"""What every ASGI app here needs: bounded bodies, exact routes, the check of names and media types, answers, lifespan.
+"""What every ASGI app here needs: bounded bodies, exact routes, the check of names and media types,
+answers, lifespan.
 
-Plain ASGI without a framework: a request costs a few dictionary lookups. Whatever is wrong with a request is a word (`Trouble`);
-each app says it in its own format. Knows no protocol above HTTP.
+Plain ASGI without a framework: a request costs a few dictionary lookups. Whatever is wrong with a
+request is a word (`Trouble`); each app says it in its own format. Knows no protocol above HTTP.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Collection,
-    Mapping,
-    MutableMapping,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -73,11 +67,13 @@ async def answer(send: Send, status: int, body: bytes, headers: Pairs) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-# --- bodies ------------------------------------------------------------------------------------------------------------------
+# --- bodies ---------------------------------------------------------------------------------------
 
 
 class Intake:
-    """Reads bodies: each bounded in bytes and seconds, and all that are under way bounded together."""
+    """Reads bodies: each bounded in bytes and seconds, and all that are under way bounded
+    together.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -94,7 +90,8 @@ class Intake:
         declared = request.headers.get(b"content-length", b"0")
         if not declared.isdigit() or len(declared) > 18 or int(declared) > limits.body:
             return "large"
-        # Most bodies are there already. A clock is only started for one that is not: that costs more than all the rest.
+        # Most bodies are there already. A clock is only started for one that is not: that costs
+        # more than all the rest.
         steps = request.receive().__await__()
         try:
             waits_for = next(steps)
@@ -141,7 +138,7 @@ class Intake:
             self._held -= size
 
 
-# --- who may ask, and how ----------------------------------------------------------------------------------------------------
+# --- who may ask, and how -------------------------------------------------------------------------
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -159,8 +156,9 @@ def is_loopback(host: str) -> bool:
 class Names:
     """Under which names a server answers.
 
-    A page in a browser can make its own name point to this machine and then speak to whatever listens there, so a connection
-    on loopback must ask for a local name. `more` are further names that are taken; `*` takes any.
+    A page in a browser can make its own name point to this machine and then speak to whatever
+    listens there, so a connection on loopback must ask for a local name. `more` are further names
+    that are taken; `*` takes any.
     """
 
     def __init__(self, more: Collection[str] = ()) -> None:
@@ -174,7 +172,10 @@ class Names:
         if self._any:
             return True
         server = request.scope.get("server")
-        asked = (server[0] if isinstance(server, tuple | list) and server else None), request.headers.get(b"host")
+        asked = (
+            (server[0] if isinstance(server, tuple | list) and server else None),
+            request.headers.get(b"host"),
+        )
         known = self._known.get(asked)
         if known is None:
             known = self._takes(*asked)
@@ -199,7 +200,8 @@ def _without_port(host: bytes) -> str:
 def is_json(headers: Headers) -> bool:
     """Whether a body is sent as JSON.
 
-    Anything else a page of another site may send without asking first; so what names no type must not come from a browser.
+    Anything else a page of another site may send without asking first; so what names no type must
+    not come from a browser.
     """
     kind = headers.get(b"content-type")
     if kind == b"application/json":
@@ -207,27 +209,37 @@ def is_json(headers: Headers) -> bool:
     if kind is None:
         return b"origin" not in headers and b"sec-fetch-site" not in headers
     name = kind.partition(b";")[0].strip().lower()
-    return name == b"application/json" or (name.startswith(b"application/") and name.endswith(b"+json"))
+    return name == b"application/json" or (
+        name.startswith(b"application/") and name.endswith(b"+json")
+    )
 
 
-# --- lifespan ----------------------------------------------------------------------------------------------------------------
+# --- lifespan -------------------------------------------------------------------------------------
 
 
 async def lifespan(
-    receive: Receive, send: Send, start: Callable[[], Awaitable[None]], stop: Callable[[], Awaitable[None]]
+    receive: Receive,
+    send: Send,
+    start: Callable[[], Awaitable[None]],
+    stop: Callable[[], Awaitable[None]],
 ) -> None:
-    """Start when the server starts and stop when it stops, in one task. A failure is told to the server, which then gives up."""
+    """Start when the server starts and stop when it stops, in one task. A failure is told to the
+    server, which then gives up."""
     await receive()
     try:
         await start()
     except Exception as error:
-        await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})
+        await send(
+            {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
+        )
         return
     await send({"type": "lifespan.startup.complete"})
     await receive()
     try:
         await stop()
     except Exception as error:
-        await send({"type": "lifespan.shutdown.failed", "message": f"{type(error).__name__}: {error}"})
+        await send(
+            {"type": "lifespan.shutdown.failed", "message": f"{type(error).__name__}: {error}"}
+        )
         return
     await send({"type": "lifespan.shutdown.complete"})

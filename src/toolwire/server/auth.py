@@ -1,7 +1,9 @@
-"""Who is asking: nobody in particular, the holder of a key, or the bearer of a short-lived signed token.
+"""Who is asking: nobody in particular, the holder of a key, or the bearer of a short-lived signed
+token.
 
-Any method that is on and accepts is enough. There is no default secret, and short ones are refused. A caller is told the same
-whatever was wrong; the log says what it was. Knows no protocol beyond three headers.
+Any method that is on and accepts is enough. There is no default secret, and short ones are refused.
+A caller is told the same whatever was wrong; the log says what it was. Knows no protocol beyond
+three headers.
 """
 
 from __future__ import annotations
@@ -33,11 +35,13 @@ class _No(Exception):
 
 
 class Auth:
-    """What a server asks of its callers. Without keys and secrets it asks nothing, and ignores whatever is sent.
+    """What a server asks of its callers. Without keys and secrets it asks nothing, and ignores
+    whatever is sent.
 
-    `keys` are static keys by the name of who holds them (a list gives them names of its own), sent as `OXP-API-Key` or as a
-    bearer token. `secrets` sign tokens with HS256; several so that one can be replaced by the next. Tokens must expire, within
-    `lifetime` (None: whenever); one that names an audience must name one of `audiences`.
+    `keys` are static keys by the name of who holds them (a list gives them names of its own), sent
+    as `OXP-API-Key` or as a bearer token. `secrets` sign tokens with HS256; several so that one can
+    be replaced by the next. Tokens must expire, within `lifetime` (None: whenever); one that names
+    an audience must name one of `audiences`.
     """
 
     def __init__(
@@ -56,9 +60,13 @@ class Auth:
         named = list(keys.items()) if isinstance(keys, Mapping) else [("", key) for key in keys]
         self._keys: list[tuple[bytes, str]] = []
         for name, key in named:
-            digest = hashlib.sha256(_long_enough(key, f"the key {name}" if name else "a key")).digest()
+            digest = hashlib.sha256(
+                _long_enough(key, f"the key {name}" if name else "a key")
+            ).digest()
             # A name of its own that is stable and tells nothing about the key
-            self._keys.append((digest, f"key:{name or 'sha256-' + hashlib.sha256(digest).hexdigest()[:16]}"))
+            self._keys.append(
+                (digest, f"key:{name or 'sha256-' + hashlib.sha256(digest).hexdigest()[:16]}")
+            )
         if len({digest for digest, _ in self._keys}) != len(self._keys):
             raise AuthMistake("the same key is given to two names")
         self._secrets = [_long_enough(secret, "a secret") for secret in secrets]
@@ -83,7 +91,8 @@ class Auth:
         return ["an API key"] * bool(self._keys) + ["a JWT (HS256)"] * bool(self._secrets)
 
     def principal(self, headers: Mapping[bytes, bytes]) -> str | None:
-        """Who is asking, by headers in lower case; an empty text is nobody in particular, None is refused."""
+        """Who is asking, by headers in lower case; an empty text is nobody in particular, None is
+        refused."""
         if not (self._keys or self._secrets):
             return ""
         why = "no credentials"
@@ -108,7 +117,8 @@ class Auth:
         return None
 
     def _holder(self, given: bytes) -> str | None:
-        """Whose key it is. All keys are compared, each in the same time, so that nothing can be learnt by the clock."""
+        """Whose key it is. All keys are compared, each in the same time, so that nothing can be
+        learnt by the clock."""
         digest = hashlib.sha256(given).digest()
         found: str | None = None
         for known, name in self._keys:
@@ -130,7 +140,8 @@ class Auth:
         why = ""
         for secret in self._secrets:
             try:
-                # The times are checked here, by this clock: so that a test can set it, and exp, nbf and iat mean the same now
+                # The times are checked here, by this clock: so that a test can set it, and exp, nbf
+                # and iat mean the same now
                 claims: dict[str, object] = jwt.decode(
                     token,
                     secret,
@@ -169,7 +180,9 @@ class Auth:
                 raise _No("no audience")
             return
         given = [aud] if isinstance(aud, str) else aud
-        if not isinstance(given, list) or not any(isinstance(one, str) and one in self._audiences for one in given):
+        if not isinstance(given, list) or not any(
+            isinstance(one, str) and one in self._audiences for one in given
+        ):
             raise _No("another audience")
 
 
@@ -187,7 +200,9 @@ def _seconds(claims: Mapping[str, object], name: str) -> int | float | None:
 def _long_enough(secret: str | bytes, what: str) -> bytes:
     held = secret.encode() if isinstance(secret, str) else secret
     if isinstance(secret, str) and secret != secret.strip():
-        raise AuthMistake(f"{what} begins or ends with a blank: perhaps it was read with its line end")
+        raise AuthMistake(
+            f"{what} begins or ends with a blank: perhaps it was read with its line end"
+        )
     if len(held) < LEAST:
         raise AuthMistake(f"{what} is {len(held)} bytes long; at least {LEAST} are needed")
     if len(set(held)) < 8:

@@ -24,10 +24,15 @@ _BELOW_V1 = "/v1"
 
 @asynccontextmanager
 async def served(profile: str) -> AsyncIterator[tuple[str, str]]:
-    """The address and the name of a model that speaks a wire or profile. Raises LocalError if no model's server speaks it."""
+    """The address and the name of a model that speaks a wire or profile. Raises LocalError if no
+    model's server speaks it."""
     row = next((one for one in ROWS if profile in (one.name, one.profile)), None)
     if row is None:
-        raise LocalError(profile, (), f"there is no demo of this; there are {', '.join(one.name for one in ROWS)}")
+        raise LocalError(
+            profile,
+            (),
+            f"there is no demo of this; there are {', '.join(one.name for one in ROWS)}",
+        )
     server = _Quiet(config(Mock(row.profile), Bounds(grace=1)))
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -36,7 +41,9 @@ async def served(profile: str) -> AsyncIterator[tuple[str, str]]:
         while not server.started and not task.done():
             await asyncio.sleep(0.005)
         try:
-            below = _BELOW_V1 if row.base.endswith(_BELOW_V1) or row.path == "/chat/completions" else ""
+            below = (
+                _BELOW_V1 if row.base.endswith(_BELOW_V1) or row.path == "/chat/completions" else ""
+            )
             yield f"http://127.0.0.1:{listener.getsockname()[1]}{below}", f"{row.name}:demo"
         finally:
             server.should_exit = True

@@ -1,15 +1,18 @@
-"""Tools as an MCP server, on the official SDK: over stdio, and over streamable HTTP beside the other protocols.
+"""Tools as an MCP server, on the official SDK: over stdio, and over streamable HTTP beside the
+other protocols.
 
-    await stdio(Tools(add), Calls(SqliteLedger("calls.db")))                 # a program that a host starts
-    McpApp(tools, calls).mount(server)                                       # under /mcp of a ToolServer
+    await stdio(Tools(add), Calls(SqliteLedger("calls.db")))                 # a program that a host
+    starts McpApp(tools, calls).mount(server)                                       # under /mcp of
+    a ToolServer
 
-HTTP is stateless: any replica answers any request, and who asks is the ToolServer's business. What a tool needs beside its
-arguments comes from `_meta["toolwire/context"]` (the shape of OXP's `context`), and what is not there from `tokens` and `secrets`
-of this server. Over stdio these are the environment, where hosts put them; over HTTP nothing, unless the server is told: whoever
-may call would otherwise act in the server's name.
+HTTP is stateless: any replica answers any request, and who asks is the ToolServer's business. What
+a tool needs beside its arguments comes from `_meta["toolwire/context"]` (the shape of OXP's
+`context`), and what is not there from `tokens` and `secrets` of this server. Over stdio these are
+the environment, where hosts put them; over HTTP nothing, unless the server is told: whoever may
+call would otherwise act in the server's name.
 
-A request that is cancelled is no longer answered. A call that has a call id goes on and is recorded: asking again gives its
-result.
+A request that is cancelled is no longer answered. A call that has a call id goes on and is
+recorded: asking again gives its result.
 """
 
 from __future__ import annotations
@@ -87,15 +90,29 @@ class _Tools:
 
 
 def sdk_server(
-    tools: Tools, calls: Calls, *, name: str = "toolwire", tokens: Provider | None = None, secrets: Provider | None = None
+    tools: Tools,
+    calls: Calls,
+    *,
+    name: str = "toolwire",
+    tokens: Provider | None = None,
+    secrets: Provider | None = None,
 ) -> Server[dict[str, object]]:
     """A server of the SDK that lists the tools and hands their calls to `calls`."""
     offered = _Tools(tools)
 
-    async def listed(ctx: ServerRequestContext[dict[str, object]], params: PaginatedRequestParams) -> Object:
-        return {"tools": offered.entries(), "ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
+    async def listed(
+        ctx: ServerRequestContext[dict[str, object]], params: PaginatedRequestParams
+    ) -> Object:
+        return {
+            "tools": offered.entries(),
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "resultType": "complete",
+        }
 
-    async def called(ctx: ServerRequestContext[dict[str, object]], params: CallToolRequestParams) -> Object:
+    async def called(
+        ctx: ServerRequestContext[dict[str, object]], params: CallToolRequestParams
+    ) -> Object:
         request = ctx.request if isinstance(ctx.request, Request) else None
         try:
             tool = offered.find(params.name)
@@ -105,7 +122,9 @@ def sdk_server(
             meta = checked((ctx.params or {}).get("_meta") or {}, "mcp")
             arguments = checked(params.arguments or {}, "mcp")
             assert isinstance(meta, dict) and isinstance(arguments, dict)
-            given = mcp.given(meta, request.headers.get("idempotency-key") if request is not None else None)
+            given = mcp.given(
+                meta, request.headers.get("idempotency-key") if request is not None else None
+            )
             ask = _filled(given, tool, tokens, secrets).ask(tool, arguments, _principal(request))
             with joined(_trace(request, meta)):
                 answered = await calls.call(ask)
@@ -140,21 +159,38 @@ def _trace(request: Request | None, meta: Object) -> dict[str, str]:
     """The trace that the headers name; one that `_meta` names has been joined by the SDK."""
     if request is None or "traceparent" in meta:
         return {}
-    return {name: request.headers[name] for name in ("traceparent", "tracestate") if name in request.headers}
+    return {
+        name: request.headers[name]
+        for name in ("traceparent", "tracestate")
+        if name in request.headers
+    }
 
 
-def _filled(given: Given, tool: Runnable, tokens: Provider | None, secrets: Provider | None) -> Given:
-    """What came with a request, and of what the tool declares and did not come, what this server has."""
+def _filled(
+    given: Given, tool: Runnable, tokens: Provider | None, secrets: Provider | None
+) -> Given:
+    """What came with a request, and of what the tool declares and did not come, what this server
+    has."""
     if not tool.needs or (tokens is None and secrets is None):
         return given
     wanted = [one.id for one in tool.needs.authorization]
-    return replace(given, tokens=_more(given.tokens, wanted, tokens), secrets=_more(given.secrets, tool.needs.secrets, secrets))
+    return replace(
+        given,
+        tokens=_more(given.tokens, wanted, tokens),
+        secrets=_more(given.secrets, tool.needs.secrets, secrets),
+    )
 
 
-def _more(held: Mapping[str, str], wanted: Collection[str], provider: Provider | None) -> Mapping[str, str]:
+def _more(
+    held: Mapping[str, str], wanted: Collection[str], provider: Provider | None
+) -> Mapping[str, str]:
     if provider is None:
         return held
-    found = {id: provider.get(id) if isinstance(provider, Mapping) else provider(id) for id in wanted if not held.get(id)}
+    found = {
+        id: provider.get(id) if isinstance(provider, Mapping) else provider(id)
+        for id in wanted
+        if not held.get(id)
+    }
     return {**held, **{id: value for id, value in found.items() if value}}
 
 
@@ -167,7 +203,8 @@ async def stdio(
     secrets: Provider | None = environment,
     drain: float = DRAIN,
 ) -> None:
-    """Serve whoever is at the other end of stdin and stdout until they leave; then finish what is under way."""
+    """Serve whoever is at the other end of stdin and stdout until they leave; then finish what is
+    under way."""
     server = sdk_server(tools, calls, name=name, tokens=tokens, secrets=secrets)
     await calls.open()
     try:
@@ -181,7 +218,8 @@ async def stdio(
 class McpApp:
     """MCP over streamable HTTP, as an ASGI app.
 
-    `origins` are pages that may ask from within a browser (`https://example.com`); a page of the same host always may.
+    `origins` are pages that may ask from within a browser (`https://example.com`); a page of the
+    same host always may.
     """
 
     def __init__(
@@ -208,7 +246,9 @@ class McpApp:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """While this is entered, requests are answered."""
-        manager = StreamableHTTPSessionManager(self._server, stateless=True, max_request_body_size=self._limits.body)
+        manager = StreamableHTTPSessionManager(
+            self._server, stateless=True, max_request_body_size=self._limits.body
+        )
         async with manager.run():
             self._manager = manager
             try:
@@ -232,9 +272,15 @@ class McpApp:
         await stack.enter_async_context(self.running())
 
     def _welcome(self, scope: Scope) -> bool:
-        """Whether a request comes from no page at all, or from one that may ask: MCP demands the check."""
+        """Whether a request comes from no page at all, or from one that may ask: MCP demands the
+        check."""
         headers = scope["headers"]
         assert isinstance(headers, list | tuple)
         held: dict[bytes, bytes] = dict(headers)
-        origin, host = held.get(b"origin", b"").decode("latin-1"), held.get(b"host", b"").decode("latin-1")
-        return not origin or origin in self._origins or urlsplit(origin).netloc.lower() == host.lower()
+        origin, host = (
+            held.get(b"origin", b"").decode("latin-1"),
+            held.get(b"host", b"").decode("latin-1"),
+        )
+        return (
+            not origin or origin in self._origins or urlsplit(origin).netloc.lower() == host.lower()
+        )

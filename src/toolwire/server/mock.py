@@ -1,10 +1,12 @@
-"""A model's server for tests: it speaks a wire as its provider does, and refuses what that refuses, in its own words.
+"""A model's server for tests: it speaks a wire as its provider does, and refuses what that refuses,
+in its own words.
 
     uvicorn.run(toolwire.server.mock.app("anthropic"), port=8080)
 
-The offline model gives the answers (`agent.demo`); what it can be told to do is the table of its directives. With `strict` a
-history is checked by the rules of the profile before it is answered, so that a client is tested against an honest provider. Any
-key is a good one. What is wrong and yet taken is told in the header field `toolwire-findings`. Knows providers through tables.
+The offline model gives the answers (`agent.demo`); what it can be told to do is the table of its
+directives. With `strict` a history is checked by the rules of the profile before it is answered, so
+that a client is tested against an honest provider. Any key is a good one. What is wrong and yet
+taken is told in the header field `toolwire-findings`. Knows providers through tables.
 """
 
 from __future__ import annotations
@@ -29,7 +31,18 @@ from toolwire.server._mock_needs import disordered, lacking, unknown_caller, unr
 from toolwire.server._mock_paths import HOUSES, ROUTES, Route, found, listed, model
 from toolwire.server._mock_shapes import Refusal, asked_for, wrapped
 from toolwire.server._mock_strict import judged, told_briefly
-from toolwire.server.asgi import MIB, App, Intake, Limits, Receive, Request, Scope, Send, lifespan, request_of
+from toolwire.server.asgi import (
+    MIB,
+    App,
+    Intake,
+    Limits,
+    Receive,
+    Request,
+    Scope,
+    Send,
+    lifespan,
+    request_of,
+)
 from toolwire.server.asgi import answer as send_whole
 from toolwire.streaming.events import Chunk
 from toolwire.streaming.stream_input import streaming
@@ -70,10 +83,16 @@ class Mock:
     """An ASGI app that speaks one provider's wire, or all that its server speaks."""
 
     def __init__(self, wire: str, *, strict: bool = True, keys: bool = True) -> None:
-        """`wire` is a wire or a profile. `strict=False` takes any history; `keys=False` asks for none. Raises LocalError."""
+        """`wire` is a wire or a profile. `strict=False` takes any history; `keys=False` asks for
+        none. Raises LocalError."""
         _, asked = resolve(wire)
         if asked.wire not in ROUTES:
-            raise LocalError(wire, (), f"no model's server speaks this wire; these are spoken: {', '.join(sorted(ROUTES))}")
+            raise LocalError(
+                wire,
+                (),
+                "no model's server speaks this wire; these are spoken:"
+                f" {', '.join(sorted(ROUTES))}",
+            )
         self.profiles = tuple(resolve(name)[1] for name in HOUSES.get(asked.name, (asked.name,)))
         self.strict = strict
         self.keys = keys
@@ -81,7 +100,8 @@ class Mock:
         """The last requests, the newest at the end."""
         self._intake = Intake(Limits(body=64 * MIB))
         self._stored: OrderedDict[str, tuple[list[JSON], Object]] = OrderedDict()
-        """Answers that were to be kept, by their ids: the items up to and with each, and its body."""
+        """Answers that were to be kept, by their ids: the items up to and with each, and its body.
+        """
         self._asked: Counter[bytes] = Counter()
         """How often the same request has come."""
 
@@ -101,7 +121,10 @@ class Mock:
 
     def _reply(self, request: Request, raw: bytes | None) -> _Reply:
         """The answer to a request, whatever it is."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.items()}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in request.headers.items()
+        }
         query = request.scope.get("query_string", b"")
         asked = query.decode("latin-1") if isinstance(query, bytes) else ""
         profile, route, named = self._routed(request.method, request.path)
@@ -119,7 +142,9 @@ class Mock:
             reply = self._done(route, named, body, profile, headers, asked)
         except _Refused as no:
             told, more = wrapped(house, no.refusal)
-            reply = _Reply(no.refusal.status, dump(told), {"content-type": "application/json", **more})
+            reply = _Reply(
+                no.refusal.status, dump(told), {"content-type": "application/json", **more}
+            )
             self._note(request, body, no.refusal.status, no.refusal.rule)
             return reply
         self._note(request, body, reply.status)
@@ -138,8 +163,15 @@ class Mock:
             at = at or (profile.name if here else "")
         return self.profiles[0], None, {"method": at} if at else {}
 
-    def _done(self, route: Route, named: dict[str, str], body: JSON, profile: Profile, headers: Mapping[str, str],
-              query: str) -> _Reply:  # fmt: skip
+    def _done(
+        self,
+        route: Route,
+        named: dict[str, str],
+        body: JSON,
+        profile: Profile,
+        headers: Mapping[str, str],
+        query: str,
+    ) -> _Reply:
         if route.does == "models":
             return _whole(listed(profile.wire, CREATED))
         if route.does == "model":
@@ -152,17 +184,27 @@ class Mock:
         assert isinstance(body, dict)
         if profile.wire == "anthropic" and "anthropic-version" not in headers:
             raise _Refused(Refusal("anthropic-version: header is required"))
-        if profile.name == "azure-openai" and "model" in named and "api-version" not in parse_qs(query):
+        if (
+            profile.name == "azure-openai"
+            and "model" in named
+            and "api-version" not in parse_qs(query)
+        ):
             raise _Refused(Refusal("Resource not found", 404, code="404"))
         if "model" in named and profile.wire != "bedrock":
             body = {"model": named["model"], **body}
         if route.does == "count":
             many = max(1, len(dump(body)) // 4)
-            return _whole({"totalTokens": many} if profile.wire == "gemini" else {"input_tokens": many})
+            return _whole(
+                {"totalTokens": many} if profile.wire == "gemini" else {"input_tokens": many}
+            )
         streams = route.does == "stream" or body.get("stream", profile.wire == "ollama") is True
-        return self._answered(body, profile, named, streams, "alt=sse" in query or profile.wire != "gemini")
+        return self._answered(
+            body, profile, named, streams, "alt=sse" in query or profile.wire != "gemini"
+        )
 
-    def _answered(self, body: Object, profile: Profile, named: dict[str, str], streams: bool, framed: bool) -> _Reply:
+    def _answered(
+        self, body: Object, profile: Profile, named: dict[str, str], streams: bool, framed: bool
+    ) -> _Reply:
         view = self._read(body, profile)
         quiet: dict[str, str] = {}
         if self.strict:
@@ -177,14 +219,20 @@ class Mock:
         self._fail(spoken, body, profile, name)
         message = thinking(spoken.message) if thoughtful(view) else spoken.message
         options = body.get("stream_options")
-        counted = not streams or profile.wire not in ("openai-chat", "text") or (
-            isinstance(options, dict) and options.get("include_usage") is True
-        )  # fmt: skip
+        counted = (
+            not streams
+            or profile.wire not in ("openai-chat", "text")
+            or (isinstance(options, dict) and options.get("include_usage") is True)
+        )
         seed = blake2b(dump(body), digest_size=16).hexdigest()
         answer = Answer(message, profile, body, seed=seed, model=name, usage=counted)
         if not spoken.cut:
             self._keep(view, answer, body)
-        return _streamed(answer, spoken, quiet, framed=framed) if streams else _written(answer, spoken, quiet)
+        return (
+            _streamed(answer, spoken, quiet, framed=framed)
+            if streams
+            else _written(answer, spoken, quiet)
+        )
 
     def _read(self, body: Object, profile: Profile) -> View:
         """The history of a request, with what was kept of it here."""
@@ -195,8 +243,14 @@ class Mock:
         if isinstance(before, str) and profile.wire in ("openai-responses", "azure-foundry"):
             kept = self._stored.get(before)
             if kept is None:
-                raise _Refused(Refusal(f"Previous response with id '{before}' not found.", 400, "previous_response_id",
-                                       "previous_response_not_found"))  # fmt: skip
+                raise _Refused(
+                    Refusal(
+                        f"Previous response with id '{before}' not found.",
+                        400,
+                        "previous_response_id",
+                        "previous_response_not_found",
+                    )
+                )
             body = {key: value for key, value in body.items() if key != "previous_response_id"}
             body["input"] = [*kept[0], *_items(body.get("input"))]
         try:
@@ -216,7 +270,10 @@ class Mock:
             raise _Refused(asked_for(profile.wire, spoken.status, name))
 
     def _keep(self, view: View, answer: Answer, body: Object) -> None:
-        if answer.profile.wire not in ("openai-responses", "azure-foundry") or body.get("store") is False:
+        if (
+            answer.profile.wire not in ("openai-responses", "azure-foundry")
+            or body.get("store") is False
+        ):
             return
         whole = answer.body()
         made, output = whole.get("id"), whole.get("output")
@@ -236,7 +293,7 @@ async def _nothing() -> None:
     pass
 
 
-# --- answers on their way ------------------------------------------------------------------------------------------
+# --- answers on their way -------------------------------------------------------------------------
 
 
 def _whole(body: JSON) -> _Reply:
@@ -271,8 +328,11 @@ def _array(events: list[Chunk], cut: bool) -> Iterable[bytes]:
 
 
 async def _sent(reply: _Reply, send: Send) -> None:
-    """Send it; one that is cut is left in the middle, which the server ends by closing the connection."""
-    headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in reply.headers.items()]
+    """Send it; one that is cut is left in the middle, which the server ends by closing the
+    connection."""
+    headers = [
+        (name.encode(), value.encode("latin-1", "replace")) for name, value in reply.headers.items()
+    ]
     await _wait(reply.pause)
     if reply.pieces is None and not reply.cut:
         await send_whole(send, reply.status, reply.body, headers)
@@ -297,7 +357,7 @@ async def _wait(seconds: float) -> None:
         await asyncio.sleep(min(seconds, 600.0))
 
 
-# --- small things --------------------------------------------------------------------------------------------------
+# --- small things ---------------------------------------------------------------------------------
 
 
 def _parsed(raw: bytes, profile: Profile) -> Object:

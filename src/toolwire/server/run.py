@@ -1,7 +1,7 @@
 """An ASGI app on a socket: uvicorn, with bounded connections and stopped gently.
 
-Beyond loopback it binds only if callers must say who they are, or if it is told in so many words that they need not. Knows no
-protocol.
+Beyond loopback it binds only if callers must say who they are, or if it is told in so many words
+that they need not. Knows no protocol.
 """
 
 from __future__ import annotations
@@ -29,9 +29,20 @@ if sys.platform != "win32":  # it has no such limits
     import resource
 
 __all__ = [
-    "GARBAGE", "PORT", "BindMistake", "Bounds", "Drains", "Fails", "Guarded", "Server", "check_bind", "config",
-    "raise_file_limit", "serve", "url_of",
-]  # fmt: skip
+    "GARBAGE",
+    "PORT",
+    "BindMistake",
+    "Bounds",
+    "Drains",
+    "Fails",
+    "Guarded",
+    "Server",
+    "check_bind",
+    "config",
+    "raise_file_limit",
+    "serve",
+    "url_of",
+]
 
 PORT = 8765
 GARBAGE = 10_000
@@ -71,8 +82,8 @@ def check_bind(app: App, host: str, *, allow_anyone: bool) -> None:
     if isinstance(app, Guarded) and app.auth.on:
         return
     raise BindMistake(
-        f"{host} can be reached from other machines, and this server does not ask who is calling: set keys or secrets, bind to "
-        "127.0.0.1, or say that anyone may call"
+        f"{host} can be reached from other machines, and this server does not ask who is calling:"
+        " set keys or secrets, bind to 127.0.0.1, or say that anyone may call"
     )
 
 
@@ -88,8 +99,8 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish what is under way; a second SIGINT does not wait.
 
-    `ready` is given the address once it listens (printed if there is none). Port 0 is any free one. Raises BindMistake, OSError
-    if the address is taken, and whatever kept the app from opening.
+    `ready` is given the address once it listens (printed if there is none). Port 0 is any free one.
+    Raises BindMistake, OSError if the address is taken, and whatever kept the app from opening.
     """
     if uds is None:
         check_bind(app, host, allow_anyone=allow_anyone)
@@ -97,8 +108,9 @@ def serve(
     held = bounds or Bounds()
 
     def listening(url: str) -> None:
-        # What is there now stays, and need not be looked at again and again. A request makes some hundred objects that end with
-        # it: looking for cycles after every 700, as Python does by itself, takes a tenth of the time of a call.
+        # What is there now stays, and need not be looked at again and again. A request makes some
+        # hundred objects that end with it: looking for cycles after every 700, as Python does by
+        # itself, takes a tenth of the time of a call.
         gc.freeze()
         gc.set_threshold(GARBAGE, 10, 10)
         (ready or _print)(url)
@@ -139,7 +151,14 @@ def config(app: App, bounds: Bounds) -> uvicorn.Config:
 class Server(uvicorn.Server):
     """uvicorn that tells its app before it stops, says where it listens, and leaves quietly."""
 
-    def __init__(self, config: uvicorn.Config, app: App, bounds: Bounds, url: str, ready: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        app: App,
+        bounds: Bounds,
+        url: str,
+        ready: Callable[[str], None],
+    ) -> None:
         super().__init__(config)
         self._app = app
         self._bounds = bounds
@@ -154,7 +173,9 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if isinstance(self._app, Drains):
             self._app.drain()
-        self.server_state.default_headers.append((b"connection", b"close"))  # nobody should come back on a connection that ends
+        self.server_state.default_headers.append(
+            (b"connection", b"close")
+        )  # nobody should come back on a connection that ends
         late = monotonic() + self._bounds.notice
         while not self.force_exit and (left := late - monotonic()) > 0:
             await asyncio.sleep(min(left, 0.1))
@@ -162,9 +183,13 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn does it, but without raising the signal once more at the end: a server that was asked to stop did well."""
+        """As uvicorn does it, but without raising the signal once more at the end: a server that
+        was asked to stop did well."""
         try:
-            before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+            before = {
+                number: signal.signal(number, self.handle_exit)
+                for number in (signal.SIGINT, signal.SIGTERM)
+            }
         except ValueError:  # not in the main thread: whoever started it stops it by `should_exit`
             yield
             return
@@ -180,7 +205,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-# --- sockets -----------------------------------------------------------------------------------------------------------------
+# --- sockets --------------------------------------------------------------------------------------
 
 
 def _listen(host: str, port: int, uds: Path | None, backlog: int) -> socket.socket:
@@ -189,7 +214,9 @@ def _listen(host: str, port: int, uds: Path | None, backlog: int) -> socket.sock
         held = socket.socket(socket.AF_UNIX)
         address: str | tuple[str | int | bytes, ...] = str(uds)
     else:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
         held = socket.socket(family)
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     old = os.umask(0o177)  # only its owner may connect to a socket that is a file
@@ -216,7 +243,8 @@ def _clear(uds: Path) -> None:
 
 
 def _mark(uds: Path | None) -> tuple[int, int] | None:
-    """What tells a socket that is a file from the next one of its name, if there is one. The number alone may be given again."""
+    """What tells a socket that is a file from the next one of its name, if there is one. The number
+    alone may be given again."""
     try:
         told = None if uds is None else uds.stat()
     except FileNotFoundError:

@@ -2,8 +2,9 @@
 
     app = ToolServer(Tools(add, ring), Calls(SqliteLedger("calls.db")))
 
-Every request goes the same way: the name it asks for, who asks, the shape of the request, the tool, and then the call, which
-looks into the record before it runs anything. Knows no ledger and runs no tool itself.
+Every request goes the same way: the name it asks for, who asks, the shape of the request, the tool,
+and then the call, which looks into the record before it runs anything. Knows no ledger and runs no
+tool itself.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ from toolwire.tools.errors import InvalidInput, UnknownTool
 from toolwire.tools.registry import Tools
 from toolwire.tools.runnable import Authorization
 
-Challenges: TypeAlias = Callable[[Ask, Authorization], "Challenge | None | Awaitable[Challenge | None]"]
+Challenges: TypeAlias = Callable[
+    [Ask, Authorization], "Challenge | None | Awaitable[Challenge | None]"
+]
 """Where a user can give an authorization that is missing; None if there is no such place."""
 Ready: TypeAlias = Callable[[], bool]
 Handle: TypeAlias = Callable[[Request], Awaitable[Reply | None]]
@@ -50,7 +53,8 @@ Route: TypeAlias = tuple[str, tuple[str, ...], Handle]
 Stage: TypeAlias = Literal["starting", "open", "draining", "closed"]
 
 DRAIN = 60.0
-"""Seconds that calls under way are given when the server stops: a little more than a tool may take."""
+"""Seconds that calls under way are given when the server stops: a little more than a tool may take.
+"""
 _log = logging.getLogger("toolwire.server")
 
 _VERSION = (oxp.HEADER.lower().encode(), oxp.VERSION.encode())
@@ -71,10 +75,11 @@ class _Plain(Reply, frozen=True):
 class ToolServer:
     """Tools for agents, as an ASGI app.
 
-    `ready` is asked by `/health`. `challenges` says where users can give authorizations that are missing. `hosts` are names that
-    the server answers to beside local ones (needed behind a proxy on the same machine; `*` is any). Without `oxp` only
-    health, metrics and what is mounted are served. `tools_too` also lists the tools under `tools`, for clients that follow the
-    letter of the first documentation.
+    `ready` is asked by `/health`. `challenges` says where users can give authorizations that are
+    missing. `hosts` are names that the server answers to beside local ones (needed behind a proxy
+    on the same machine; `*` is any). Without `oxp` only health, metrics and what is mounted are
+    served. `tools_too` also lists the tools under `tools`, for clients that follow the letter of
+    the first documentation.
     """
 
     def __init__(
@@ -111,23 +116,33 @@ class ToolServer:
         self._contexts: list[Callable[[], AbstractAsyncContextManager[object]]] = []
         self._stack = AsyncExitStack()
         self._routes: dict[str, dict[str, Handle]] = {}
-        shared: tuple[Route, ...] = (("/health", _READ, self._health), ("/metrics", _READ, self._metrics))
+        shared: tuple[Route, ...] = (
+            ("/health", _READ, self._health),
+            ("/metrics", _READ, self._metrics),
+        )
         spoken: tuple[Route, ...] = (
             ("/tools", _READ, self._list),
             ("/tools/call", _WRITE, self._call),
             ("/call", _WRITE, self._call),
         )
         for path, methods, handle in shared + (spoken if oxp else ()):
-            # With a slash at the end it is the same, and answered on the spot: not every client follows a redirect with its body
+            # With a slash at the end it is the same, and answered on the spot: not every client
+            # follows a redirect with its body
             self._routes[path] = self._routes[f"{path}/"] = dict.fromkeys(methods, handle)
 
-    # --- what a host of this app may do ------------------------------------------------------------------------------------
+    # --- what a host of this app may do -----------------------------------------------------------
 
-    def mount(self, prefix: str, app: App, *, context: Callable[[], AbstractAsyncContextManager[object]] | None = None) -> None:
+    def mount(
+        self,
+        prefix: str,
+        app: App,
+        *,
+        context: Callable[[], AbstractAsyncContextManager[object]] | None = None,
+    ) -> None:
         """Serve another app under a prefix, behind the same names and the same authentication.
 
-        It sees the whole path, and who asks as `scope["state"]["principal"]`. `context` is entered when the server starts and
-        left when it stops.
+        It sees the whole path, and who asks as `scope["state"]["principal"]`. `context` is entered
+        when the server starts and left when it stops.
         """
         if not prefix.startswith("/") or prefix.endswith("/"):
             raise ValueError(f"expected a prefix like /mcp, got {prefix!r}")
@@ -136,7 +151,8 @@ class ToolServer:
             self._contexts.append(context)
 
     async def open(self) -> None:
-        """Open the record and everything mounted. A server that hosts this app does it by itself (lifespan)."""
+        """Open the record and everything mounted. A server that hosts this app does it by itself
+        (lifespan)."""
         try:
             await self.calls.open()
             self._stack.push_async_callback(self.calls.close)
@@ -149,7 +165,8 @@ class ToolServer:
         self._stage = "open"
 
     def drain(self) -> None:
-        """Say on `/health` that this server is going away. Calls are still taken, until it is closed."""
+        """Say on `/health` that this server is going away. Calls are still taken, until it is
+        closed."""
         if self._stage == "open":
             self._stage = "draining"
 
@@ -166,7 +183,7 @@ class ToolServer:
         """Calls that somebody is waiting for right now."""
         return self._running
 
-    # --- ASGI --------------------------------------------------------------------------------------------------------------
+    # --- ASGI -------------------------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
@@ -209,17 +226,24 @@ class ToolServer:
         if principal is None:
             return _unauthorized()
         state = request.scope.get("state")
-        held: dict[str, object] = {**state, "principal": principal} if isinstance(state, dict) else {"principal": principal}
+        held: dict[str, object] = (
+            {**state, "principal": principal}
+            if isinstance(state, dict)
+            else {"principal": principal}
+        )
         await app({**request.scope, "state": held}, request.receive, send)
         return None
 
-    # --- routes ------------------------------------------------------------------------------------------------------------
+    # --- routes -----------------------------------------------------------------------------------
 
     async def _health(self, request: Request) -> Reply | None:
         """Never asks who it is, and reads no body."""
         if self._stage == "open" and (self._ready is None or self._ready()):
             return Reply(200, {"status": "ok", "tool_count": len(self.tools)})
-        body: Object = {"status": "unavailable", "message": f"The server is {_GREETING.get(self._stage, 'not ready')}."}
+        body: Object = {
+            "status": "unavailable",
+            "message": f"The server is {_GREETING.get(self._stage, 'not ready')}.",
+        }
         return Reply(503, body, ((b"retry-after", b"1"),))
 
     async def _metrics(self, request: Request) -> Reply | None:
@@ -233,7 +257,9 @@ class ToolServer:
             return _unauthorized()
         headers = request.headers
         body: bytes | str = b""
-        if b"content-length" in headers or b"transfer-encoding" in headers:  # one client sends `{}` with its GET
+        if (
+            b"content-length" in headers or b"transfer-encoding" in headers
+        ):  # one client sends `{}` with its GET
             body = await self._intake.read(request)
         if isinstance(body, str):
             return self._trouble(body)
@@ -253,7 +279,11 @@ class ToolServer:
             if self._tools_too:
                 body["tools"] = body["items"]
             content = dump(body)
-            self._listed = tools, content, b'"%b"' % hashlib.sha256(content).hexdigest()[:32].encode()
+            self._listed = (
+                tools,
+                content,
+                b'"%b"' % hashlib.sha256(content).hexdigest()[:32].encode(),
+            )
         return self._listed[1:]
 
     async def _call(self, request: Request) -> Reply | None:
@@ -277,9 +307,13 @@ class ToolServer:
         try:
             tool = self.tools.resolve(asked.tool_id)
         except UnknownTool as unknown:
-            return oxp.refused("tool", unknown.developer_message, enveloped=enveloped, message=unknown.message)
+            return oxp.refused(
+                "tool", unknown.developer_message, enveloped=enveloped, message=unknown.message
+            )
         if self._stage in ("starting", "closed"):
-            return oxp.refused("unavailable", f"the server is {_GREETING[self._stage]}", enveloped=enveloped)
+            return oxp.refused(
+                "unavailable", f"the server is {_GREETING[self._stage]}", enveloped=enveloped
+            )
         ask = Ask(
             tool=tool,
             input=asked.input,
@@ -293,13 +327,24 @@ class ToolServer:
         self._running += 1
         try:
             if b"traceparent" in headers:
-                with joined({name: _text(headers[name.encode()]) or "" for name in _TRACE if name.encode() in headers}):
+                with joined(
+                    {
+                        name: _text(headers[name.encode()]) or ""
+                        for name in _TRACE
+                        if name.encode() in headers
+                    }
+                ):
                     return oxp.reply(await self.calls.call(ask), enveloped=enveloped)
             return oxp.reply(await self.calls.call(ask), enveloped=enveloped)
         except InvalidInput as wrong:
             return oxp.invalid(wrong.errors, enveloped=enveloped, call_id=asked.call_id)
         except MissingRequirements as lacks:
-            return oxp.lacking(tool, lacks.missing, await self._challenged(ask, lacks.missing.authorization), enveloped=enveloped)
+            return oxp.lacking(
+                tool,
+                lacks.missing,
+                await self._challenged(ask, lacks.missing.authorization),
+                enveloped=enveloped,
+            )
         finally:
             self._running -= 1
 

@@ -1,1 +1,3 @@
-"""Streams: framing, neutral events, folding a stream to a body, and translating it while it runs."""
+"""Streams: framing, neutral events, folding a stream to a body, and translating it while
+it runs.
+"""

@@ -1,7 +1,7 @@
 """Events to parts, and a conversation to events.
 
-`Gather` turns the events of one part into the part, for those who can use it only whole; `unfold` says an answer as the events
-in which it might have come. Knows no wire.
+`Gather` turns the events of one part into the part, for those who can use it only whole; `unfold`
+says an answer as the events in which it might have come. Knows no wire.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ LATE = frozenset({"usage"})
 
 
 UNFINISHED = " "
-"""The arguments of a call that was cut off before any came: no text at all would say that it takes none."""
+"""The arguments of a call that was cut off before any came: no text at all would say that it takes
+none."""
 
 
 def grown(part: Part, text: str, seal: str | None = None) -> Part:

@@ -1,8 +1,9 @@
 """Events that differ from an earlier one only in their text: most of any stream.
 
-Once an event was read in full and gave one piece of text, the bytes around that text are remembered, in what came and in what
-went out. When the same bytes come again around another text, only the text is read, and it goes out between the same bytes as
-before. Anything else that happens in the stream makes all of this forgotten. Knows no wire.
+Once an event was read in full and gave one piece of text, the bytes around that text are
+remembered, in what came and in what went out. When the same bytes come again around another text,
+only the text is read, and it goes out between the same bytes as before. Anything else that happens
+in the stream makes all of this forgotten. Knows no wire.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _OPENS = (b":", b",", b"[")
 _BREAKS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
 """Unicode's own line breaks, which do not go out as they are."""
 _MOST = 64
-"""No more shapes than this are kept: an event that is never the same again is not worth remembering."""
+"""No more shapes than this are kept: an event that is never the same again is not worth
+remembering."""
 
 
 class _Shape:
@@ -31,7 +33,9 @@ class _Shape:
 
     __slots__ = ("after", "before", "end", "grow", "head", "keep", "room", "start", "tail")
 
-    def __init__(self, head: bytes, tail: bytes, before: bytes, after: bytes, grow: Grow, keep: Keep | None) -> None:
+    def __init__(
+        self, head: bytes, tail: bytes, before: bytes, after: bytes, grow: Grow, keep: Keep | None
+    ) -> None:
         self.head = head
         self.start = len(head) - 1
         """Where the text begins with its quote."""
@@ -58,7 +62,8 @@ class Shortcuts:
         """The shape of the last event: mostly that of the next one too."""
 
     def take(self, piece: bytes) -> bytes | None:
-        """What a piece becomes; None if nothing like it was seen, or its text cannot go out as it is."""
+        """What a piece becomes; None if nothing like it was seen, or its text cannot go out as it
+        is."""
         shape = self._latest
         if shape is None:
             return None
@@ -92,19 +97,28 @@ class Shortcuts:
     def learn(self, piece: bytes, text: str, out: bytes, grow: Grow, keep: Keep) -> None:
         """Remember the shape of an event that gave one text.
 
-        `grow` takes in another one where it came from, or says that it is not so simple; `keep`, where it goes.
+        `grow` takes in another one where it came from, or says that it is not so simple; `keep`,
+        where it goes.
         """
         word = dump(text)
         if self._count >= _MOST or piece.count(word) != 1 or out.count(word) != 1:
             return
         head, _, tail = piece.partition(word)
-        if b"\\" in head or b"\\" in tail:  # the text may be spelled otherwise, and this may be something else
+        if (
+            b"\\" in head or b"\\" in tail
+        ):  # the text may be spelled otherwise, and this may be something else
             return
         before, _, after = out.partition(word)
         # Inside another text every quote has a backslash before it; a name has a colon after it.
-        if head.rstrip()[-1:] not in _OPENS or before.rstrip()[-1:] not in _OPENS or tail.lstrip()[:1] == b":":
+        if (
+            head.rstrip()[-1:] not in _OPENS
+            or before.rstrip()[-1:] not in _OPENS
+            or tail.lstrip()[:1] == b":"
+        ):
             return
-        shape = _Shape(head + b'"', b'"' + tail, before, after, grow, None if keep is bool else keep)
+        shape = _Shape(
+            head + b'"', b'"' + tail, before, after, grow, None if keep is bool else keep
+        )
         self._heads.setdefault(len(shape.head), {})[shape.head] = self._latest = shape
         self._count += 1
 

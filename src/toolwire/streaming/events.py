@@ -1,7 +1,8 @@
 """The neutral stream: what happens while an answer is being given.
 
-A part is opened, grows, and is closed; what came at once is whole. The texts of a part's deltas, joined, are its text (or the
-arguments of a call). A slot groups the events of one part inside one stream and means nothing outside it. Knows no wire.
+A part is opened, grows, and is closed; what came at once is whole. The texts of a part's deltas,
+joined, are its text (or the arguments of a call). A slot groups the events of one part inside one
+stream and means nothing outside it. Knows no wire.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ class Begin(Struct, frozen=True, gc=False):
 
 
 class Turn(Struct, frozen=True, gc=False):
-    """The next message begins, in streams that hold several: a model's turn, or the results of its calls."""
+    """The next message begins, in streams that hold several: a model's turn, or the results of its
+    calls."""
 
     role: Role
 
 
 class Start(Struct, frozen=True, gc=False):
-    """A part is opened: a text, reasoning, or a call whose id and name are known from here on and do not change."""
+    """A part is opened: a text, reasoning, or a call whose id and name are known from here on and
+    do not change."""
 
     slot: int
     part: Part
@@ -54,7 +57,8 @@ class End(Struct, frozen=True, gc=False):
     seal: str | None = None
     """The provider's signature over the part, which comes last."""
     cut: bool = False
-    """Whether it was never finished: the stream broke off before the wire said that this part is over."""
+    """Whether it was never finished: the stream broke off before the wire said that this part is
+    over."""
     alias: str | None = None
     """The id that the wire gave a call after all, when it had been announced under another."""
 
@@ -65,7 +69,8 @@ class Whole(Struct, frozen=True, gc=False):
     part: Part
     choice: int = 0
     unseen: bool = False
-    """Whether nobody said it: a call that was told before this stream began, and is only known by its result."""
+    """Whether nobody said it: a call that was told before this stream began, and is only known by
+    its result."""
 
 
 class Note(Struct, frozen=True, gc=False):

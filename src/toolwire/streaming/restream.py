@@ -1,6 +1,7 @@
 """Streams of one wire as streams of another, live; and a recorded stream as the body it stands for.
 
-The work is done by a pipe, one for each stream; here it meets iterators, async or not. Knows wires only through their tables.
+The work is done by a pipe, one for each stream; here it meets iterators, async or not. Knows wires
+only through their tables.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ Source: TypeAlias = "Item | Iterable[Item] | AsyncIterable[Item]"
 Out = TypeVar("Out")
 
 
-# --- fold --------------------------------------------------------------------------------------------------------
+# --- fold -----------------------------------------------------------------------------------------
 
 
 def fold(stream: Source, wire: str) -> JSON:
     """A recorded stream as the whole response body of its wire.
 
-    An answer that broke off has what came, and an `error`. Raises RemoteError if it is no stream of this wire.
+    An answer that broke off has what came, and an `error`. Raises RemoteError if it is no stream of
+    this wire.
     """
     spoken, how = streaming(wire)
     events = Events(spoken.name, how)
@@ -66,16 +68,21 @@ def _items(stream: Source, wire: str) -> Iterable[Item]:
         return (stream,)
     if isinstance(stream, Iterable):
         return stream
-    raise LocalError(wire, (), f"expected bytes, text or an iterable of them or of events, got {type(stream).__name__}")
+    raise LocalError(
+        wire,
+        (),
+        f"expected bytes, text or an iterable of them or of events, got {type(stream).__name__}",
+    )
 
 
-# --- restream ----------------------------------------------------------------------------------------------------
+# --- restream -------------------------------------------------------------------------------------
 
 
 class _Under(Generic[Out]):
     """A stream on its way to another wire.
 
-    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with this stream.
+    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with
+    this stream.
     """
 
     def __init__(self, pipe: Pipe[Out], source: Source, tail: Callable[[], list[Out]]) -> None:
@@ -95,7 +102,8 @@ class _Under(Generic[Out]):
 
     @property
     def fault(self) -> str | None:
-        """What went wrong in the source, if anything did: an error it reported, or that it broke off."""
+        """What went wrong in the source, if anything did: an error it reported, or that it broke
+        off."""
         fault = self._pipe.fault
         return None if fault is None else fault.message
 
@@ -108,7 +116,8 @@ class _Under(Generic[Out]):
 class Restreamed(_Under[Out], Iterator[Out]):
     """A stream on its way to another wire: an iterator.
 
-    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with this stream.
+    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with
+    this stream.
     """
 
     def __init__(self, pipe: Pipe[Out], source: Source, tail: Callable[[], list[Out]]) -> None:
@@ -149,10 +158,13 @@ class Restreamed(_Under[Out], Iterator[Out]):
 class AsyncRestreamed(_Under[Out], AsyncIterator[Out]):
     """A stream on its way to another wire: an asynchronous iterator, since its source is one.
 
-    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with this stream.
+    `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with
+    this stream.
     """
 
-    def __init__(self, pipe: Pipe[Out], source: AsyncIterable[Item], tail: Callable[[], list[Out]]) -> None:
+    def __init__(
+        self, pipe: Pipe[Out], source: AsyncIterable[Item], tail: Callable[[], list[Out]]
+    ) -> None:
         super().__init__(pipe, source, tail)
         self._run = self._running(source)
 
@@ -194,18 +206,48 @@ class AsyncRestreamed(_Under[Out], AsyncIterator[Out]):
 
 @overload
 def restream(  # type: ignore[overload-overlap]
-    stream: AsyncIterable[Item], source: str, target: str, *, framed: Literal[True] = True, ids: Ids = None,
-    hosted: Hosted = "text", version: int | None = None) -> AsyncRestreamed[bytes]: ...  # fmt: skip
+    stream: AsyncIterable[Item],
+    source: str,
+    target: str,
+    *,
+    framed: Literal[True] = True,
+    ids: Ids = None,
+    hosted: Hosted = "text",
+    version: int | None = None,
+) -> AsyncRestreamed[bytes]: ...
 @overload
 def restream(  # type: ignore[overload-overlap]
-    stream: AsyncIterable[Item], source: str, target: str, *, framed: Literal[False], ids: Ids = None,
-    hosted: Hosted = "text", version: int | None = None) -> AsyncRestreamed[Chunk]: ...  # fmt: skip
+    stream: AsyncIterable[Item],
+    source: str,
+    target: str,
+    *,
+    framed: Literal[False],
+    ids: Ids = None,
+    hosted: Hosted = "text",
+    version: int | None = None,
+) -> AsyncRestreamed[Chunk]: ...
 @overload
-def restream(stream: Item | Iterable[Item], source: str, target: str, *, framed: Literal[True] = True, ids: Ids = None,
-             hosted: Hosted = "text", version: int | None = None) -> Restreamed[bytes]: ...  # fmt: skip
+def restream(
+    stream: Item | Iterable[Item],
+    source: str,
+    target: str,
+    *,
+    framed: Literal[True] = True,
+    ids: Ids = None,
+    hosted: Hosted = "text",
+    version: int | None = None,
+) -> Restreamed[bytes]: ...
 @overload
-def restream(stream: Item | Iterable[Item], source: str, target: str, *, framed: Literal[False], ids: Ids = None,
-             hosted: Hosted = "text", version: int | None = None) -> Restreamed[Chunk]: ...  # fmt: skip
+def restream(
+    stream: Item | Iterable[Item],
+    source: str,
+    target: str,
+    *,
+    framed: Literal[False],
+    ids: Ids = None,
+    hosted: Hosted = "text",
+    version: int | None = None,
+) -> Restreamed[Chunk]: ...
 def restream(
     stream: Source,
     source: str,
@@ -216,21 +258,31 @@ def restream(
     hosted: Hosted = "text",
     version: int | None = None,
 ) -> Restreamed[bytes] | Restreamed[Chunk] | AsyncRestreamed[bytes] | AsyncRestreamed[Chunk]:
-    """A stream of one wire as a stream of another, live: what one event says comes out before the next is asked for.
+    """A stream of one wire as a stream of another, live: what one event says comes out before the
+    next is asked for.
 
-    `framed=False` gives events instead of bytes. `ids` is the map of an earlier translation, for the way home. `version` is
-    that of a target that has several. Whatever the source sends, nothing is raised: a fault becomes an error event. What the
-    source itself raises reaches the caller, after the target was told.
-    """  # fmt: skip
+    `framed=False` gives events instead of bytes. `ids` is the map of an earlier translation, for
+    the way home. `version` is that of a target that has several. Whatever the source sends, nothing
+    is raised: a fault becomes an error event. What the source itself raises reaches the caller,
+    after the target was told.
+    """
     if not framed:
         events: Pipe[Chunk] = Pipe(source, target, _as_is, ids=ids, hosted=hosted, version=version)
-        return AsyncRestreamed(events, stream, list) if isinstance(stream, AsyncIterable) else Restreamed(events, stream, list)
+        return (
+            AsyncRestreamed(events, stream, list)
+            if isinstance(stream, AsyncIterable)
+            else Restreamed(events, stream, list)
+        )
     pipe: Pipe[bytes] = Pipe(source, target, ids=ids, hosted=hosted, version=version)
 
     def tail() -> list[bytes]:
         return [pipe.tail] if pipe.tail else []
 
-    return AsyncRestreamed(pipe, stream, tail) if isinstance(stream, AsyncIterable) else Restreamed(pipe, stream, tail)
+    return (
+        AsyncRestreamed(pipe, stream, tail)
+        if isinstance(stream, AsyncIterable)
+        else Restreamed(pipe, stream, tail)
+    )
 
 
 def _as_is(event: Chunk) -> Chunk:

@@ -1,7 +1,8 @@
-"""What comes in as the events of a wire: bytes and text in any framing, dicts, official SDK objects.
+"""What comes in as the events of a wire: bytes and text in any framing, dicts, official SDK
+objects.
 
-What is no event is a fault, never an exception: a stream that is under way cannot be taken back. Knows wires only through their
-tables.
+What is no event is a fault, never an exception: a stream that is under way cannot be taken back.
+Knows wires only through their tables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from toolwire.wires.engine.specs import Wire
 from toolwire.wires.engine.stream import Stream
 
 Item: TypeAlias = "object"
-"""What a stream is made of: pieces of bytes or text, or events as dicts or official SDK objects; it is looked at."""
+"""What a stream is made of: pieces of bytes or text, or events as dicts or official SDK objects; it
+is looked at."""
 BYTES = (bytes, bytearray, memoryview, str)
 """What has to be cut into events."""
 
@@ -57,7 +59,9 @@ class Events:
         frames = self._frames
         if isinstance(frames, Sniffed) and frames.decoder is not None:
             self._frames = frames.decoder
-        return self._frames.cut(item.encode("utf-8", "surrogatepass") if isinstance(item, str) else bytes(item))  # type: ignore[call-overload]
+        return self._frames.cut(
+            item.encode("utf-8", "surrogatepass") if isinstance(item, str) else bytes(item)
+        )  # type: ignore[call-overload]
 
     @property
     def idle(self) -> bool:
@@ -99,7 +103,9 @@ class Events:
                 self.done = True
                 return None
             try:
-                value, _ = load(frame.data, self._wire)  # it says why, and takes what is only oddly spelled
+                value, _ = load(
+                    frame.data, self._wire
+                )  # it says why, and takes what is only oddly spelled
             except RemoteError:
                 return Fault(f"not an event: {frame.data[:200].decode('utf-8', 'replace')}")
         if self._lift is not None:

@@ -1,8 +1,9 @@
 """One stream on its way from a wire to another: what comes in, what goes out, event by event.
 
-Between the source's reader and the target's writer stands what `translate` does for bodies: ids and names are fitted, tools
-that a provider ran are told in a form that the target has, what stays behind is reported. Nothing is held back that the target
-could already be told. Knows wires only through their tables.
+Between the source's reader and the target's writer stands what `translate` does for bodies: ids and
+names are fitted, tools that a provider ran are told in a form that the target has, what stays
+behind is reported. Nothing is held back that the target could already be told. Knows wires only
+through their tables.
 """
 
 from __future__ import annotations
@@ -21,7 +22,20 @@ from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.streaming.accumulate import Gather, emptied, text_in
 from toolwire.streaming.delta_cache import Shortcuts
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Turn,
+    Whole,
+)
 from toolwire.streaming.stream_input import BYTES, Events, Item, streaming
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.server_tools import POLICIES, Hosted, told
@@ -31,28 +45,47 @@ Out = TypeVar("Out")
 
 
 class Pipe(Generic[Out]):
-    """One stream on its way: fed what comes of the source, it gives the events of the target in the shape that is wanted."""
+    """One stream on its way: fed what comes of the source, it gives the events of the target in the
+    shape that is wanted."""
 
-    def __init__(self, source: str, target: str, shape: Callable[[Chunk], Out] | None = None, *, ids: Ids = None,
-                 hosted: Hosted = "text", version: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        source: str,
+        target: str,
+        shape: Callable[[Chunk], Out] | None = None,
+        *,
+        ids: Ids = None,
+        hosted: Hosted = "text",
+        version: int | None = None,
+    ) -> None:
         came, self._from = streaming(source)
         goes, self.to = streaming(target)
         if hosted not in POLICIES:
             raise LocalError(target, (), f"hosted is one of {', '.join(POLICIES)}, not {hosted!r}")
         if version is not None and version not in self.to.versions:
             known = ", ".join(map(str, self.to.versions)) or "none"
-            raise LocalError(target, (), f"no such version of this wire: {version}; there are {known}")
+            raise LocalError(
+                target, (), f"no such version of this wire: {version}; there are {known}"
+            )
         _, rules = resolve(target)
         self._home = IdMap.of(ids)
         self._hosted: Hosted = hosted
         self._hosts = goes.hosts and hosted != "drop"
         """Whether the target can hold calls that a provider ran."""
         odd = PROFILES.get(came.name, Profile(came.name, came.name))
-        self._fit = Fitting(rules.ids, rules.names, unique=rules.unique, home=self._home, came=(odd.ids, odd.names))
+        self._fit = Fitting(
+            rules.ids, rules.names, unique=rules.unique, home=self._home, came=(odd.ids, odd.names)
+        )
         self.events = Events(came.name, self._from)
         self._version = version
-        self.same = came is goes and ids is None and rules.name == goes.name and (version is None or self.to.adapt is not None)
-        """Whether it goes to the wire it came from: its events stay as they are, as far as the version knows them."""
+        self.same = (
+            came is goes
+            and ids is None
+            and rules.name == goes.name
+            and (version is None or self.to.adapt is not None)
+        )
+        """Whether it goes to the wire it came from: its events stay as they are, as far as the
+        version knows them."""
         self._page = Page(goes.name, "response", ids=None, names={}, home=self._home)
         self._reader: Reader = self._from.reader(keep=False)
         self._writer: Writer = self.to.writer(self._page, version)
@@ -83,7 +116,8 @@ class Pipe(Generic[Out]):
         self._open: dict[str, int] = {}
         """Calls without a result so far, and which candidate asked for them."""
         self._asked: list[tuple[str, Whole]] = []
-        """Calls of a stream that may also hold their results, for a target that cannot: which it is, is known later."""
+        """Calls of a stream that may also hold their results, for a target that cannot: which it
+        is, is known later."""
         self._waits = self._reader.replies and not self._writer.results
         self._minted: dict[int, str] = {}
         """Open calls under an id that was made for them."""
@@ -167,10 +201,13 @@ class Pipe(Generic[Out]):
         return list(map(self._shape, self._rest()))
 
     def broke(self, broken: Exception) -> list[Out]:
-        """What the target is told when the source itself fails: that, and by its kind only, for its words may hold secrets."""
+        """What the target is told when the source itself fails: that, and by its kind only, for its
+        words may hold secrets."""
         if self.fault is not None:
             return []
-        return list(map(self._shape, self._through(Fault(f"the source failed: {type(broken).__name__}"))))
+        return list(
+            map(self._shape, self._through(Fault(f"the source failed: {type(broken).__name__}")))
+        )
 
     def _rest(self) -> list[Chunk]:
         out = [chunk for event in self.events.rest() for chunk in self._through(event)]
@@ -219,7 +256,9 @@ class Pipe(Generic[Out]):
         at, known = self._reader.count, self.to.adapt(event, version)
         self._reader.count += 1
         if known is None:
-            self._page.lose((at,), f"version {version} of this wire has no such event: {event.get('type')}")
+            self._page.lose(
+                (at,), f"version {version} of this wire has no such event: {event.get('type')}"
+            )
             return []
         for key in event:
             if key not in known:
@@ -248,7 +287,8 @@ class Pipe(Generic[Out]):
         return out
 
     def _opening(self, event: Delta) -> list[Chunk]:
-        """The first words of arguments that have to be an object: what is none goes out as a text inside one."""
+        """The first words of arguments that have to be an object: what is none goes out as a text
+        inside one."""
         call = self._fresh.pop(event.slot)
         if event.text.lstrip()[:1] == "{":
             return self._writer.delta(event)
@@ -272,13 +312,20 @@ class Pipe(Generic[Out]):
 
     def _turn(self, event: Turn) -> list[Chunk]:
         self._fit.turn()
-        return [*self._first(), *self._writer.turn(event)] if self._writer.results and not self._joined else []
+        return (
+            [*self._first(), *self._writer.turn(event)]
+            if self._writer.results and not self._joined
+            else []
+        )
 
     def _start(self, event: Start) -> list[Chunk]:
         part, writer = event.part, self._writer
         if event.choice and not writer.many:
             self._muted.add(event.slot)
-            self._page.lose(("choices", event.choice), "an answer here is one message; the other candidates stay behind")
+            self._page.lose(
+                ("choices", event.choice),
+                "an answer here is one message; the other candidates stay behind",
+            )
             return []
         out = self._first()
         if isinstance(part, Call):
@@ -293,7 +340,9 @@ class Pipe(Generic[Out]):
             if part.executor == "client":
                 self._open[part.id] = event.choice
             if part.family == "custom" and not writer.customs:
-                self._page.lose(part, "a custom call is sent as a function call with one field, `input`")
+                self._page.lose(
+                    part, "a custom call is sent as a function call with one field, `input`"
+                )
                 self._page.forms[part.id] = "custom"
                 self._custom.add(event.slot)
                 opened = Start(event.slot, replace(part, family="function"), event.choice)
@@ -309,11 +358,15 @@ class Pipe(Generic[Out]):
         return out + writer.start(event)
 
     def _fitted(self, call: Call) -> Call:
-        """The call under the id and name it is sent with; what it is about is known by the id that was sent last."""
+        """The call under the id and name it is sent with; what it is about is known by the id that
+        was sent last."""
         call = self._fit.call(call)
         if call.about is None:
             return call
-        about = next((sent for sent, before in reversed(self._fit.sent.items()) if before == call.about), call.about)
+        about = next(
+            (sent for sent, before in reversed(self._fit.sent.items()) if before == call.about),
+            call.about,
+        )
         return replace(call, about=about)
 
     def _reported(self, part: Part) -> None:
@@ -330,9 +383,13 @@ class Pipe(Generic[Out]):
         if event.alias is not None and minted is not None:
             self._fit.sent[minted] = event.alias
         if event.seal is not None:
-            self._page.lose((self._reader.count,), "a signature that only its own provider can read")
+            self._page.lose(
+                (self._reader.count,), "a signature that only its own provider can read"
+            )
         quiet = self._quiet.pop(slot, None)
-        if quiet is not None:  # it says nothing: what becomes of it, the writer of whole parts knows
+        if (
+            quiet is not None
+        ):  # it says nothing: what becomes of it, the writer of whole parts knows
             return self._writer.whole(Whole(quiet.part, quiet.choice))
         if slot in self._told:
             part, choice = self._told.end(event), self._told_in.pop(slot)
@@ -362,16 +419,24 @@ class Pipe(Generic[Out]):
             slot = self._slots
             self._slots -= 1
             grows: list[Event] = [Delta(slot, text)] if text else []
-            return self._say([Start(slot, emptied(part), event.choice), *grows, End(slot, seal=part.seal)])
+            return self._say(
+                [Start(slot, emptied(part), event.choice), *grows, End(slot, seal=part.seal)]
+            )
         if event.choice and not writer.many:
             self._page.lose(part, "an answer here is one message; the other candidates stay behind")
             return []
         out = self._first()
         if isinstance(part, Result):
             asked = next((whole for one, whole in self._asked if one == part.call_id), None)
-            if asked is not None:  # whoever sent the stream ran it: it is told as a provider's tool is
+            if (
+                asked is not None
+            ):  # whoever sent the stream ran it: it is told as a provider's tool is
                 self._asked = [(one, whole) for one, whole in self._asked if whole is not asked]
-                return [*out, *self._hosted_part(asked.part, event.choice), *self._hosted_part(part, event.choice)]
+                return [
+                    *out,
+                    *self._hosted_part(asked.part, event.choice),
+                    *self._hosted_part(part, event.choice),
+                ]
             if part.executor == "provider" and not self._hosts:
                 return out + self._hosted_part(part, event.choice)
             if part.executor == "client" and not writer.results:
@@ -386,8 +451,11 @@ class Pipe(Generic[Out]):
         return out + writer.whole(event)
 
     def _resumed(self, call: Call) -> bool:
-        """Whether the reader has a call from before, of which only the result comes now; if not, it is told as far as known."""
-        if self._writer.resume(replace(call, id=self._home.ids.get(call.id, call.id)), self._page.words(call)):
+        """Whether the reader has a call from before, of which only the result comes now; if not, it
+        is told as far as known."""
+        if self._writer.resume(
+            replace(call, id=self._home.ids.get(call.id, call.id)), self._page.words(call)
+        ):
             return True
         self._page.lose(call, "its call never came; one without arguments is told in its place")
         return False
@@ -425,18 +493,26 @@ class Pipe(Generic[Out]):
 class Telling(Pipe[Out]):
     """What somebody else knows in neutral events, told as a stream of a wire.
 
-    Calls that are told here were run already, or will be: a wire that cannot hold their results tells them in text.
+    Calls that are told here were run already, or will be: a wire that cannot hold their results
+    tells them in text.
     """
 
-    def __init__(self, target: str, shape: Callable[[Chunk], Out] | None = None, *, hosted: Hosted = "text",
-                 version: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        target: str,
+        shape: Callable[[Chunk], Out] | None = None,
+        *,
+        hosted: Hosted = "text",
+        version: int | None = None,
+    ) -> None:
         super().__init__(target, target, shape, hosted=hosted, version=version)
         self.same = False
         self._waits = not self._writer.results
 
     @property
     def joins(self) -> bool:
-        """Whether calls and results are told among the words, so that they must not come in the middle of some."""
+        """Whether calls and results are told among the words, so that they must not come in the
+        middle of some."""
         return not self._writer.results
 
     def tell(self, events: list[Event]) -> list[Out]:
@@ -451,6 +527,13 @@ class Telling(Pipe[Out]):
 
 
 _MOVES: dict[type, Callable[..., list[Chunk]]] = {
-    Begin: Pipe._begin, Turn: Pipe._turn, Start: Pipe._start, End: Pipe._end, Whole: Pipe._whole, Note: Pipe._note,
-    Finish: Pipe._finish, Fault: Pipe._fault, Left: Pipe._left,
-}  # fmt: skip
+    Begin: Pipe._begin,
+    Turn: Pipe._turn,
+    Start: Pipe._start,
+    End: Pipe._end,
+    Whole: Pipe._whole,
+    Note: Pipe._note,
+    Finish: Pipe._finish,
+    Fault: Pipe._fault,
+    Left: Pipe._left,
+}

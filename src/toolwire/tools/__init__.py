@@ -1,11 +1,20 @@
-"""Tools that can be run: made from typed Python functions or from JSON Schemas, kept by id and version.
+"""Tools that can be run: made from typed Python functions or from JSON Schemas, kept by id and
+version.
 
-`tool` makes one, `Tools` keeps them, `offer` shows them to a model, `collect` finds those of a module.
+`tool` makes one, `Tools` keeps them, `offer` shows them to a model, `collect` finds those of a
+module.
 """
 
 from __future__ import annotations
 
-from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError, ToolMistake, UnknownTool
+from toolwire.tools.errors import (
+    InvalidInput,
+    NoEffect,
+    RetryableToolError,
+    ToolError,
+    ToolMistake,
+    UnknownTool,
+)
 from toolwire.tools.export import Offered, offer
 from toolwire.tools.function import Function, tool
 from toolwire.tools.loading import collect
@@ -14,6 +23,23 @@ from toolwire.tools.registry import Tools
 from toolwire.tools.runnable import Authorization, Context, Needs, Runnable, ToolId, Version
 
 __all__ = [
-    "Authorization", "Context", "Function", "InvalidInput", "Needs", "NoEffect", "Offered", "RetryableToolError", "Runnable",
-    "ToolError", "ToolId", "ToolMistake", "ToolWarning", "Tools", "UnknownTool", "Version", "collect", "offer", "tool",
-]  # fmt: skip
+    "Authorization",
+    "Context",
+    "Function",
+    "InvalidInput",
+    "Needs",
+    "NoEffect",
+    "Offered",
+    "RetryableToolError",
+    "Runnable",
+    "ToolError",
+    "ToolId",
+    "ToolMistake",
+    "ToolWarning",
+    "Tools",
+    "UnknownTool",
+    "Version",
+    "collect",
+    "offer",
+    "tool",
+]

@@ -41,12 +41,15 @@ class Ask(Struct, frozen=True, kw_only=True):
 class Answer(Struct, frozen=True, kw_only=True):
     """What became of a call.
 
-    `done` and `failed` have an outcome. `running`: the first one is still at it. `lost`: it ran and nobody knows how it ended.
-    `mismatch`: the id belongs to another call. `gone`: it ran, the result is no longer kept. `unavailable`: the ledger could
-    not record it, so it was not run. `too-old`: the id is older than the record.
+    `done` and `failed` have an outcome. `running`: the first one is still at it. `lost`: it ran and
+    nobody knows how it ended. `mismatch`: the id belongs to another call. `gone`: it ran, the
+    result is no longer kept. `unavailable`: the ledger could not record it, so it was not run.
+    `too-old`: the id is older than the record.
     """
 
-    state: Literal["done", "failed", "running", "lost", "mismatch", "gone", "unavailable", "too-old"]
+    state: Literal[
+        "done", "failed", "running", "lost", "mismatch", "gone", "unavailable", "too-old"
+    ]
     call_id: str
     outcome: Outcome | None = None
     replayed: bool = False
@@ -82,6 +85,10 @@ class MissingRequirements(Exception):
     """A call that was not even looked up: its tool needs what was not given."""
 
     def __init__(self, missing: Missing) -> None:
-        lacks = [*(one.id for one in missing.authorization), *missing.secrets, *(["user_id"] if missing.user_id else [])]
+        lacks = [
+            *(one.id for one in missing.authorization),
+            *missing.secrets,
+            *(["user_id"] if missing.user_id else []),
+        ]
         super().__init__(f"the tool needs {', '.join(lacks)}")
         self.missing = missing

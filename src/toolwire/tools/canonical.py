@@ -1,7 +1,8 @@
-"""Whose call it is and which call it is: the key of a record, and the fingerprint that tells two calls under one id apart.
+"""Whose call it is and which call it is: the key of a record, and the fingerprint that tells two
+calls under one id apart.
 
-Two inputs that JSON holds for equal have one fingerprint, all others have two. Trace ids, tokens and secrets stay out: an honest
-retry may bring others. Knows no ledger.
+Two inputs that JSON holds for equal have one fingerprint, all others have two. Trace ids, tokens
+and secrets stay out: an honest retry may bring others. Knows no ledger.
 """
 
 from __future__ import annotations
@@ -38,14 +39,17 @@ def tenant(principal: str, user_id: str | None) -> str:
 def _told(text: str) -> str:
     """A text that every database takes: printable, not long, and as it is if it is both already."""
     if len(text) > LONGEST:
-        return "\\sha256-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()  # no escape begins with \s
+        return (
+            "\\sha256-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        )  # no escape begins with \s
     if text.isascii() and text.isprintable() and "\\" not in text:
         return text
     return text.encode("unicode_escape").decode("ascii")
 
 
 def fingerprint(key: bytes, tool: ToolId, input: Object) -> bytes:
-    """What makes a call this call: the tool, its resolved version and its input, under the key of the ledger."""
+    """What makes a call this call: the tool, its resolved version and its input, under the key of
+    the ledger."""
     keyed = _keyed(key).copy()
     keyed.update(b"%b%b]" % (_before(tool), canonical(input)))
     return keyed.digest()
@@ -64,7 +68,8 @@ def _keyed(key: bytes) -> hmac.HMAC:
 
 
 def canonical(value: JSON) -> bytes:
-    """The same bytes for equal JSON: keys in order, 1.0 as 1. Text is compared as it is, not by its normal form."""
+    """The same bytes for equal JSON: keys in order, 1.0 as 1. Text is compared as it is, not by its
+    normal form."""
     settled = _settled(value)
     try:
         return dumps(settled, None, OPT_SORT_KEYS)
@@ -73,7 +78,8 @@ def canonical(value: JSON) -> bytes:
 
 
 def _settled(value: JSON) -> JSON:
-    """The value with every number that is whole written as an integer. Plain values are passed on as they are."""
+    """The value with every number that is whole written as an integer. Plain values are passed on
+    as they are."""
     kind = type(value)
     if kind in _PLAIN:
         return value

@@ -1,7 +1,8 @@
 """Values against schemas: every problem of an input with its place, and what a tool gave as JSON.
 
-Only walked when the fast way refused a value, to say where and why. Nothing is coerced; a whole number is an integer however it
-is written, and a boolean is no number. A rejected value is never quoted: it may be a secret.
+Only walked when the fast way refused a value, to say where and why. Nothing is coerced; a whole
+number is an integer however it is written, and a boolean is no number. A rejected value is never
+quoted: it may be a secret.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from toolwire.conversation.json import JSON, At, Dumps, Object, checked, kind_of
 from toolwire.errors import RemoteError, pointer
 
 MOST = 20
-"""So many problems of one parameter are told; of a list of a million wrong items nobody reads more."""
+"""So many problems of one parameter are told; of a list of a million wrong items nobody reads more.
+"""
 Problem: TypeAlias = "tuple[At, str]"
 
 _TYPES: dict[str, tuple[str, Callable[[JSON], bool]]] = {
@@ -27,19 +29,28 @@ _TYPES: dict[str, tuple[str, Callable[[JSON], bool]]] = {
     "string": ("a string", lambda value: isinstance(value, str)),
     "array": ("a list", lambda value: isinstance(value, list)),
     "object": ("an object", lambda value: isinstance(value, dict)),
-    "number": ("a number", lambda value: isinstance(value, (int, float)) and not isinstance(value, bool)),
+    "number": (
+        "a number",
+        lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    ),
     "integer": ("an integer", lambda value: _whole(value)),
 }
 _Check: TypeAlias = "Callable[[JSON, JSON], str | None]"
 
 
 def _whole(value: JSON) -> bool:
-    return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+    return not isinstance(value, bool) and (
+        isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    )
 
 
 def _number(test: Callable[[float, float], bool], words: str) -> _Check:
     def check(limit: JSON, value: JSON) -> str | None:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isinstance(limit, (int, float)):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not isinstance(limit, (int, float))
+        ):
             return None
         return None if test(value, limit) else f"{words} {limit}"
 
@@ -48,7 +59,11 @@ def _number(test: Callable[[float, float], bool], words: str) -> _Check:
 
 def _size(kind: type, test: Callable[[int, int], bool], words: str) -> _Check:
     def check(limit: JSON, value: JSON) -> str | None:
-        if not isinstance(limit, int) or not isinstance(value, kind) or not isinstance(value, (str, list, dict)):
+        if (
+            not isinstance(limit, int)
+            or not isinstance(value, kind)
+            or not isinstance(value, (str, list, dict))
+        ):
             return None
         return None if test(len(value), limit) else words.format(limit)
 
@@ -73,7 +88,10 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 def _unique(wanted: JSON, value: JSON) -> str | None:
     if wanted is not True or not isinstance(value, list):
         return None
-    seen = {(one.__class__ is bool, one) if isinstance(one, int | float) else text_of(one) for one in value}
+    seen = {
+        (one.__class__ is bool, one) if isinstance(one, int | float) else text_of(one)
+        for one in value
+    }
     return "holds an item twice" if len(seen) < len(value) else None
 
 
@@ -106,7 +124,8 @@ def same(one: JSON, two: JSON) -> bool:
 
 
 def settle(schema: JSON, value: JSON, at: At, told: list[Problem]) -> JSON:
-    """The value as the schema means it (5.0 as 5 where it wants an integer); what is wrong with it is added to `told`."""
+    """The value as the schema means it (5.0 as 5 where it wants an integer); what is wrong with it
+    is added to `told`."""
     if schema is False:
         told.append((at, "nothing may stand here"))
     if not isinstance(schema, dict):
@@ -120,14 +139,28 @@ def settle(schema: JSON, value: JSON, at: At, told: list[Problem]) -> JSON:
             return value
         if isinstance(value, float) and "integer" in names and "number" not in names:
             value = int(value)
-    for key, options in (("enum", schema.get("enum")), ("const", [schema["const"]] if "const" in schema else None)):
+    for key, options in (
+        ("enum", schema.get("enum")),
+        ("const", [schema["const"]] if "const" in schema else None),
+    ):
         if isinstance(options, list):
             found = [one for one in options if same(one, value)]
             if not found:
-                told.append((at, f"must be {_listed(options)}" if key == "enum" else f"must be {_said(options[0])}"))
+                told.append(
+                    (
+                        at,
+                        f"must be {_listed(options)}"
+                        if key == "enum"
+                        else f"must be {_said(options[0])}",
+                    )
+                )
                 return value
             value = found[0]
-    told += [(at, why) for key, check in _CHECKS.items() if key in schema and (why := check(schema[key], value))]
+    told += [
+        (at, why)
+        for key, check in _CHECKS.items()
+        if key in schema and (why := check(schema[key], value))
+    ]
     if isinstance(value, dict):
         value = _fields(schema, value, at, told)
     elif isinstance(value, list):
@@ -143,9 +176,17 @@ def settle(schema: JSON, value: JSON, at: At, told: list[Problem]) -> JSON:
 
 
 def _fields(schema: Object, value: Object, at: At, told: list[Problem]) -> Object:
-    properties, more, names = schema.get("properties"), schema.get("additionalProperties", True), schema.get("required")
+    properties, more, names = (
+        schema.get("properties"),
+        schema.get("additionalProperties", True),
+        schema.get("required"),
+    )
     known = properties if isinstance(properties, dict) else {}
-    told += [((*at, str(name)), "is missing") for name in (names if isinstance(names, list) else ()) if name not in value]
+    told += [
+        ((*at, str(name)), "is missing")
+        for name in (names if isinstance(names, list) else ())
+        if name not in value
+    ]
     out: Object = {}
     for name, item in value.items():
         place = (*at, name)
@@ -158,7 +199,11 @@ def _fields(schema: Object, value: Object, at: At, told: list[Problem]) -> Objec
 
 def _known(names: Iterable[str]) -> str:
     found = sorted(names)
-    return f"known: {', '.join(found[:MOST])}{', …' if len(found) > MOST else ''}" if found else "none is known"
+    return (
+        f"known: {', '.join(found[:MOST])}{', …' if len(found) > MOST else ''}"
+        if found
+        else "none is known"
+    )
 
 
 def _elements(schema: Object, value: list[JSON], at: At, told: list[Problem]) -> JSON:
@@ -181,11 +226,17 @@ def _any(options: list[JSON], value: JSON, at: At, told: list[Problem]) -> JSON:
         if not problems:
             return found
         failed.append(problems)
-    kinds = [option["type"] for option in options if isinstance(option, dict) and isinstance(option.get("type"), str)]
+    kinds = [
+        option["type"]
+        for option in options
+        if isinstance(option, dict) and isinstance(option.get("type"), str)
+    ]
     fitting = [
         problems
         for option, problems in zip(options, failed, strict=True)
-        if isinstance(option, dict) and (test := _TYPES.get(str(option.get("type")))) and test[1](value)
+        if isinstance(option, dict)
+        and (test := _TYPES.get(str(option.get("type"))))
+        and test[1](value)
     ]
     if len(fitting) == 1:
         told += fitting[0]
@@ -198,7 +249,11 @@ def _any(options: list[JSON], value: JSON, at: At, told: list[Problem]) -> JSON:
 
 
 def _listed(options: list[JSON]) -> str:
-    return "one of " + ", ".join(map(_said, options[: 2 * MOST])) + (", …" if len(options) > 2 * MOST else "")
+    return (
+        "one of "
+        + ", ".join(map(_said, options[: 2 * MOST]))
+        + (", …" if len(options) > 2 * MOST else "")
+    )
 
 
 def _said(value: JSON) -> str:
@@ -209,7 +264,9 @@ def by_parameter(told: Iterable[Problem]) -> dict[str, str]:
     """Problems by the parameter they are in; the place inside it is part of the text."""
     found: dict[str, list[str]] = {}
     for at, why in told:
-        found.setdefault(str(at[0]) if at else "input", []).append(f"{pointer(at[1:])}: {why}" if len(at) > 1 else why)
+        found.setdefault(str(at[0]) if at else "input", []).append(
+            f"{pointer(at[1:])}: {why}" if len(at) > 1 else why
+        )
     out = {name: "; ".join(_few(whys)) for name, whys in list(found.items())[: 5 * MOST]}
     if len(found) > len(out):
         out.setdefault("input", f"and {len(found) - len(out)} more")
@@ -239,7 +296,8 @@ def _texts(value: object) -> Iterable[str]:
 def plain(value: object) -> JSON:
     """What a tool gave as JSON.
 
-    Raises ValueError or TypeError if JSON cannot say it: NaN, infinity, a value that contains itself, an object of some class.
+    Raises ValueError or TypeError if JSON cannot say it: NaN, infinity, a value that contains
+    itself, an object of some class.
     """
     if value is None or value.__class__ is str or value.__class__ is bool or value.__class__ is int:
         return value

@@ -1,6 +1,8 @@
-"""What a docstring says of a function and of each parameter: Google's, numpy's and reST's way of writing it.
+"""What a docstring says of a function and of each parameter: Google's, numpy's and reST's way of
+writing it.
 
-A style is found by its headings or fields; a text without any is all description. Knows no tool and no type.
+A style is found by its headings or fields; a text without any is all description. Knows no tool and
+no type.
 """
 
 from __future__ import annotations
@@ -11,8 +13,20 @@ from inspect import cleandoc
 
 from msgspec import Struct, field
 
-_PARAMETERS = frozenset({"args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters"})
-_DROPPED = frozenset("returns return yields yield raises raise references attributes".split()) | {"see also"}
+_PARAMETERS = frozenset(
+    {
+        "args",
+        "arguments",
+        "parameters",
+        "params",
+        "keyword args",
+        "keyword arguments",
+        "other parameters",
+    }
+)
+_DROPPED = frozenset("returns return yields yield raises raise references attributes".split()) | {
+    "see also"
+}
 _HEADING = re.compile(r"([A-Z][A-Za-z ]+):\s*")
 _RULE = re.compile(r"-{3,}\s*")
 _FIELD = re.compile(r":(\w+)(?:\s+([^:]*))?:\s*(.*)")
@@ -29,7 +43,8 @@ class Doc(Struct, frozen=True):
 
 
 def read(docstring: str | None) -> Doc:
-    """What a docstring says. Sections that only readers of the code need (what it returns and raises) are left out."""
+    """What a docstring says. Sections that only readers of the code need (what it returns and
+    raises) are left out."""
     lines = cleandoc(docstring or "").splitlines()
     told: list[str] = []
     parameters: dict[str, str] = {}
@@ -54,7 +69,8 @@ def read(docstring: str | None) -> Doc:
 
 
 def _section(lines: list[str], at: int) -> tuple[str | None, int]:
-    """The heading that stands here, in small letters, and where its text begins; None if none stands here."""
+    """The heading that stands here, in small letters, and where its text begins; None if none
+    stands here."""
     line = lines[at].rstrip()
     if line and at + 1 < len(lines) and _RULE.fullmatch(lines[at + 1]):
         return line.lower(), at + 2
@@ -90,7 +106,9 @@ def _google(block: list[str]) -> dict[str, str]:
     """`name (type): text`, each one step in; what stands deeper goes on with it."""
     indents = [len(line) - len(line.lstrip()) for line in block if line.strip()]
     step = min(indents, default=0)
-    return _items(((line[step:] if line.strip() else "") for line in block), _GOOGLE_ITEM, takes_rest=True)
+    return _items(
+        ((line[step:] if line.strip() else "") for line in block), _GOOGLE_ITEM, takes_rest=True
+    )
 
 
 def _numpy(block: list[str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What a tool may raise, and what is raised when a tool is put together wrongly.
 
-A tool says by the class what its failure means: that it may be tried again, or that nothing happened at all. Everything else it
-raises is a failure that is recorded.
+A tool says by the class what its failure means: that it may be tried again, or that nothing
+happened at all. Everything else it raises is a failure that is recorded.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from toolwire.errors import LocalError
 class ToolError(Exception):
     """A failure that the caller may read. It is recorded: the same call gets the same answer again.
 
-    `message` may be shown to a person or a model, `developer_message` only goes to logs and developers. `kind` is a stable word
-    that programs can branch on, `extra` anything else they should know.
+    `message` may be shown to a person or a model, `developer_message` only goes to logs and
+    developers. `kind` is a stable word that programs can branch on, `extra` anything else they
+    should know.
     """
 
     can_retry = False
@@ -37,7 +38,8 @@ class ToolError(Exception):
 
 
 class RetryableToolError(ToolError):
-    """A failure that may be tried again, perhaps later and perhaps with other arguments. It is not recorded."""
+    """A failure that may be tried again, perhaps later and perhaps with other arguments. It is not
+    recorded."""
 
     can_retry = True
 
@@ -61,7 +63,8 @@ class NoEffect(ToolError):
 
 
 class InvalidInput(Exception):
-    """Arguments that do not fit the schema of a tool: by parameter, what is wrong. The values are never quoted."""
+    """Arguments that do not fit the schema of a tool: by parameter, what is wrong. The values are
+    never quoted."""
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{name}: {why}" for name, why in errors.items()))
@@ -81,7 +84,9 @@ class ToolMistake(LocalError):
 
 
 class UnknownTool(LookupError):
-    """No tool of this id, or not in this version. `developer_message` says what there is instead."""
+    """No tool of this id, or not in this version. `developer_message` says what there is
+    instead.
+    """
 
     def __init__(self, message: str, developer_message: str, *, malformed: bool = False) -> None:
         super().__init__(message)

@@ -1,6 +1,7 @@
 """Tools as a model wire offers them, with the names that lead back from a call to its tool.
 
-Written by the wire itself, as part of a conversation in which nobody has spoken yet. Knows no wire by name.
+Written by the wire itself, as part of a conversation in which nobody has spoken yet. Knows no wire
+by name.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Offered(Struct, frozen=True, eq=False):
 
 
 def offer(tools: Iterable[Runnable], wire: str) -> Offered:
-    """Tools as a wire or profile offers them: the newest version by its plain name, older ones with their version in it.
+    """Tools as a wire or profile offers them: the newest version by its plain name, older ones with
+    their version in it.
 
     Raises LocalError if the wire offers no tools in a request.
     """
@@ -66,8 +68,13 @@ def offer(tools: Iterable[Runnable], wire: str) -> Offered:
 
 
 def names(tools: Iterable[Runnable]) -> dict[str, Runnable]:
-    """A name for every tool, no two the same: `Kit_Tool`, and `Kit_Tool_1_9_0` for a version that is not the newest."""
-    found = sorted({id(one): one for one in tools}.values(), key=lambda one: one.id.version or Version(0), reverse=True)
+    """A name for every tool, no two the same: `Kit_Tool`, and `Kit_Tool_1_9_0` for a version that
+    is not the newest."""
+    found = sorted(
+        {id(one): one for one in tools}.values(),
+        key=lambda one: one.id.version or Version(0),
+        reverse=True,
+    )
     out: dict[str, Runnable] = {}
     older: list[Runnable] = []
     for one in found:
@@ -78,4 +85,6 @@ def names(tools: Iterable[Runnable]) -> dict[str, Runnable]:
         while name in out:
             name += "_"
         out[name] = one
-    return dict(sorted(out.items(), key=lambda item: (item[1].id.plain, item[1].id.version or Version(0))))
+    return dict(
+        sorted(out.items(), key=lambda item: (item[1].id.plain, item[1].id.version or Version(0)))
+    )

@@ -1,7 +1,7 @@
 """A typed Python function as a tool: `@tool`.
 
-The signature is the schema, the docstring the description, and the function stays the function. What cannot be offered is refused
-when it is decorated, not when it is called. Runs nothing.
+The signature is the schema, the docstring the description, and the function stays the function.
+What cannot be offered is refused when it is decorated, not when it is called. Runs nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,18 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from importlib import import_module
-from typing import Annotated, Generic, ParamSpec, Protocol, TypeVar, Unpack, get_args, get_origin, get_type_hints, overload
+from typing import (
+    Annotated,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from msgspec import UNSET
 
@@ -28,9 +39,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 _NO_ARGUMENTS = {
-    inspect.Parameter.VAR_POSITIONAL: "*{} takes arguments without names; give each its own parameter, or take a list",
-    inspect.Parameter.VAR_KEYWORD: "**{} takes arguments that no schema names; give each its own parameter, or take a dict",
-    inspect.Parameter.POSITIONAL_ONLY: "{} is positional only, and arguments come by name: take the / out of the signature",
+    inspect.Parameter.VAR_POSITIONAL: (
+        "*{} takes arguments without names; give each its own parameter, or take a list"
+    ),
+    inspect.Parameter.VAR_KEYWORD: (
+        "**{} takes arguments that no schema names; give each its own parameter, or take a dict"
+    ),
+    inspect.Parameter.POSITIONAL_ONLY: (
+        "{} is positional only, and arguments come by name: take the / out of the signature"
+    ),
 }
 _AWAITABLE = (Awaitable, Coroutine)
 _OWN = {str(JSON): object, str(Object): dict[str, object]}
@@ -71,13 +88,18 @@ class FromSchema(Protocol):
 
 
 class _Tool:
-    """`@tool` and `@tool(...)`: a typed function, sync or async, as a tool. `tool.from_schema`: a JSON Schema and a callable."""
+    """`@tool` and `@tool(...)`: a typed function, sync or async, as a tool. `tool.from_schema`: a
+    JSON Schema and a callable."""
 
     @overload
-    def __call__(self, function: Callable[P, R], /, **options: Unpack[Options]) -> Function[P, R]: ...
+    def __call__(
+        self, function: Callable[P, R], /, **options: Unpack[Options]
+    ) -> Function[P, R]: ...
 
     @overload
-    def __call__(self, /, **options: Unpack[Options]) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+    def __call__(
+        self, /, **options: Unpack[Options]
+    ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 
     def __call__(
         self, function: Callable[P, R] | None = None, /, **options: Unpack[Options]
@@ -88,11 +110,15 @@ class _Tool:
 
     @property
     def from_schema(self) -> FromSchema:
-        """`from_schema(id, description, input_schema, fn, output_schema=…, …)`. Raises ToolMistake."""
+        """`from_schema(id, description, input_schema, fn, output_schema=…, …)`. Raises
+        ToolMistake.
+        """
         try:
             made: FromSchema = import_module("toolwire.tools.given").from_schema
         except ImportError as error:
-            raise ToolMistake("from_schema", f"needs {error.name}: install toolwire[tools]") from None
+            raise ToolMistake(
+                "from_schema", f"needs {error.name}: install toolwire[tools]"
+            ) from None
         return made
 
 
@@ -108,7 +134,10 @@ def _made(function: Callable[P, R], options: Options) -> Function[P, R]:
 def runnable(function: Callable[..., object], options: Options, *, stacklevel: int = 2) -> Runnable:
     """The tool that a function is. Raises ToolMistake."""
     inner = _inner(function)
-    own = said(named(_name(function, inner), getattr(inner, "__module__", None) or "tools", options), options)
+    own = said(
+        named(_name(function, inner), getattr(inner, "__module__", None) or "tools", options),
+        options,
+    )
     label = str(own.id)
     if isinstance(function, type) or not callable(function):
         raise ToolMistake(label, "a tool is a function")
@@ -120,13 +149,22 @@ def runnable(function: Callable[..., object], options: Options, *, stacklevel: i
     is_async, output = _output(function, inner, hints)
     if own.on_crash == "transactional" and (context is None or not is_async):
         raise ToolMistake(
-            label, 'on_crash="transactional" writes by context.transaction: make it async, with a Context parameter'
+            label,
+            'on_crash="transactional" writes by context.transaction: make it async, with a Context'
+            " parameter",
         )
     described = options.get("description") or doc.description
     undescribed(
-        own, [one.name for one in parameters if not one.schema.get("description")], bool(described), stacklevel=stacklevel + 1
+        own,
+        [one.name for one in parameters if not one.schema.get("description")],
+        bool(described),
+        stacklevel=stacklevel + 1,
     )
-    output_schema, handler = (None, None) if output is None else _typed(label, "what it returns", output, "serialization")
+    output_schema, handler = (
+        (None, None)
+        if output is None
+        else _typed(label, "what it returns", output, "serialization")
+    )
     schema = _schema(parameters)
     return Runnable(
         id=own.id,
@@ -166,13 +204,18 @@ def _inner(function: Callable[..., object]) -> Callable[..., object]:
 
 def _hints(label: str, inner: Callable[..., object]) -> dict[str, object]:
     spoken = getattr(inner, "__globals__", {})
-    names = {name: _OWN[value] for name, value in spoken.items() if isinstance(value, str) and value in _OWN}
+    names = {
+        name: _OWN[value]
+        for name, value in spoken.items()
+        if isinstance(value, str) and value in _OWN
+    }
     try:
         return get_type_hints(inner, localns=names, include_extras=True)
     except NameError as error:
         raise ToolMistake(
             label,
-            f"the annotation {error.name!r} cannot be resolved: import or define it at the top of the module, at run time too",
+            f"the annotation {error.name!r} cannot be resolved: import or define it at the top of"
+            " the module, at run time too",
         ) from None
     except Exception as error:  # an annotation is code
         raise ToolMistake(label, f"its annotations cannot be resolved: {error}") from None
@@ -188,20 +231,26 @@ def _parameters(
         if one.kind in _NO_ARGUMENTS:
             raise ToolMistake(label, _NO_ARGUMENTS[one.kind].format(name))
         if name not in hints:
-            raise ToolMistake(label, f"the parameter {name} has no type: annotate it (`object` takes any value)")
+            raise ToolMistake(
+                label, f"the parameter {name} has no type: annotate it (`object` takes any value)"
+            )
         hint = hints[name]
         if hint is Context or Context in get_args(hint):
             if context is not None:
                 raise ToolMistake(label, f"{context} and {name} are both a Context: one is enough")
             context = name
         elif name.startswith("_"):
-            raise ToolMistake(label, f"the parameter {name}: names that begin with _ are reserved for protocols")
+            raise ToolMistake(
+                label, f"the parameter {name}: names that begin with _ are reserved for protocols"
+            )
         else:
             found.append(_parameter(label, name, hint, one.default, docs.get(name)))
     return context, found
 
 
-def _parameter(label: str, name: str, hint: object, default: object, documented: str | None) -> Parameter:
+def _parameter(
+    label: str, name: str, hint: object, default: object, documented: str | None
+) -> Parameter:
     place = f"the parameter {name}"
     schema, handler = _typed(label, place, hint, "validation")
     own: Object = dict(schema) if isinstance(schema, dict) else {}
@@ -218,11 +267,17 @@ def _default(label: str, place: str, schema: Object, default: object) -> JSON:
     try:
         value = plain(default)
     except (TypeError, ValueError) as error:
-        raise ToolMistake(label, f"{place}: JSON cannot say its default ({error}); use None and make it inside") from None
+        raise ToolMistake(
+            label, f"{place}: JSON cannot say its default ({error}); use None and make it inside"
+        ) from None
     told: list[tuple[tuple[str | int, ...], str]] = []
     settle(schema, value, (), told)
     if told:
-        raise ToolMistake(label, f"{place}: its default does not fit its type ({told[0][1]}); widen the type, as in `int | None`")
+        raise ToolMistake(
+            label,
+            f"{place}: its default does not fit its type ({told[0][1]}); widen the type, as in `int"
+            " | None`",
+        )
     return value
 
 
@@ -230,27 +285,49 @@ def _typed(label: str, place: str, hint: object, mode: str) -> tuple[JSON, Adapt
     """The schema of a type, and what handles it if msgspec does not."""
     try:
         handler = adapter(hint)
-        return (of_type(hint) if handler is None else tidy(inlined(handler.json_schema(mode=mode), titles=False))), handler
+        return (
+            of_type(hint)
+            if handler is None
+            else tidy(inlined(handler.json_schema(mode=mode), titles=False))
+        ), handler
     except (Circular, RecursionError):
         raise ToolMistake(
-            label, f"{place}: a type that contains itself cannot be written without references; use a list, or `object`"
+            label,
+            f"{place}: a type that contains itself cannot be written without references; use a"
+            " list, or `object`",
         ) from None
     except NoSchema as error:
         raise ToolMistake(label, f"{place}: {error}") from None
 
 
 def _described(hint: object) -> str | None:
-    """What `Annotated` says of a parameter: a plain text, or the description of a Meta; also inside `… | None`."""
+    """What `Annotated` says of a parameter: a plain text, or the description of a Meta; also inside
+    `… | None`."""
     if get_origin(hint) is Annotated:
         for one in get_args(hint)[1:]:
-            text = one if isinstance(one, str) else None if isinstance(one, type) else getattr(one, "description", None)
+            text = (
+                one
+                if isinstance(one, str)
+                else None
+                if isinstance(one, type)
+                else getattr(one, "description", None)
+            )
             if isinstance(text, str):
                 return text
         return _described(get_args(hint)[0])
-    return next((text for one in get_args(hint) if get_origin(one) is Annotated and (text := _described(one))), None)
+    return next(
+        (
+            text
+            for one in get_args(hint)
+            if get_origin(one) is Annotated and (text := _described(one))
+        ),
+        None,
+    )
 
 
-def _output(function: Callable[..., object], inner: Callable[..., object], hints: dict[str, object]) -> tuple[bool, object]:
+def _output(
+    function: Callable[..., object], inner: Callable[..., object], hints: dict[str, object]
+) -> tuple[bool, object]:
     """Whether it is to be awaited, and the type of what it gives; None is nothing."""
     hint = hints.get("return", object)
     is_async = inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(function)
@@ -287,7 +364,9 @@ def _probe(own: Said, parameters: list[Parameter]) -> Body | None:
     unknown = [name for name in wants if name not in known and name not in contexts]
     if unknown:
         raise ToolMistake(
-            label, f"the probe takes {', '.join(unknown)}, which the tool does not: it gets the tool's own arguments"
+            label,
+            f"the probe takes {', '.join(unknown)}, which the tool does not: it gets the tool's own"
+            " arguments",
         )
     defaults = {one.name: one.default for one in parameters if not one.required}
 

@@ -1,4 +1,5 @@
-"""A JSON Schema and a callable as a tool: the schema is checked and compiled once, every input and result is judged by it.
+"""A JSON Schema and a callable as a tool: the schema is checked and compiled once, every input and
+result is judged by it.
 
 Kept apart because it needs a validator that tools made from functions do not. Runs nothing.
 """
@@ -33,15 +34,22 @@ def from_schema(
 ) -> Runnable:
     """The tool of a schema.
 
-    `fn` is called with the arguments as one mapping, as they came, and with the Context if it takes a second parameter. So is a
-    `probe`. `output_schema`: `{}` is any value, None is no value. Raises ToolMistake.
+    `fn` is called with the arguments as one mapping, as they came, and with the Context if it takes
+    a second parameter. So is a `probe`. `output_schema`: `{}` is any value, None is no value.
+    Raises ToolMistake.
     """
     own = said(named("", "", {"id": id}), options)
     label = str(own.id)
     schema = of_input(label, _modern(input_schema))
     output = None if output_schema is None else given(label, "output", _modern(output_schema))
     takes = _taker(_compiled(label, "input", schema))
-    gives = _nothing if output_schema is None else plain if output == {} else _giver(_compiled(label, "output", output))
+    gives = (
+        _nothing
+        if output_schema is None
+        else plain
+        if output == {}
+        else _giver(_compiled(label, "output", output))
+    )
     undescribed(own, _undescribed(schema), bool(description), stacklevel=3)
     return Runnable(
         id=own.id,
@@ -51,7 +59,8 @@ def from_schema(
         body=_called(label, fn),
         takes=takes,
         gives=gives,
-        is_async=inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(fn, "__call__", fn)),  # noqa: B004
+        is_async=inspect.iscoroutinefunction(fn)
+        or inspect.iscoroutinefunction(getattr(fn, "__call__", fn)),  # noqa: B004
         needs=own.needs,
         timeout=own.timeout,
         concurrency=own.concurrency,
@@ -65,7 +74,8 @@ def from_schema(
 
 
 def _modern(schema: JSON) -> JSON:
-    """The schema without the name of the dialect that is meant anyway; an older one keeps it, and is read by it."""
+    """The schema without the name of the dialect that is meant anyway; an older one keeps it, and
+    is read by it."""
     if isinstance(schema, dict) and str(schema.get("$schema", "")).rstrip("#") == _LATEST:
         return {key: value for key, value in schema.items() if key != "$schema"}
     return schema
@@ -73,12 +83,17 @@ def _modern(schema: JSON) -> JSON:
 
 def _compiled(label: str, which: str, schema: JSON) -> Validator:
     if not isinstance(schema, dict | bool):
-        raise ToolMistake(label, f"the {which} schema is not a JSON Schema: expected an object, got {kind_of(schema)}")
+        raise ToolMistake(
+            label,
+            f"the {which} schema is not a JSON Schema: expected an object, got {kind_of(schema)}",
+        )
     try:
         return validator_for(schema, mask="it", offline=True)
     except ValidationError as error:
         place = "".join(f"/{step}" for step in error.instance_path)
-        raise ToolMistake(label, f"the {which} schema is not a JSON Schema: {place}: {error.message}") from None
+        raise ToolMistake(
+            label, f"the {which} schema is not a JSON Schema: {place}: {error.message}"
+        ) from None
     except (ValueError, TypeError) as error:
         raise ToolMistake(label, f"the {which} schema is not a JSON Schema: {error}") from None
 
@@ -86,11 +101,16 @@ def _compiled(label: str, which: str, schema: JSON) -> Validator:
 def _undescribed(schema: Object) -> list[str]:
     properties = schema["properties"]
     known = properties if isinstance(properties, dict) else {}
-    return [name for name, one in known.items() if not (isinstance(one, dict) and one.get("description"))]
+    return [
+        name
+        for name, one in known.items()
+        if not (isinstance(one, dict) and one.get("description"))
+    ]
 
 
 def _problems(error: ValidationError) -> list[Problem]:
-    """What a schema finds wrong, under the name of the parameter: also what is missing, and what is too much."""
+    """What a schema finds wrong, under the name of the parameter: also what is missing, and what is
+    too much."""
     at, kind = tuple(error.instance_path), error.kind
     if kind.name == "required":
         return [((*at, str(getattr(kind, "property", ""))), "is missing")]
@@ -146,10 +166,14 @@ def _called(label: str, fn: Callable[..., object]) -> Body:
             if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL)
         ]
     except (TypeError, ValueError):
-        raise ToolMistake(label, "the callable takes the arguments as one mapping, and perhaps the Context") from None
+        raise ToolMistake(
+            label, "the callable takes the arguments as one mapping, and perhaps the Context"
+        ) from None
     needed = sum(one.default is one.empty and one.kind is not one.VAR_POSITIONAL for one in places)
     if not places or needed > 2:
-        raise ToolMistake(label, "the callable takes the arguments as one mapping, and perhaps the Context")
+        raise ToolMistake(
+            label, "the callable takes the arguments as one mapping, and perhaps the Context"
+        )
     if len(places) == 1 and places[0].kind is not inspect.Parameter.VAR_POSITIONAL:
 
         def alone(arguments: Mapping[str, object], context: Context) -> object:

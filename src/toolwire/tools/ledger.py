@@ -1,7 +1,8 @@
 """The record of tool calls by call id: what it promises, and the words it speaks in.
 
-A call is claimed before its tool runs and finished after, both durably; whoever comes with the same id later gets the record.
-`docs/guarantees.md` says what follows from that and what does not. Stores nothing: SQLite and PostgreSQL are in `io/`.
+A call is claimed before its tool runs and finished after, both durably; whoever comes with the same
+id later gets the record. `docs/guarantees.md` says what follows from that and what does not. Stores
+nothing: SQLite and PostgreSQL are in `io/`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ MOVES: dict[tuple[State | None, Event], State | None] = {
 
 
 class CallKey(Struct, frozen=True, order=True):
-    """Whose call, and which. The tenant is who was authenticated (and for which user), never what a client may choose freely."""
+    """Whose call, and which. The tenant is who was authenticated (and for which user), never what a
+    client may choose freely."""
 
     tenant: str
     call_id: str
@@ -71,7 +73,8 @@ class Record(Struct, frozen=True):
     ended_at: int | None = None
     outcome: Outcome | None = None
     recorded: bool = True
-    """False while the outcome is only known to the process that ran it: it could not be written yet."""
+    """False while the outcome is only known to the process that ran it: it could not be written
+    yet."""
     resumable: bool = False
     """It was claimed with `resume`: an engine runs it, whatever became of who claimed it."""
 
@@ -79,8 +82,9 @@ class Record(Struct, frozen=True):
 class Claim(Struct, frozen=True):
     """The answer to a claim.
 
-    `new`: it is yours, run it. `running`: somebody else has it. `done`, `failed`: here is the record. `lost`: it ran, and nobody
-    knows how it ended. `mismatch`: this id belongs to another call. `gone`: it ran, and the result is no longer kept.
+    `new`: it is yours, run it. `running`: somebody else has it. `done`, `failed`: here is the
+    record. `lost`: it ran, and nobody knows how it ended. `mismatch`: this id belongs to another
+    call. `gone`: it ran, and the result is no longer kept.
     """
 
     state: Literal["new", "running", "done", "failed", "lost", "mismatch", "gone"]
@@ -100,11 +104,13 @@ class Sweep(Struct, frozen=True):
 
 
 class LedgerUnavailable(Exception):
-    """The ledger cannot be reached, is full, or is closed. Nothing was claimed: the tool was not run."""
+    """The ledger cannot be reached, is full, or is closed. Nothing was claimed: the tool was not
+    run."""
 
 
 class CallIdTooOld(Exception):
-    """A UUIDv7 from before the time that this ledger remembers: whether it ever ran is no longer known."""
+    """A UUIDv7 from before the time that this ledger remembers: whether it ever ran is no longer
+    known."""
 
 
 @runtime_checkable
@@ -113,46 +119,55 @@ class Ledger(Protocol):
 
     @property
     def key(self) -> bytes:
-        """What fingerprints are keyed with; the same for all that share the record. Known once it is open."""
+        """What fingerprints are keyed with; the same for all that share the record. Known once it
+        is open."""
 
     async def open(self) -> None: ...
 
     async def close(self) -> None: ...
 
-    async def claim(self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes) -> Claim:
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
         """Durable before it says `new`. Raises LedgerUnavailable."""
 
     async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
-        """Durable before it says `recorded`. `fenced`: somebody else has taken the call over; read what they recorded.
+        """Durable before it says `recorded`. `fenced`: somebody else has taken the call over; read
+        what they recorded.
 
-        Raises LedgerUnavailable if it could not be written; it is then tried again behind the scenes, and whoever asks
-        meanwhile is told from memory.
+        Raises LedgerUnavailable if it could not be written; it is then tried again behind the
+        scenes, and whoever asks meanwhile is told from memory.
         """
 
     async def release(self, claim: Claim) -> None:
         """Nothing happened: the same id may run again, as the next attempt."""
 
     async def lose(self, claim: Claim) -> None:
-        """Nobody will ever know how it ended, although its owner lives: it becomes `lost`. Raises LedgerUnavailable."""
+        """Nobody will ever know how it ended, although its owner lives: it becomes `lost`. Raises
+        LedgerUnavailable."""
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
-        """The record once it is no longer `running`; None if it still is when the time is over, or was released."""
+        """The record once it is no longer `running`; None if it still is when the time is over, or
+        was released."""
 
     async def get(self, key: CallKey) -> Record | None: ...
 
     async def sweep(self) -> Sweep:
-        """Calls of dead owners become lost, or free to be claimed again; old results are dropped, then old ids."""
+        """Calls of dead owners become lost, or free to be claimed again; old results are dropped,
+        then old ids."""
 
 
 @runtime_checkable
 class Transactions(Protocol):
-    """A ledger that lets a tool write into its own database: effect and record stand or fall together."""
+    """A ledger that lets a tool write into its own database: effect and record stand or fall
+    together."""
 
     def transaction(self, claim: Claim) -> TransactionScope: ...
 
 
 class TransactionScope(Protocol):
-    """`async with ledger.transaction(claim) as scope`: the tool uses `scope.connection`; `finish` in it, then it commits."""
+    """`async with ledger.transaction(claim) as scope`: the tool uses `scope.connection`; `finish`
+    in it, then it commits."""
 
     @property
     def connection(self) -> Transaction: ...
@@ -167,21 +182,30 @@ class TransactionScope(Protocol):
 class Runner(Protocol):
     """Where the body of a tool runs: in this process, or on an engine."""
 
-    async def run(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
-        """What the body came to. Raises NoEffect if the tool promises that nothing happened: the claim is released then.
+    async def run(
+        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+    ) -> Outcome:
+        """What the body came to. Raises NoEffect if the tool promises that nothing happened: the
+        claim is released then.
 
-        Raises OutcomeUnknown if it ran, or may have, and nobody will know what it came to: the call is lost then.
+        Raises OutcomeUnknown if it ran, or may have, and nobody will know what it came to: the call
+        is lost then.
         """
 
 
 @runtime_checkable
 class Engine(Runner, Protocol):
-    """A runner whose runs outlive the process that began them: a call of a dead owner is not lost while the engine has it."""
+    """A runner whose runs outlive the process that began them: a call of a dead owner is not lost
+    while the engine has it."""
 
-    async def resume(self, claim: Claim, tool: Runnable, arguments: Object, context: Context) -> Outcome:
-        """What the run came to that somebody began under this key and attempt, or was about to begin. Never a second run.
+    async def resume(
+        self, claim: Claim, tool: Runnable, arguments: Object, context: Context
+    ) -> Outcome:
+        """What the run came to that somebody began under this key and attempt, or was about to
+        begin. Never a second run.
 
-        Raises as `run`; OutcomeUnknown also if it cannot be told from a run that the engine has forgotten.
+        Raises as `run`; OutcomeUnknown also if it cannot be told from a run that the engine has
+        forgotten.
         """
 
 

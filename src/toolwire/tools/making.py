@@ -1,6 +1,8 @@
-"""What every tool says about itself beside its schema, checked before it is offered: its id, its needs, its crash policy.
+"""What every tool says about itself beside its schema, checked before it is offered: its id, its
+needs, its crash policy.
 
-A mistake is found here, when the tool is made, and told with what to do about it. Knows nothing of types and schemas.
+A mistake is found here, when the tool is made, and told with what to do about it. Knows nothing of
+types and schemas.
 """
 
 from __future__ import annotations
@@ -13,10 +15,19 @@ from typing import TypedDict
 from msgspec import Struct
 
 from toolwire.tools.errors import ToolMistake
-from toolwire.tools.runnable import ON_CRASH, TIMEOUT, Authorization, Needs, OnCrash, ToolId, Version
+from toolwire.tools.runnable import (
+    ON_CRASH,
+    TIMEOUT,
+    Authorization,
+    Needs,
+    OnCrash,
+    ToolId,
+    Version,
+)
 
 VERSION = "0.1.0"
-"""Of a tool that names none. The version of its module is not taken: that one changes without the tool, and an id must not."""
+"""Of a tool that names none. The version of its module is not taken: that one changes without the
+tool, and an id must not."""
 RESERVED_KITS = frozenset({"toolwire"})
 LONGEST = 64
 """Characters of the name that models see; several providers refuse more."""
@@ -25,7 +36,9 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{
 
 
 class ToolWarning(UserWarning):
-    """A tool that can be offered and lacks something that models need: words that say what it does."""
+    """A tool that can be offered and lacks something that models need: words that say
+    what it does.
+    """
 
 
 class Behaviour(TypedDict, total=False):
@@ -86,33 +99,57 @@ def said(own: ToolId, options: Behaviour) -> Said:
     tool = str(own)
     repeatable = options.get("idempotent", False) or options.get("read_only", False)
     on_crash: OnCrash = options.get("on_crash", "retry" if repeatable else "report")
-    probe, timeout, concurrency = options.get("probe"), options.get("timeout", TIMEOUT), options.get("concurrency")
+    probe, timeout, concurrency = (
+        options.get("probe"),
+        options.get("timeout", TIMEOUT),
+        options.get("concurrency"),
+    )
     if on_crash not in ON_CRASH:
         raise ToolMistake(tool, f"on_crash is one of {', '.join(ON_CRASH)}, not {on_crash!r}")
     if on_crash == "probe" and probe is None:
-        raise ToolMistake(tool, 'on_crash="probe" asks a function what became of the call: give it as probe=')
+        raise ToolMistake(
+            tool, 'on_crash="probe" asks a function what became of the call: give it as probe='
+        )
     if on_crash != "probe" and probe is not None:
-        raise ToolMistake(tool, f'the probe is never asked with on_crash="{on_crash}": say on_crash="probe", or leave it out')
+        raise ToolMistake(
+            tool,
+            f'the probe is never asked with on_crash="{on_crash}": say on_crash="probe", or leave'
+            " it out",
+        )
     if on_crash == "transactional" and options.get("read_only"):
-        raise ToolMistake(tool, "a tool that only reads has nothing to commit: leave out read_only or on_crash")
+        raise ToolMistake(
+            tool, "a tool that only reads has nothing to commit: leave out read_only or on_crash"
+        )
     if timeout is not None and not timeout > 0:
         raise ToolMistake(tool, "timeout is a number of seconds above 0, or None for no limit")
     if concurrency is not None and (isinstance(concurrency, bool) or concurrency < 1):
         raise ToolMistake(tool, "concurrency is at least 1, or None for no limit")
     return Said(
-        own, _needs(tool, options), timeout, on_crash, probe, options.get("read_only", False),
-        options.get("idempotent", False), concurrency, options.get("deprecated"), options.get("strict", False),
-    )  # fmt: skip
+        own,
+        _needs(tool, options),
+        timeout,
+        on_crash,
+        probe,
+        options.get("read_only", False),
+        options.get("idempotent", False),
+        concurrency,
+        options.get("deprecated"),
+        options.get("strict", False),
+    )
 
 
 def named(name: str, module: str, options: Options) -> ToolId:
-    """The id that options say, or that follows from the names of a function and of its module. Raises ToolMistake."""
+    """The id that options say, or that follows from the names of a function and of its module.
+    Raises ToolMistake."""
     unknown = options.keys() - Options.__optional_keys__
     if unknown:
         raise TypeError(f"tool() got unexpected options: {', '.join(sorted(unknown))}")
     own = options.get("id")
     if own is None:
-        kit, tool = options.get("kit", pascal(module.rpartition(".")[2])), options.get("name", pascal(name))
+        kit, tool = (
+            options.get("kit", pascal(module.rpartition(".")[2])),
+            options.get("name", pascal(name)),
+        )
         return identified(f"{kit}.{tool}", kit, tool, options.get("version", VERSION))
     if "kit" in options or "name" in options:
         raise ToolMistake(own, "say id= or kit= and name=, not both")
@@ -127,7 +164,11 @@ def identified(label: str, kit: str, tool: str, version: str) -> ToolId:
     """The id of these parts. Raises ToolMistake."""
     for word, which in ((kit, "toolkit"), (tool, "tool")):
         if _WORD.fullmatch(word) is None:
-            raise ToolMistake(label, f'the name of the {which} is made of letters, digits and _: say id="Toolkit.Tool@1.2.3"')
+            raise ToolMistake(
+                label,
+                f"the name of the {which} is made of letters, digits and _: say"
+                ' id="Toolkit.Tool@1.2.3"',
+            )
     found = _VERSION.fullmatch(version)
     if found is None:
         raise ToolMistake(label, "a version is three numbers without leading zeros, as in 1.2.3")
@@ -135,7 +176,10 @@ def identified(label: str, kit: str, tool: str, version: str) -> ToolId:
         raise ToolMistake(label, f"the toolkit {kit} is reserved: choose another name")
     own = ToolId(kit, tool, Version(*map(int, found.groups())))
     if len(own.short) > LONGEST:
-        raise ToolMistake(label, f"its name for models, {own.short}, is longer than {LONGEST} characters: shorten it")
+        raise ToolMistake(
+            label,
+            f"its name for models, {own.short}, is longer than {LONGEST} characters: shorten it",
+        )
     return own
 
 
@@ -144,8 +188,13 @@ def _needs(tool: str, options: Behaviour) -> Needs:
     if isinstance(given, str | Authorization) or isinstance(named, str):
         raise ToolMistake(tool, "authorization and secrets are lists: [...]")
     secrets = tuple(named)
-    authorization = tuple(one if isinstance(one, Authorization) else Authorization(one) for one in given)
-    for which, ids in (("authorization", [one.id for one in authorization]), ("secrets", [*secrets])):
+    authorization = tuple(
+        one if isinstance(one, Authorization) else Authorization(one) for one in given
+    )
+    for which, ids in (
+        ("authorization", [one.id for one in authorization]),
+        ("secrets", [*secrets]),
+    ):
         if not all(isinstance(one, str) and one for one in ids):
             raise ToolMistake(tool, f"{which}: an id is a text that is not empty")
         if len(set(ids)) < len(ids):
@@ -158,7 +207,10 @@ def undescribed(tool: Said, parameters: Iterable[str], described: bool, *, stack
     lacks = [] if described else ["a description: write a docstring, or give description="]
     names = list(parameters)
     if names:
-        lacks.append(f"a description of {', '.join(names)}: say it in the docstring, or by Annotated[type, 'what it means']")
+        lacks.append(
+            f"a description of {', '.join(names)}: say it in the docstring, or by Annotated[type,"
+            " 'what it means']"
+        )
     if not lacks:
         return
     text = f"{tool.id} lacks {'; and '.join(lacks)}"

@@ -1,6 +1,8 @@
-"""Types of pydantic, where a program uses them: their schema, and values in and out. Never imports it.
+"""Types of pydantic, where a program uses them: their schema, and values in and out. Never imports
+it.
 
-A parameter that names such a type anywhere belongs to it as a whole. Strict, as everywhere: nothing is coerced.
+A parameter that names such a type anywhere belongs to it as a whole. Strict, as everywhere: nothing
+is coerced.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from toolwire.tools.schema import NoSchema
 
 _LIBRARY = "pydantic"
 _CONSTRAINTS = ("pydantic", "annotated_types")
-"""Packages whose classes mean something inside `Annotated` that msgspec would pass over in silence."""
+"""Packages whose classes mean something inside `Annotated` that msgspec would pass over in silence.
+"""
 
 
 class Adapter(Protocol):
@@ -27,7 +30,9 @@ class Adapter(Protocol):
 
     def validate_json(self, text: bytes, /, *, strict: bool) -> object: ...
 
-    def dump_python(self, value: object, /, *, mode: str, by_alias: bool, warnings: str) -> object: ...
+    def dump_python(
+        self, value: object, /, *, mode: str, by_alias: bool, warnings: str
+    ) -> object: ...
 
 
 def _named(annotation: object) -> Iterator[object]:
@@ -41,15 +46,23 @@ def _named(annotation: object) -> Iterator[object]:
 def adapter(annotation: object) -> Adapter | None:
     """What handles a type in which the library has a part; None if it has none."""
     named = list(_named(annotation))
-    models = any(isinstance(one, type) and hasattr(one, "__pydantic_core_schema__") for one in named)
-    constraints = any(type(one).__module__.partition(".")[0] in _CONSTRAINTS for one in named if not isinstance(one, type))
+    models = any(
+        isinstance(one, type) and hasattr(one, "__pydantic_core_schema__") for one in named
+    )
+    constraints = any(
+        type(one).__module__.partition(".")[0] in _CONSTRAINTS
+        for one in named
+        if not isinstance(one, type)
+    )
     if not models and not constraints:
         return None
     if any(isinstance(one, Meta) for one in named):
         raise NoSchema("it mixes msgspec.Meta with pydantic's types; say it in one of the two")
     library = sys.modules.get(_LIBRARY)
     if library is None:
-        raise NoSchema("its constraints are pydantic's, which is not in use here; write msgspec.Meta(...)")
+        raise NoSchema(
+            "its constraints are pydantic's, which is not in use here; write msgspec.Meta(...)"
+        )
     try:
         made: Adapter = library.TypeAdapter(annotation)
         made.json_schema(mode="validation")
@@ -68,4 +81,7 @@ def problems(error: ValueError, at: At, value: JSON) -> list[Problem]:
     listed = getattr(error, "errors", None)
     if not callable(listed):
         return [(at, unquoted(str(error), value))]
-    return [((*at, *one["loc"]), unquoted(str(one["msg"]), value)) for one in listed(include_url=False, include_input=False)]
+    return [
+        ((*at, *one["loc"]), unquoted(str(one["msg"]), value))
+        for one in listed(include_url=False, include_input=False)
+    ]

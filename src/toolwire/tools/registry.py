@@ -1,7 +1,8 @@
 """Tools by id: several versions side by side, found by what a caller wrote.
 
-`@1.2.3` is that version, `@1` is 1.0.0 and nothing else, no version is the newest. Ids are case-sensitive; who misses one
-narrowly is told what there is. Offers what was added and knows nothing of who asks.
+`@1.2.3` is that version, `@1` is 1.0.0 and nothing else, no version is the newest. Ids are
+case-sensitive; who misses one narrowly is told what there is. Offers what was added and knows
+nothing of who asks.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ class Tools(Gathering):
             if exact.setdefault(one.id, one) is not one:
                 raise ToolMistake(label, "is there twice: give one of them another name or version")
             if names.setdefault(one.name, one.id.plain) != one.id.plain:
-                raise ToolMistake(label, f"models see it as {one.name}, and {names[one.name]} too: rename one of them")
+                raise ToolMistake(
+                    label,
+                    f"models see it as {one.name}, and {names[one.name]} too: rename one of them",
+                )
         self._exact, self._names = exact, names
         for one in found:
             if one.id.version is not None:
@@ -64,17 +68,23 @@ class Tools(Gathering):
             said = repr(text[:_LONGEST]) if isinstance(text, str) else f"{type(text).__name__}"
             raise UnknownTool(
                 "The id of the tool is malformed.",
-                f"{said}: expected Toolkit.Tool, Toolkit.Tool@1 or Toolkit.Tool@1.2.3{self._hint(text)}",
+                f"{said}: expected Toolkit.Tool, Toolkit.Tool@1 or"
+                f" Toolkit.Tool@1.2.3{self._hint(text)}",
                 malformed=True,
             )
         versions = self._versions.get(wanted.plain)
         if versions is None:
             raise UnknownTool(
-                f"The tool {wanted.short[:_LONGEST]} was not found.", f"{_cut(wanted)}: no such tool{self._hint(text)}"
+                f"The tool {wanted.short[:_LONGEST]} was not found.",
+                f"{_cut(wanted)}: no such tool{self._hint(text)}",
             )
         if wanted.version not in versions:
             there = ", ".join(map(str, sorted(versions)))
-            means = "" if str(wanted) == text else f" ({text.partition('@')[2][:_LONGEST]} means exactly {_cut(wanted.version)})"
+            means = (
+                ""
+                if str(wanted) == text
+                else f" ({text.partition('@')[2][:_LONGEST]} means exactly {_cut(wanted.version)})"
+            )
             raise UnknownTool(
                 f"The tool {wanted.short} was not found in this version.",
                 f"{_cut(wanted)}: no such version{means}; there is {there}",
@@ -86,7 +96,9 @@ class Tools(Gathering):
         if not isinstance(text, str):
             return ""
         like = text[:_LONGEST].partition("@")[0].lower().replace("_", ".").replace("-", ".")
-        known = {plain.lower().replace("_", "."): plain for plain in sorted(self._versions, reverse=True)}
+        known = {
+            plain.lower().replace("_", "."): plain for plain in sorted(self._versions, reverse=True)
+        }
         close = get_close_matches(like, known, n=3, cutoff=0.7)
         return f"; did you mean {' or '.join(known[one] for one in close)}?" if close else ""
 
@@ -95,7 +107,10 @@ class Tools(Gathering):
         plain = self._names.get(name)
         if plain is None:
             said = str(name)[:_LONGEST]
-            raise UnknownTool(f"The tool {said} was not found.", f"{said!r}: no tool of this name{self._hint(name)}")
+            raise UnknownTool(
+                f"The tool {said} was not found.",
+                f"{said!r}: no tool of this name{self._hint(name)}",
+            )
         return self._newest[plain]
 
     def newest(self) -> list[Runnable]:
@@ -104,7 +119,11 @@ class Tools(Gathering):
 
     def all(self) -> list[Runnable]:
         """Every tool in every version, sorted by id and version."""
-        return [self._versions[plain][version] for plain in sorted(self._versions) for version in sorted(self._versions[plain])]
+        return [
+            self._versions[plain][version]
+            for plain in sorted(self._versions)
+            for version in sorted(self._versions[plain])
+        ]
 
     def __iter__(self) -> Iterator[Runnable]:
         return iter(self.all())
@@ -129,4 +148,6 @@ def _runnables(tool: object) -> list[Runnable]:
         return tool.all()
     if isinstance(tool, ModuleType):
         return collect(tool)
-    raise ToolMistake(getattr(tool, "__name__", type(tool).__name__), "is not a tool: decorate it with @tool")
+    raise ToolMistake(
+        getattr(tool, "__name__", type(tool).__name__), "is not a tool: decorate it with @tool"
+    )

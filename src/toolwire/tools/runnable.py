@@ -1,6 +1,8 @@
-"""A tool that can be run: what it is called, what it takes and gives, what it needs, and what may be done after a crash.
+"""A tool that can be run: what it is called, what it takes and gives, what it needs, and what may
+be done after a crash.
 
-A value, whatever it was made from: a Python function, a JSON Schema with a callable, a tool of another server. Runs nothing.
+A value, whatever it was made from: a Python function, a JSON Schema with a callable, a tool of
+another server. Runs nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +18,14 @@ from toolwire.conversation.model import Tool
 
 OnCrash: TypeAlias = Literal["report", "retry", "transactional", "probe", "resume"]
 ON_CRASH: tuple[OnCrash, ...] = ("report", "retry", "transactional", "probe")
-"""What a tool may ask for. `resume` is only written into records: the call runs on an engine, which may be asked again."""
+"""What a tool may ask for. `resume` is only written into records: the call runs on an engine, which
+may be asked again."""
 TIMEOUT = 55.0
-"""Seconds a tool may take if it says nothing: a little less than the minute that clients wait for an answer."""
-_ID = re.compile(r"([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)(?:@([0-9]{1,9})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?)?")
+"""Seconds a tool may take if it says nothing: a little less than the minute that clients wait for
+an answer."""
+_ID = re.compile(
+    r"([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)(?:@([0-9]{1,9})(?:\.([0-9]{1,9})\.([0-9]{1,9}))?)?"
+)
 
 
 class Version(Struct, frozen=True, order=True):
@@ -47,7 +53,11 @@ class ToolId(Struct, frozen=True, order=True):
         if found is None:
             return None
         kit, name, major, minor, patch = found.groups()
-        return cls(kit, name, None if major is None else Version(int(major), int(minor or 0), int(patch or 0)))
+        return cls(
+            kit,
+            name,
+            None if major is None else Version(int(major), int(minor or 0), int(patch or 0)),
+        )
 
     @property
     def plain(self) -> str:
@@ -71,7 +81,9 @@ class Authorization(Struct, frozen=True):
 
 
 class Needs(Struct, frozen=True):
-    """What a tool must be given beside its arguments. It sees nothing else of what a caller sends."""
+    """What a tool must be given beside its arguments. It sees nothing else of what a
+    caller sends.
+    """
 
     authorization: tuple[Authorization, ...] = ()
     secrets: tuple[str, ...] = ()
@@ -82,7 +94,8 @@ class Needs(Struct, frozen=True):
 
 
 class Transaction(Protocol):
-    """A connection of the ledger's own database, inside the transaction that also records the result."""
+    """A connection of the ledger's own database, inside the transaction that also records the
+    result."""
 
     async def execute(self, query: str, params: object = None) -> object: ...
 
@@ -109,7 +122,9 @@ class Context(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Without a single secret: this ends up in logs."""
-        return f"Context(call_id={self.call_id!r}, tool_id={self.tool_id!r}, attempt={self.attempt})"
+        return (
+            f"Context(call_id={self.call_id!r}, tool_id={self.tool_id!r}, attempt={self.attempt})"
+        )
 
     __str__ = __repr__
 
@@ -132,7 +147,8 @@ class Runnable(Struct, frozen=True, eq=False, kw_only=True):
     takes: Callable[[Object], Mapping[str, object]]
     """The arguments as the body wants them. Raises InvalidInput."""
     gives: Callable[[object], JSON]
-    """What the body gave as JSON. Raises ValueError or TypeError if it is not what the output schema says."""
+    """What the body gave as JSON. Raises ValueError or TypeError if it is not what the output
+    schema says."""
     is_async: bool = True
     needs: Needs = Needs()
     timeout: float | None = TIMEOUT
@@ -140,8 +156,8 @@ class Runnable(Struct, frozen=True, eq=False, kw_only=True):
     """So many at once at most, in one process."""
     on_crash: OnCrash = "report"
     probe: Callable[[Mapping[str, object], Context], object] | None = None
-    """Asked after a crash what became of the call: gives the result, or raises NoEffect if it never happened, or LookupError if
-    it does not know either. May give an awaitable."""
+    """Asked after a crash what became of the call: gives the result, or raises NoEffect if it never
+    happened, or LookupError if it does not know either. May give an awaitable."""
     read_only: bool = False
     idempotent: bool = False
     deprecated: str | None = None

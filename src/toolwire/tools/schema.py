@@ -1,7 +1,8 @@
 """JSON Schemas of tools, without references: of a Python type, or as somebody gave one.
 
-Every reference is replaced by what it stands for, so that a reader needs to look nothing up; a schema that contains itself
-cannot be written that way and is refused. Knows which keywords hold schemas, and takes no default and no name for one.
+Every reference is replaced by what it stands for, so that a reader needs to look nothing up; a
+schema that contains itself cannot be written that way and is refused. Knows which keywords hold
+schemas, and takes no default and no name for one.
 """
 
 from __future__ import annotations
@@ -24,13 +25,25 @@ MOST = 20_000
 _MAPS = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _SINGLE = frozenset(
-    "items additionalProperties not if then else contains propertyNames unevaluatedItems unevaluatedProperties additionalItems"
-    " contentSchema".split()
+    "items additionalProperties not if then else contains propertyNames unevaluatedItems"
+    " unevaluatedProperties additionalItems contentSchema".split()
 )
 _STORES = frozenset({"$defs", "definitions", "$id", "id", "$anchor"})
-"""Where referenced schemas are kept, and the names by which they are found: not needed once there are no references."""
+"""Where referenced schemas are kept, and the names by which they are found: not needed once there
+are no references."""
 _ELSEWHERE = frozenset({"$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor"})
-_ABOUT = frozenset({"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"})
+_ABOUT = frozenset(
+    {
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "$comment",
+    }
+)
 """Keywords that say something of a value and demand nothing."""
 
 
@@ -83,11 +96,17 @@ class _Inliner:
             raise NoSchema("it is too large once every reference is replaced by what it stands for")
         odd = _ELSEWHERE & schema.keys()
         if odd:
-            raise NoSchema(f"{min(odd)} cannot be replaced by what it stands for; use plain schemas")
+            raise NoSchema(
+                f"{min(odd)} cannot be replaced by what it stands for; use plain schemas"
+            )
         walk: Callable[[JSON], JSON] = lambda one: self.walk(one, open)
         out: Object = {}
         for key, value in schema.items():
-            if key == "$ref" or (key in _STORES and self.stored(key, value)) or (key == "title" and not self.titles):
+            if (
+                key == "$ref"
+                or (key in _STORES and self.stored(key, value))
+                or (key == "title" and not self.titles)
+            ):
                 continue
             if key in _MAPS and isinstance(value, dict):
                 out[key] = {name: walk(one) for name, one in value.items()}
@@ -100,11 +119,16 @@ class _Inliner:
 
     @staticmethod
     def stored(key: str, value: JSON) -> bool:
-        return isinstance(value, dict) if key in ("$defs", "definitions") else isinstance(value, str)
+        return (
+            isinstance(value, dict) if key in ("$defs", "definitions") else isinstance(value, str)
+        )
 
     def followed(self, ref: JSON, open: tuple[str, ...]) -> JSON:
         if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
-            raise NoSchema(f"the reference {ref!r} leads out of the schema; put what it stands for in its place")
+            raise NoSchema(
+                f"the reference {ref!r} leads out of the schema; put what it stands for in its"
+                " place"
+            )
         if ref in open or ref == "#":
             raise Circular(f"{ref} contains itself")
         found = _looked_up(self.root, ref)
@@ -117,10 +141,15 @@ class _Inliner:
         """What a reference stands for together with what stood beside it."""
         if not beside:
             return target
-        if isinstance(target, dict) and not any(key in target and key not in _ABOUT for key in beside):
+        if isinstance(target, dict) and not any(
+            key in target and key not in _ABOUT for key in beside
+        ):
             return {**target, **beside}
         about: Object = {key: beside[key] for key in beside if key in _ABOUT}
-        return {**about, "allOf": [target, {key: beside[key] for key in beside if key not in _ABOUT}]}
+        return {
+            **about,
+            "allOf": [target, {key: beside[key] for key in beside if key not in _ABOUT}],
+        }
 
 
 def _looked_up(root: JSON, ref: str) -> JSON | UnsetType:
@@ -145,7 +174,9 @@ def of_type(annotation: object) -> JSON:
     Raises Circular or NoSchema.
     """
     try:
-        (schema,), defs = schema_components([annotation], schema_hook=_custom, ref_template="#/$defs/{name}")
+        (schema,), defs = schema_components(
+            [annotation], schema_hook=_custom, ref_template="#/$defs/{name}"
+        )
         _convertible(annotation)
         return tidy(inlined({**schema, "$defs": defs}, titles=False))
     except (Circular, NoSchema):
@@ -159,7 +190,8 @@ def of_type(annotation: object) -> JSON:
 
 
 def _convertible(annotation: object) -> None:
-    """Raise what the conversion has against a type as such; it knows kinds of unions that a schema can say and it cannot tell."""
+    """Raise what the conversion has against a type as such; it knows kinds of unions that a schema
+    can say and it cannot tell."""
     with suppress(ValidationError):
         convert(None, defstruct("Value", [("value", annotation)]))
 
@@ -168,17 +200,22 @@ def _custom(one: type) -> Object:
     if one is object:
         return {"title": "any"}  # an empty one is taken for none; titles are left out later
     name = getattr(one, "__name__", str(one))
-    raise NoSchema(f"{name} has no JSON form; use builtins, dataclasses, TypedDicts, msgspec Structs or pydantic models")
+    raise NoSchema(
+        f"{name} has no JSON form; use builtins, dataclasses, TypedDicts, msgspec Structs or"
+        " pydantic models"
+    )
 
 
 def tidy(schema: JSON) -> JSON:
-    """The schema as a person would write it: a whole number or a number is a number, and no table of names that are gone."""
+    """The schema as a person would write it: a whole number or a number is a number, and no table
+    of names that are gone."""
     if not isinstance(schema, dict):
         return schema
     out: Object = {}
     for key, value in schema.items():
         if key == "discriminator":
-            continue  # its mapping points at definitions; the tags are in the alternatives themselves
+            # its mapping points at definitions; the tags are in the alternatives themselves
+            continue
         if key in _MAPS and isinstance(value, dict):
             out[key] = {name: tidy(one) for name, one in value.items()}
         elif (key in _LISTS or key in _SINGLE) and isinstance(value, list):
@@ -186,7 +223,11 @@ def tidy(schema: JSON) -> JSON:
         else:
             out[key] = tidy(value) if key in _SINGLE else value
     options = out.get("anyOf")
-    if isinstance(options, list) and {"type": "integer"} in options and {"type": "number"} in options:
+    if (
+        isinstance(options, list)
+        and {"type": "integer"} in options
+        and {"type": "number"} in options
+    ):
         options = [one for one in options if one != {"type": "integer"}]
         out["anyOf"] = options
         if len(options) == 1 and isinstance(options[0], dict):
@@ -199,12 +240,18 @@ def of_input(tool: str, schema: JSON) -> Object:
     """A given schema as that of a tool's input: an object, without references."""
     found = given(tool, "input", schema)
     if not isinstance(found, dict):
-        raise ToolMistake(tool, "the input schema is a JSON Schema of an object; true and false are none")
+        raise ToolMistake(
+            tool, "the input schema is a JSON Schema of an object; true and false are none"
+        )
     if found.get("type", "object") != "object":
-        raise ToolMistake(tool, 'the input schema says `"type": "object"`: arguments always come by name')
+        raise ToolMistake(
+            tool, 'the input schema says `"type": "object"`: arguments always come by name'
+        )
     properties = found.get("properties", {})
     if not isinstance(properties, dict):
-        raise ToolMistake(tool, "`properties` of the input schema is an object: a schema by parameter")
+        raise ToolMistake(
+            tool, "`properties` of the input schema is an object: a schema by parameter"
+        )
     return {"type": "object", "properties": properties, **found}
 
 
@@ -215,6 +262,8 @@ def given(tool: str, which: str, schema: JSON) -> JSON:
     except RecursionError:
         raise ToolMistake(tool, f"the {which} schema is nested too deeply") from None
     except Circular as error:
-        raise ToolMistake(tool, f"the {which} schema cannot be written without references: {error}") from None
+        raise ToolMistake(
+            tool, f"the {which} schema cannot be written without references: {error}"
+        ) from None
     except NoSchema as error:
         raise ToolMistake(tool, f"the {which} schema: {error}") from None

@@ -1,6 +1,7 @@
 """The values of a function's parameters and of what it gives: JSON in, Python in between, JSON out.
 
-One conversion of the whole input when it is right; only when that refuses something is it walked, to say all that is wrong.
+One conversion of the whole input when it is right; only when that refuses something is it walked,
+to say all that is wrong.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def taker(schema: Object, parameters: list[Parameter]) -> Callable[[Object], Map
     """What turns an input into arguments. It raises InvalidInput with every problem there is."""
     if not parameters:
         return _nothing
-    fields = [(one.name, object if one.handler else one.type) + (() if one.required else (UNSET,)) for one in parameters]
+    fields = [
+        (one.name, object if one.handler else one.type) + (() if one.required else (UNSET,))
+        for one in parameters
+    ]
     whole = defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)  # type: ignore[arg-type]
     handlers = [(one.name, one.handler) for one in parameters if one.handler is not None]
     partial = not all(one.required for one in parameters)
@@ -77,7 +81,8 @@ def _nothing(given: Object) -> Mapping[str, object]:
 
 
 def _looser(node: Object) -> bool:
-    """Whether the conversion takes more than the schema allows: a number for a decimal text, an item of a set twice."""
+    """Whether the conversion takes more than the schema allows: a number for a decimal text, an
+    item of a set twice."""
     return node.get("format") == "decimal" or node.get("uniqueItems") is True
 
 
@@ -100,8 +105,11 @@ def _blamed(parameters: list[Parameter], given: Object) -> list[Problem]:
     return told or [((), "is not accepted")]
 
 
-def giver(label: str, type: object, schema: JSON, handler: Adapter | None) -> Callable[[object], JSON]:
-    """What turns the value a function gave into JSON. It raises ValueError or TypeError if it is not what was declared."""
+def giver(
+    label: str, type: object, schema: JSON, handler: Adapter | None
+) -> Callable[[object], JSON]:
+    """What turns the value a function gave into JSON. It raises ValueError or TypeError if it is
+    not what was declared."""
     if type is None:
         return _silent(label)
     if schema == {}:
@@ -110,7 +118,10 @@ def giver(label: str, type: object, schema: JSON, handler: Adapter | None) -> Ca
 
     def gives(value: object) -> JSON:
         if handler is not None:
-            return _settled(schema, plain(handler.dump_python(value, mode="json", by_alias=True, warnings="error")))
+            return _settled(
+                schema,
+                plain(handler.dump_python(value, mode="json", by_alias=True, warnings="error")),
+            )
         made = plain(value)
         try:
             convert({"value": made}, whole, str_keys=True)
@@ -132,6 +143,10 @@ def _settled(schema: JSON, value: JSON) -> JSON:
 def _silent(label: str) -> Callable[[object], None]:
     def gives(value: object) -> None:
         if value is not None:
-            warnings.warn(f"{label} gave a value and is declared to give none: it is dropped", ToolWarning, stacklevel=2)
+            warnings.warn(
+                f"{label} gave a value and is declared to give none: it is dropped",
+                ToolWarning,
+                stacklevel=2,
+            )
 
     return gives

@@ -1,7 +1,7 @@
 """The wires: one package each, found by listing this folder, imported when first used.
 
-The name of a wire is the name of its package with hyphens. There is no registry: every package here is a wire, except
-those in `SHARED`.
+The name of a wire is the name of its package with hyphens. There is no registry: every package here
+is a wire, except those in `SHARED`.
 """
 
 from __future__ import annotations

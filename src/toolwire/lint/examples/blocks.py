@@ -1,4 +1,5 @@
-"""Small histories in which calls and results are blocks, parts or items, for the examples of rules. Knows no rule."""
+"""Small histories in which calls and results are blocks, parts or items, for the examples of rules.
+Knows no rule."""
 
 from __future__ import annotations
 
@@ -51,8 +52,14 @@ def given(one: str | None, text: str = "1") -> JSON:
 def converse(*messages: JSON, target: str = "bedrock") -> Example:
     """A history of such blocks, which offers its tool."""
     tool: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
-    return Example("bedrock", target, {"messages": [{"role": "user", "content": [{"text": "hi"}]}, *messages],
-                                       "toolConfig": {"tools": [tool]}})  # fmt: skip
+    return Example(
+        "bedrock",
+        target,
+        {
+            "messages": [{"role": "user", "content": [{"text": "hi"}]}, *messages],
+            "toolConfig": {"tools": [tool]},
+        },
+    )
 
 
 # --- parts ---

@@ -1,6 +1,8 @@
-"""Histories that are one flat list of items with ids of their own: looking at them, and taking items out or writing them anew.
+"""Histories that are one flat list of items with ids of their own: looking at them, and taking
+items out or writing them anew.
 
-Works on the JSON, because several items make one message of a conversation. Knows no rule and no wire by name.
+Works on the JSON, because several items make one message of a conversation. Knows no rule and no
+wire by name.
 """
 
 from __future__ import annotations
@@ -20,14 +22,21 @@ _LISTED: WeakKeyDictionary[View, list[tuple[int, str, Object]]] = WeakKeyDiction
 
 
 def items(view: View) -> list[tuple[int, str, Object]]:
-    """The items of a request to a target that checks their ids: the place, the type and the JSON of each."""
-    if not view.profile.items or view.conversation.kind != "request" or not isinstance(view.body, dict):
+    """The items of a request to a target that checks their ids: the place, the type and the JSON of
+    each."""
+    if (
+        not view.profile.items
+        or view.conversation.kind != "request"
+        or not isinstance(view.body, dict)
+    ):
         return []
     listed = _LISTED.get(view)
     if listed is None:
         found = view.body.get(KEY)
         whole = found if isinstance(found, list) else []
-        listed = _LISTED[view] = [(n, kind_of(item), item) for n, item in enumerate(whole) if isinstance(item, dict)]
+        listed = _LISTED[view] = [
+            (n, kind_of(item), item) for n, item in enumerate(whole) if isinstance(item, dict)
+        ]
     return listed
 
 
@@ -71,7 +80,9 @@ def readable(item: Object) -> bool:
 # --- examples ---
 
 
-def asked(call_id: str | None = "call_1", item: str | None = None, arguments: JSON = "{}") -> Object:
+def asked(
+    call_id: str | None = "call_1", item: str | None = None, arguments: JSON = "{}"
+) -> Object:
     """A call, with or without the id of its item."""
     out: Object = {"type": "function_call", "name": "f", "arguments": arguments}
     if call_id is not None:

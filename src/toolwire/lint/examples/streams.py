@@ -9,13 +9,20 @@ from toolwire.lint.rule import Example
 def piece(arguments: str | None = None, **more: JSON) -> JSON:
     """A piece of a call: `name`, `id` and `index` are there if they are given, null or not."""
     inner: Object = {"name": more.pop("name")} if "name" in more else {}
-    return {**more, "function": {**inner, **({} if arguments is None else {"arguments": arguments})}}
+    return {
+        **more,
+        "function": {**inner, **({} if arguments is None else {"arguments": arguments})},
+    }
 
 
 def chunk(*pieces: JSON, stop: str | None = None) -> JSON:
     """An event with pieces of calls."""
     delta: Object = {"tool_calls": list(pieces)} if pieces else {}
-    return {"id": "r1", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}
+    return {
+        "id": "r1",
+        "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": stop}],
+    }
 
 
 OVER = chunk(stop="tool_calls")

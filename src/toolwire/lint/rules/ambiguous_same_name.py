@@ -1,10 +1,11 @@
 """Results without ids could belong to several calls.
 
-Two calls of one tool are open, and their results have no ids: nothing says which is whose. Where a wire promises that results
-stand in the order of their calls and there are as many of them, they are joined by that order and this is not found.
+Two calls of one tool are open, and their results have no ids: nothing says which is whose. Where a
+wire promises that results stand in the order of their calls and there are as many of them, they are
+joined by that order and this is not found.
 
-There is no fix. Guessing by order swaps answers without anybody noticing: the temperature of one city for that of another. Give
-the results the ids of their calls where they are made.
+There is no fix. Guessing by order swaps answers without anybody noticing: the temperature of one
+city for that of another. Give the results the ids of their calls where they are made.
 """
 
 from __future__ import annotations
@@ -25,20 +26,40 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         if len(one.calls) > 1:
             calls = " or ".join(f"{each.id} of {each.name}" for each in one.calls)
             for result in one.results:
-                yield result.at, f"a result without an id could belong to {calls}; only who made it knows", None
+                yield (
+                    result.at,
+                    f"a result without an id could belong to {calls}; only who made it knows",
+                    None,
+                )
 
 
 _BARE: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
 RULE = Rule(
-    "TW033", "ambiguous-same-name", "results without ids could belong to several calls", "refuse", _check,
+    "TW033",
+    "ambiguous-same-name",
+    "results without ids could belong to several calls",
+    "refuse",
+    _check,
     bad=(
-        chat(USER, asks(call("c1"), call("c2")), {"role": "tool", "content": "1"}, {"role": "tool", "content": "2"}),
-        chat(USER, asks(_BARE, _BARE), {"role": "tool", "content": "1"}, {"role": "tool", "content": "2"}),
+        chat(
+            USER,
+            asks(call("c1"), call("c2")),
+            {"role": "tool", "content": "1"},
+            {"role": "tool", "content": "2"},
+        ),
+        chat(
+            USER,
+            asks(_BARE, _BARE),
+            {"role": "tool", "content": "1"},
+            {"role": "tool", "content": "2"},
+        ),
         contents(HI, asking(called("f"), called("f")), saying(responded("f")), HI),
     ),
     good=(
         chat(USER, asks(call("c1"), call("c2")), told("c2"), told("c1")),
         chat(USER, asks(call("c1")), {"role": "tool", "content": "1"}),
-        contents(HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))),
+        contents(
+            HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))
+        ),
     ),
-)  # fmt: skip
+)

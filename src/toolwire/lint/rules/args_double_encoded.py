@@ -1,7 +1,8 @@
 """The arguments of a call are JSON text in JSON text.
 
-A client encoded arguments that were text already: what parses is a text and not an object. Servers that look into arguments, and
-templates that go through them, want an object: "Can only get item pairs from a mapping."
+A client encoded arguments that were text already: what parses is a text and not an object. Servers
+that look into arguments, and templates that go through them, want an object: "Can only get item
+pairs from a mapping."
 
 The fix takes off one layer, or two; the object inside is what the model wrote.
 """
@@ -27,10 +28,22 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 _TWICE = '"{\\"a\\":1}"'
 _THRICE = '"\\"{\\\\\\"a\\\\\\":1}\\""'
-_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _TWICE}]}
-_TOLD: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+_USE: JSON = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _TWICE}],
+}
+_TOLD: JSON = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+}
 RULE = Rule(
-    "TW055", "args-double-encoded", "the arguments of a call are JSON text in JSON text", "lossless", _check, _mend, order=14,
+    "TW055",
+    "args-double-encoded",
+    "the arguments of a call are JSON text in JSON text",
+    "lossless",
+    _check,
+    _mend,
+    order=14,
     bad=(
         chat(USER, asks(call("c1", arguments=_TWICE)), told("c1"), target="minimax"),
         chat(USER, asks(call("c1", arguments=_THRICE)), told("c1"), target="xai"),
@@ -41,4 +54,4 @@ RULE = Rule(
         chat(USER, asks(call("c1", arguments='"a text"')), told("c1"), target="minimax"),
         chat(USER, asks(call("c1", arguments=_TWICE)), told("c1")),
     ),
-)  # fmt: skip
+)

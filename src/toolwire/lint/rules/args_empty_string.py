@@ -1,7 +1,8 @@
 """The arguments of a call are an empty text.
 
-Models give nothing at all for a tool without parameters, and streams that are put together give an empty text. It is no JSON:
-"The arguments to a tool_call … are not a valid JSON string", "EOF while parsing a value".
+Models give nothing at all for a tool without parameters, and streams that are put together give an
+empty text. It is no JSON: "The arguments to a tool_call … are not a valid JSON string", "EOF while
+parsing a value".
 
 The fix writes an empty object, which says the same.
 """
@@ -25,10 +26,22 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     return meant(view, "empty", "the arguments are an empty object", unsafe=unsafe)
 
 
-_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": ""}]}
-_TOLD: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+_USE: JSON = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": ""}],
+}
+_TOLD: JSON = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+}
 RULE = Rule(
-    "TW054", "args-empty-string", "the arguments of a call are an empty text", "lossless", _check, _mend, order=14,
+    "TW054",
+    "args-empty-string",
+    "the arguments of a call are an empty text",
+    "lossless",
+    _check,
+    _mend,
+    order=14,
     bad=(
         chat(USER, asks(call("c1", arguments="")), told("c1"), target="xai"),
         chat(USER, asks(call("c1", arguments=" ")), told("c1"), target="minimax"),
@@ -38,4 +51,4 @@ RULE = Rule(
         chat(USER, asks(call("c1", arguments="{}")), told("c1"), target="xai"),
         chat(USER, asks(call("c1", arguments="")), told("c1")),
     ),
-)  # fmt: skip
+)

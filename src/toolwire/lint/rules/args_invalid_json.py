@@ -1,11 +1,12 @@
 """The arguments of a call are not JSON.
 
-A model was cut off in the middle of them, or wrote them badly, and the client kept what came. Some servers parse the arguments of
-the whole history and refuse it at every turn: "invalid function arguments json string", "not a valid JSON string"; where the wire
-wants an object there is none.
+A model was cut off in the middle of them, or wrote them badly, and the client kept what came. Some
+servers parse the arguments of the whole history and refuse it at every turn: "invalid function
+arguments json string", "not a valid JSON string"; where the wire wants an object there is none.
 
-The fix keeps the call and its result, and puts the text as it came into an object, under `_raw`. That is unsafe: the model sees
-arguments that it did not quite write. Nothing is guessed or completed.
+The fix keeps the call and its result, and puts the text as it came into an object, under `_raw`.
+That is unsafe: the model sees arguments that it did not quite write. Nothing is guessed or
+completed.
 """
 
 from __future__ import annotations
@@ -28,10 +29,22 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 
 _CUT = '{"path": "/et'
-_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _CUT}]}
-_TOLD: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+_USE: JSON = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _CUT}],
+}
+_TOLD: JSON = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+}
 RULE = Rule(
-    "TW053", "args-invalid-json", "the arguments of a call are not JSON", "lossy", _check, _mend, order=14,
+    "TW053",
+    "args-invalid-json",
+    "the arguments of a call are not JSON",
+    "lossy",
+    _check,
+    _mend,
+    order=14,
     bad=(
         chat(USER, asks(call("c1", arguments=_CUT)), told("c1"), target="minimax"),
         chat(USER, asks(call("c1", arguments="path=/etc")), told("c1"), target="xai"),
@@ -40,6 +53,11 @@ RULE = Rule(
     good=(
         chat(USER, asks(call("c1", arguments='{"path": "/etc"}')), told("c1"), target="minimax"),
         chat(USER, asks(call("c1", arguments=_CUT)), told("c1")),
-        chat(USER, asks({"id": "c1", "type": "custom", "custom": {"name": "f", "input": _CUT}}), told("c1"), target="xai"),
+        chat(
+            USER,
+            asks({"id": "c1", "type": "custom", "custom": {"name": "f", "input": _CUT}}),
+            told("c1"),
+            target="xai",
+        ),
     ),
-)  # fmt: skip
+)

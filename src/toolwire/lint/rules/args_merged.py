@@ -1,11 +1,13 @@
 """The arguments of several calls stand one after the other in one.
 
-Streams send parallel calls in pieces, told apart by an index; where it is missing or always nought, a client appends the
-arguments of all to the first: `{"a":1}{"a":2}`. That is no JSON, and is refused where arguments are parsed.
+Streams send parallel calls in pieces, told apart by an index; where it is missing or always nought,
+a client appends the arguments of all to the first: `{"a":1}{"a":2}`. That is no JSON, and is
+refused where arguments are parsed.
 
-If the calls that lost their arguments are still there (of the same tool, directly after it, with nothing in them, as many as are
-wanted), the unsafe fix gives each its own, in their order. Otherwise nobody can say which calls were made: ask for the turn
-again, or write the calls as they were.
+If the calls that lost their arguments are still there (of the same tool, directly after it, with
+nothing in them, as many as are wanted), the unsafe fix gives each its own, in their order.
+Otherwise nobody can say which calls were made: ask for the turn again, or write the calls as they
+were.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         else:
             yield (
                 fault.at,
-                f"{many}, and the others are not there: ask for this turn again, or write the calls as they were",
+                (
+                    f"{many}, and the others are not there: ask for this turn again, or write the"
+                    " calls as they were"
+                ),
                 None,
             )
 
@@ -55,16 +60,33 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
             inside = fault.at[len(fault.call.at) :]
             for one, piece in zip((fault.call, *robbed), fault.pieces, strict=True):
                 body = put(body, (*one.at, *inside), fault.written(piece))
-                changes.append(((*one.at, *inside), f"the call {one.id} of {one.name} has arguments of its own"))
+                changes.append(
+                    (
+                        (*one.at, *inside),
+                        f"the call {one.id} of {one.name} has arguments of its own",
+                    )
+                )
     return Fixed(body, tuple(changes)) if changes else None
 
 
 _BOTH = '{"a":1}{"a":2}'
 _ONE = call("c1", arguments=_BOTH)
-_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _BOTH}]}
-_TOLD: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+_USE: JSON = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": _BOTH}],
+}
+_TOLD: JSON = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+}
 RULE = Rule(
-    "TW057", "args-merged", "the arguments of several calls stand in one", "refuse", _check, _mend, order=13,
+    "TW057",
+    "args-merged",
+    "the arguments of several calls stand in one",
+    "refuse",
+    _check,
+    _mend,
+    order=13,
     bad=(
         chat(USER, asks(_ONE), told("c1"), target="minimax"),
         chat(USER, asks(_ONE, call("c2", arguments="")), told("c1"), told("c2"), target="minimax"),
@@ -74,4 +96,4 @@ RULE = Rule(
         chat(USER, asks(call("c1", arguments='{"a":[{},{}]}')), told("c1"), target="minimax"),
         chat(USER, asks(_ONE), told("c1")),
     ),
-)  # fmt: skip
+)

@@ -1,11 +1,11 @@
 """The arguments of a call are an object where the wire has text, or text where it has an object.
 
-The chat shape and items send arguments as JSON text, most others as an object, and clients that serve both mix them up. The
-server refuses the type ("expected a string, but got an object instead", "Input should be a valid dictionary"), and a template
-that goes through the arguments fails.
+The chat shape and items send arguments as JSON text, most others as an object, and clients that
+serve both mix them up. The server refuses the type ("expected a string, but got an object instead",
+"Input should be a valid dictionary"), and a template that goes through the arguments fails.
 
-The fix encodes or parses: the same arguments, in the form of the wire. A list or a number is no object in any form; the unsafe
-fix keeps it under `_raw`.
+The fix encodes or parses: the same arguments, in the form of the wire. A list or a number is no
+object in any form; the unsafe fix keeps it under `_raw`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,14 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 
 def _use(given: JSON) -> Example:
-    use: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": given}]}
-    told: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+    use: JSON = {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": given}],
+    }
+    told: JSON = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+    }
     return blocks(USER, use, told)
 
 
@@ -44,7 +50,12 @@ def _parts(key: str, answer: str, args: JSON) -> Example:
 
 
 RULE = Rule(
-    "TW056", "args-wrong-type", "arguments are text where the wire has an object, or the reverse", "lossless", _check, _mend,
+    "TW056",
+    "args-wrong-type",
+    "arguments are text where the wire has an object, or the reverse",
+    "lossless",
+    _check,
+    _mend,
     order=14,
     bad=(
         chat(USER, asks(call("c1", arguments={"a": 1})), told("c1")),
@@ -59,6 +70,10 @@ RULE = Rule(
         chat(USER, asks(call("c1", arguments='{"a":1}')), told("c1")),
         _use({"a": 1}),
         _parts("functionCall", "functionResponse", None),
-        Example("mistral", "mistral", {"messages": [USER, asks(call("abcdefghi", arguments={"a": 1})), told("abcdefghi")]}),
+        Example(
+            "mistral",
+            "mistral",
+            {"messages": [USER, asks(call("abcdefghi", arguments={"a": 1})), told("abcdefghi")]},
+        ),
     ),
-)  # fmt: skip
+)

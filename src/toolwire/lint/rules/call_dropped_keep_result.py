@@ -1,11 +1,12 @@
 """A call was taken out of a history, and its result was left.
 
-Filters do it: one that drops calls with broken arguments, one that keeps each id once, one that trusts a list kept elsewhere. The
-trace is a result among the answers to a message of the assistant that calls other tools, or that has an empty list of calls or
-says nothing. Providers refuse it like any result without a call, and the fault lies in the filter: calls and results go together.
+Filters do it: one that drops calls with broken arguments, one that keeps each id once, one that
+trusts a list kept elsewhere. The trace is a result among the answers to a message of the assistant
+that calls other tools, or that has an empty list of calls or says nothing. Providers refuse it like
+any result without a call, and the fault lies in the filter: calls and results go together.
 
-The call and its arguments are lost. The fix, which is not safe, tells the result as marked words of the user, after the whole run
-of calls and results, so that the pairs beside it stay whole.
+The call and its arguments are lost. The fix, which is not safe, tells the result as marked words of
+the user, after the whole run of calls and results, so that the pairs beside it stay whole.
 """
 
 from __future__ import annotations
@@ -29,10 +30,17 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for result in view.orphans:
         if id(result) in found:
             beside = [part.id for part in found[id(result)].parts if isinstance(part, Call)]
-            trace = f"stands with the answers to {', '.join(beside)}" if beside else "follows an assistant that calls nothing"
+            trace = (
+                f"stands with the answers to {', '.join(beside)}"
+                if beside
+                else "follows an assistant that calls nothing"
+            )
             yield (
                 result.at,
-                f"the result for {result.call_id} {trace}, but its own call is gone: something dropped it and kept the result",
+                (
+                    f"the result for {result.call_id} {trace}, but its own call is gone: something"
+                    " dropped it and kept the result"
+                ),
                 "unsafe",
             )
 
@@ -42,12 +50,20 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     left = [result for result in view.orphans if id(result) in found]
     if not unsafe or not left:
         return None
-    changes = tuple((result.at, f"the result for {result.call_id} is told in words: its call was dropped") for result in left)
+    changes = tuple(
+        (result.at, f"the result for {result.call_id} is told in words: its call was dropped")
+        for result in left
+    )
     return Fixed(written(demoted(view, left)), changes)
 
 
 RULE = Rule(
-    "TW038", "call-dropped-keep-result", "a call was taken out of a history, and its result was left", "lossy", _check, _mend,
+    "TW038",
+    "call-dropped-keep-result",
+    "a call was taken out of a history, and its result was left",
+    "lossy",
+    _check,
+    _mend,
     order=31,
     bad=(
         chat(USER, asks(call("c1")), told("c0"), told("c1"), USER),
@@ -59,4 +75,4 @@ RULE = Rule(
         chat(USER, asks(call("c0"), call("c1")), told("c0"), told("c1"), USER),
         chat(USER, asks(call("c1")), told("c0"), told("c1"), USER, target="xai"),
     ),
-)  # fmt: skip
+)

@@ -1,12 +1,15 @@
-"""The content of a message has a shape that the target does not take, although it means nothing else than one it takes.
+"""The content of a message has a shape that the target does not take, although it means nothing
+else than one it takes.
 
-Servers of one shape differ in what may stand beside a call: some want plain text and no list of blocks ("content must be a
-string"), some no null ("'NoneType' object is not iterable"). Servers of blocks refuse texts without words ("text content blocks
-must be non-empty", "the text field is blank"), and errors that say nothing.
+Servers of one shape differ in what may stand beside a call: some want plain text and no list of
+blocks ("content must be a string"), some no null ("'NoneType' object is not iterable"). Servers of
+blocks refuse texts without words ("text content blocks must be non-empty", "the text field is
+blank"), and errors that say nothing.
 
-The fix says the same in the shape that is taken: texts in a list become one text, null becomes an empty one, a blank text beside
-something else goes. An error without a word gets one, marked as made here. A message that is nothing but blank cannot be
-sent as it is; a marked word in it is somebody's who did not say it, so that fix is unsafe. A list that holds pictures stays.
+The fix says the same in the shape that is taken: texts in a list become one text, null becomes an
+empty one, a blank text beside something else goes. An error without a word gets one, marked as made
+here. A message that is nothing but blank cannot be sent as it is; a marked word in it is somebody's
+who did not say it, so that fix is unsafe. A list that holds pictures stays.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ FAILED = f"{MARK} the tool failed and said nothing"
 
 
 class _Fault(Struct, frozen=True):
-    """One odd shape, and what to do: a place and what stands there now, a place to empty, or a part or message to say anew."""
+    """One odd shape, and what to do: a place and what stands there now, a place to empty, or a part
+    or message to say anew."""
 
     at: At
     why: str
@@ -49,12 +53,18 @@ def _found(view: View) -> Iterator[_Fault]:
     if profile.words:
         last = len(view.messages) - 1
         for n, message in enumerate(view.messages):
-            if message.role in ("user", "assistant") and not (n == last and message.role == "assistant"):
+            if message.role in ("user", "assistant") and not (
+                n == last and message.role == "assistant"
+            ):
                 yield from _blank(message)
         for result in view.results:
             if result.error and result.executor == "client" and not _says(result):
-                yield _Fault(result.at, f"the result of {result.call_id} is an error that says nothing", "the error got a word",
-                             part=result)  # fmt: skip
+                yield _Fault(
+                    result.at,
+                    f"the result of {result.call_id} is an error that says nothing",
+                    "the error got a word",
+                    part=result,
+                )
 
 
 def _beside(view: View, message: Message) -> Iterator[_Fault]:
@@ -67,22 +77,43 @@ def _beside(view: View, message: Message) -> Iterator[_Fault]:
     if isinstance(content, list) and view.profile.content == "text":
         texts = [get(block, ("text",)) for block in content]
         if all(isinstance(text, str) for text in texts):
-            yield _Fault(at, f"the content beside calls is a list; {who} takes plain text", "the texts are one text",
-                         puts="".join(map(str, texts)))  # fmt: skip
+            yield _Fault(
+                at,
+                f"the content beside calls is a list; {who} takes plain text",
+                "the texts are one text",
+                puts="".join(map(str, texts)),
+            )
         else:
-            yield _Fault(at, f"the content beside calls is a list, and not all of it is text; {who} takes plain text", fix=None)
+            yield _Fault(
+                at,
+                f"the content beside calls is a list, and not all of it is text; {who} takes plain"
+                " text",
+                fix=None,
+            )
     elif content is None and view.profile.content == "some":
-        yield _Fault(at, f"the content beside calls is null; {who} wants a text", "null is an empty text", puts="")
+        yield _Fault(
+            at,
+            f"the content beside calls is null; {who} wants a text",
+            "null is an empty text",
+            puts="",
+        )
 
 
 def _blank(message: Message) -> Iterator[_Fault]:
     blank = [part for part in message.parts if part.__class__ is Text and not part.text.strip()]
     if blank and len(blank) < len(message.parts):
         for part in blank:
-            yield _Fault(part.at, "a text has no words", "the text without words is taken out", goes=True)
+            yield _Fault(
+                part.at, "a text has no words", "the text without words is taken out", goes=True
+            )
     elif blank or not message.parts:
-        yield _Fault(message.at, f"a message of the {message.role} has no words", "a marked word stands in the message", "unsafe",
-                     message=message)  # fmt: skip
+        yield _Fault(
+            message.at,
+            f"a message of the {message.role} has no words",
+            "a marked word stands in the message",
+            "unsafe",
+            message=message,
+        )
 
 
 def _says(result: Result) -> bool:
@@ -99,11 +130,16 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     faults = [fault for fault in _found(view) if fault.fix == "safe" or (unsafe and fault.fix)]
     told = tuple((fault.at, fault.told) for fault in faults)
     here = [fault for fault in faults if fault.part is None and fault.message is None]
-    if here:  # where things stand in the body is known only until it is written anew: the others come next time
+    # where things stand in the body is known only until it is written anew: the others come next
+    # time
+    if here:
         body = view.body
         for fault in here:
             body = body if fault.goes else put(body, fault.at, fault.puts)
-        return Fixed(removed(body, [fault.at for fault in here if fault.goes]), tuple((one.at, one.told) for one in here))
+        return Fixed(
+            removed(body, [fault.at for fault in here if fault.goes]),
+            tuple((one.at, one.told) for one in here),
+        )
     parts: dict[int, Part] = {}
     for fault in faults:
         if isinstance(fault.part, Result):
@@ -114,7 +150,11 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         replace(now, parts=(Text(BLANK),), raw=UNSET) if id(was) in anew else now
         for was, now in zip(view.messages, conversation.messages, strict=True)
     )
-    return Fixed(written(replace(conversation, messages=messages) if anew else conversation), told) if told else None
+    return (
+        Fixed(written(replace(conversation, messages=messages) if anew else conversation), told)
+        if told
+        else None
+    )
 
 
 _TEXTS: JSON = [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]
@@ -123,24 +163,44 @@ _EMPTY: JSON = {"type": "text", "text": " "}
 _ERROR: JSON = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": ""}
 _ANSWER: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": ""}
 RULE = Rule(
-    "TW063", "content-shape", "a message has a shape that the target does not take", "neutral", _check, _mend, order=11,
+    "TW063",
+    "content-shape",
+    "a message has a shape that the target does not take",
+    "neutral",
+    _check,
+    _mend,
+    order=11,
     bad=(
         chat(USER, asks(call("c1"), content=_TEXTS), told("c1"), target="groq"),
         chat(USER, asks(call("c1")), told("c1"), target="cerebras"),
-        blocks(USER, {"role": "assistant", "content": [_EMPTY, _USE]}, {"role": "user", "content": [_ANSWER, _EMPTY]}),
-        blocks(USER, {"role": "assistant", "content": [_USE]}, {"role": "user", "content": [_ERROR]}),
+        blocks(
+            USER,
+            {"role": "assistant", "content": [_EMPTY, _USE]},
+            {"role": "user", "content": [_ANSWER, _EMPTY]},
+        ),
+        blocks(
+            USER, {"role": "assistant", "content": [_USE]}, {"role": "user", "content": [_ERROR]}
+        ),
         blocks({"role": "user", "content": ""}),
-        Example("bedrock", "bedrock", {"messages": [
-            {"role": "user", "content": [{"text": "hi"}]},
-            {"role": "assistant", "content": [{"text": ""}]},
-            {"role": "user", "content": [{"text": "hi"}, {"text": ""}]},
-        ]}),
+        Example(
+            "bedrock",
+            "bedrock",
+            {
+                "messages": [
+                    {"role": "user", "content": [{"text": "hi"}]},
+                    {"role": "assistant", "content": [{"text": ""}]},
+                    {"role": "user", "content": [{"text": "hi"}, {"text": ""}]},
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("c1"), content=_TEXTS), told("c1")),
         chat(USER, asks(call("c1"), content="x"), told("c1"), target="groq"),
         chat(USER, asks(call("c1")), told("c1")),
-        blocks(USER, {"role": "assistant", "content": [_USE]}, {"role": "user", "content": [_ANSWER]}),
+        blocks(
+            USER, {"role": "assistant", "content": [_USE]}, {"role": "user", "content": [_ANSWER]}
+        ),
         blocks(USER, {"role": "assistant", "content": ""}),
     ),
-)  # fmt: skip
+)

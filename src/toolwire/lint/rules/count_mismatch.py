@@ -1,11 +1,13 @@
 """A turn has more results than calls.
 
-Where ids do not say which result is too many, the numbers do: "number of function response parts is equal to number of function
-call parts", "exceeds the number of toolUse blocks of previous turn". A result was stored twice, or a call was dropped. With ids,
-the second result of a call and the result without a call are found by rules of their own.
+Where ids do not say which result is too many, the numbers do: "number of function response parts is
+equal to number of function call parts", "exceeds the number of toolUse blocks of previous turn". A
+result was stored twice, or a call was dropped. With ids, the second result of a call and the result
+without a call are found by rules of their own.
 
-Results that say the same are one: the copies go. If they differ and one call could have any of them, nobody can tell and there is
-no fix. What no call is left for is told, not safely, as marked words of the user.
+Results that say the same are one: the copies go. If they differ and one call could have any of
+them, nobody can tell and there is no fix. What no call is left for is told, not safely, as marked
+words of the user.
 """
 
 from __future__ import annotations
@@ -14,7 +16,19 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import At
 from toolwire.conversation.parts import Result
-from toolwire.lint.examples.blocks import HI, asking, called, contents, converse, given, model, responded, saying, used, user
+from toolwire.lint.examples.blocks import (
+    HI,
+    asking,
+    called,
+    contents,
+    converse,
+    given,
+    model,
+    responded,
+    saying,
+    used,
+    user,
+)
 from toolwire.lint.facts import Unclear, View
 from toolwire.lint.orphans import surplus
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -23,13 +37,19 @@ from toolwire.lint.transforms import demoted, without, written
 
 def _many(view: View) -> list[Unclear]:
     """Several results for one call."""
-    return [one for one in view.unclear if len(one.calls) == 1] if view.profile.owned and view.stray else []
+    return (
+        [one for one in view.unclear if len(one.calls) == 1]
+        if view.profile.owned and view.stray
+        else []
+    )
 
 
 def _copies(one: Unclear) -> tuple[Result, ...]:
     """All but the first, if they say the same."""
     first, *rest = one.results
-    return tuple(rest) if all(result == first or result.text == first.text for result in rest) else ()
+    return (
+        tuple(rest) if all(result == first or result.text == first.text for result in rest) else ()
+    )
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
@@ -38,7 +58,11 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in _many(view):
         call, count = one.calls[0], len(one.results)
         same = bool(_copies(one))
-        why = "they say the same" if same else "they differ, and none has an id: remove those that are not its own"
+        why = (
+            "they say the same"
+            if same
+            else "they differ, and none has an id: remove those that are not its own"
+        )
         yield (
             one.results[1].at,
             f"there are {count} results for the call {call.id} of {call.name}; {why}",
@@ -46,23 +70,39 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         )
     for result in surplus(view):
         named = f" of {result.name}" if result.name else ""
-        yield result.at, f"there is no call left in this turn for a result{named} without an id", "unsafe"
+        yield (
+            result.at,
+            f"there is no call left in this turn for a result{named} without an id",
+            "unsafe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     copies = [result for one in _many(view) for result in _copies(one)]
     if copies:
-        changes = tuple((result.at, "a result that says what another said was taken out") for result in copies)
-        return Fixed(written(without(view.conversation, {id(result) for result in copies})), changes)
+        changes = tuple(
+            (result.at, "a result that says what another said was taken out") for result in copies
+        )
+        return Fixed(
+            written(without(view.conversation, {id(result) for result in copies})), changes
+        )
     left = surplus(view)
     if not unsafe or not left:
         return None
-    changes = tuple((result.at, "a result that no call is left for is told in words") for result in left)
+    changes = tuple(
+        (result.at, "a result that no call is left for is told in words") for result in left
+    )
     return Fixed(written(demoted(view, left)), changes)
 
 
 RULE = Rule(
-    "TW035", "count-mismatch", "a turn has more results than calls", "lossy", _check, _mend, order=32,
+    "TW035",
+    "count-mismatch",
+    "a turn has more results than calls",
+    "lossy",
+    _check,
+    _mend,
+    order=32,
     bad=(
         converse(model(used("t1")), user(given("t1"), given(None))),
         contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 1))),
@@ -70,6 +110,8 @@ RULE = Rule(
     ),
     good=(
         contents(HI, asking(called("f")), saying(responded("f", 1))),
-        contents(HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))),
+        contents(
+            HI, asking(called("f"), called("f")), saying(responded("f", 1), responded("f", 2))
+        ),
     ),
-)  # fmt: skip
+)

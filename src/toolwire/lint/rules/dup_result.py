@@ -1,12 +1,13 @@
 """A call has two results.
 
-OpenAI says "Duplicate value for 'tool_call_id'", Anthropic "each tool_use must have a single result", Bedrock "toolResult blocks
-contain duplicate Ids". It happens when a call was cancelled and its result came after all, when a tool was run again, or when
-part of a history was stored twice.
+OpenAI says "Duplicate value for 'tool_call_id'", Anthropic "each tool_use must have a single
+result", Bedrock "toolResult blocks contain duplicate Ids". It happens when a call was cancelled and
+its result came after all, when a tool was run again, or when part of a history was stored twice.
 
-Results that say the same: the fix leaves one, and nothing is lost. Results that differ: one that says that the call was aborted
-or was made up here goes first; then those that stand in another turn than the call, where ids that start anew may have lost
-their own; of what is left the last one stays. What is taken out is lost, so that is not safe.
+Results that say the same: the fix leaves one, and nothing is lost. Results that differ: one that
+says that the call was aborted or was made up here goes first; then those that stand in another turn
+than the call, where ids that start anew may have lost their own; of what is left the last one
+stays. What is taken out is lost, so that is not safe.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from toolwire.lint.transforms import MARK, without, written
 
 _ABORTED = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"
-    r"(aborted|interrupted|cancell?ed|skipped|rejected|timed out|not executed)\b|\W*no (result|output|response)\b",
+    r"(aborted|interrupted|cancell?ed|skipped|rejected|timed out|not executed)\b|\W*no"
+    r" (result|output|response)\b",
     re.IGNORECASE,
 )
 _SHORT = 200
@@ -54,7 +56,14 @@ def _groups(view: View) -> list[tuple[Call, Result, list[Result], Fix]]:
     for key, results in all_of.items():
         same = len({(result.text, result.error) for result in results}) == 1
         stays = results[0] if same else _best(calls[key], results, turns)
-        found.append((calls[key], stays, [result for result in results if result is not stays], "safe" if same else "unsafe"))
+        found.append(
+            (
+                calls[key],
+                stays,
+                [result for result in results if result is not stays],
+                "safe" if same else "unsafe",
+            )
+        )
     return found
 
 
@@ -69,7 +78,9 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one, stays, others, fix in _groups(view):
         same = "the same as" if fix == "safe" else "something else than"
         for result in others:
-            said = f"the call {short(one.id)} of {one.name} has another result: this one says {same}"
+            said = (
+                f"the call {short(one.id)} of {one.name} has another result: this one says {same}"
+            )
             yield result.at, f"{said} the one in message {view.at(stays)}", fix
 
 
@@ -87,31 +98,83 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 def _uses(*texts: str) -> Example:
     return blocks(
         USER,
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": text} for text in texts]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": text} for text in texts
+            ],
+        },
     )
 
 
 RULE = Rule(
-    "TW019", "dup-result", "a call has two results", "lossy", _check, _mend, order=30,
+    "TW019",
+    "dup-result",
+    "a call has two results",
+    "lossy",
+    _check,
+    _mend,
+    order=30,
     bad=(
         chat(USER, asks(call("c1")), told("c1", "Tool execution aborted"), told("c1", "ok")),
-        chat(USER, asks(call("c1")), told("c1", "ok"), told("c1", "[toolwire] interrupted: no result of this call was recorded")),
+        chat(
+            USER,
+            asks(call("c1")),
+            told("c1", "ok"),
+            told("c1", "[toolwire] interrupted: no result of this call was recorded"),
+        ),
         chat(USER, asks(call("c1")), told("c1", "old"), told("c1", "new"), USER),
         chat(USER, asks(call("c1")), told("c1", "ok"), told("c1", "ok")),
-        chat(USER, asks(call("c1")), told("c1", "mine"), USER, asks(call("c2")), told("c2"), told("c1", "strange")),
+        chat(
+            USER,
+            asks(call("c1")),
+            told("c1", "mine"),
+            USER,
+            asks(call("c2")),
+            told("c2"),
+            told("c1", "strange"),
+        ),
         _uses("ok", "ok"),
         _uses("1", "2", "1"),
-        Example("bedrock", "bedrock", {"messages": [
-            {"role": "user", "content": [{"text": "hi"}]},
-            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
-            {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}] * 2},
-        ], "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}}),
-        Example("openai-responses", "openai-responses", {"input": [
-            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "c1", "output": "1"},
-            {"type": "function_call_output", "call_id": "c1", "output": "1"},
-        ]}),
+        Example(
+            "bedrock",
+            "bedrock",
+            {
+                "messages": [
+                    {"role": "user", "content": [{"text": "hi"}]},
+                    {
+                        "role": "assistant",
+                        "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}],
+                    },
+                    {
+                        "role": "user",
+                        "content": (
+                            [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}] * 2
+                        ),
+                    },
+                ],
+                "toolConfig": {
+                    "tools": [
+                        {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+                    ]
+                },
+            },
+        ),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {
+                "input": [
+                    {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "c1", "output": "1"},
+                    {"type": "function_call_output", "call_id": "c1", "output": "1"},
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("c1")), told("c1")),
@@ -119,4 +182,4 @@ RULE = Rule(
         chat(USER, asks(call("c1")), told("c1"), told("c1"), target="xai"),
         _uses("ok"),
     ),
-)  # fmt: skip
+)

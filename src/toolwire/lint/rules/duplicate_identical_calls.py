@@ -1,9 +1,11 @@
 """A turn holds the same call twice: one tool, the same arguments, other ids.
 
-It is legal, and the tool runs as often as it is called. Often that is what was wanted; sometimes a model repeats itself, or a
-bridge told one call under two ids. A tool with a side effect then has it twice.
+It is legal, and the tool runs as often as it is called. Often that is what was wanted; sometimes a
+model repeats itself, or a bridge told one call under two ids. A tool with a side effect then has it
+twice.
 
-This is worth knowing and is never mended: calls are not merged, because two of them may well be meant.
+This is worth knowing and is never mended: calls are not merged, because two of them may well be
+meant.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from toolwire.lint.rule import Fix, Rule
 
 
 def _size(call: Call) -> int:
-    """How many characters its arguments have, blanks aside: those of two equal calls have as many."""
+    """How many characters its arguments have, blanks aside: those of two equal calls have
+    as many.
+    """
     return len("".join(call.args.text.split()))
 
 
@@ -33,14 +37,35 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         for one in calls:
             before = first.setdefault((one.name, one.args.canonical), one)
             if before is not one and before.id != one.id:
-                yield one.at, f"{one.id} is the same call of {one.name} as {before.id}, to the last argument", None
+                yield (
+                    one.at,
+                    f"{one.id} is the same call of {one.name} as {before.id}, to the last argument",
+                    None,
+                )
 
 
 RULE = Rule(
-    "TW066", "duplicate-identical-calls", "a turn holds the same call twice", "refuse", _check, severity="info",
-    bad=(chat(USER, asks(call("c1", "f", '{"a":1}'), call("c2", "f", '{"a": 1}')), told("c1"), told("c2")),),
+    "TW066",
+    "duplicate-identical-calls",
+    "a turn holds the same call twice",
+    "refuse",
+    _check,
+    severity="info",
+    bad=(
+        chat(
+            USER,
+            asks(call("c1", "f", '{"a":1}'), call("c2", "f", '{"a": 1}')),
+            told("c1"),
+            told("c2"),
+        ),
+    ),
     good=(
-        chat(USER, asks(call("c1", "f", '{"a":1}'), call("c2", "f", '{"a":2}')), told("c1"), told("c2")),
+        chat(
+            USER,
+            asks(call("c1", "f", '{"a":1}'), call("c2", "f", '{"a":2}')),
+            told("c1"),
+            told("c2"),
+        ),
         chat(USER, asks(call("c1")), told("c1"), asks(call("c2")), told("c2")),
     ),
-)  # fmt: skip
+)

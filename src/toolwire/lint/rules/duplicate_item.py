@@ -1,10 +1,12 @@
 """The same item stands in the history twice.
 
-The server refuses an id that it meets a second time: "Duplicate item found with id fc_…". It happens when a client sends back
-both the output of a response and its own copy of it, when a stream is replayed, and when a reference names what is there in full.
+The server refuses an id that it meets a second time: "Duplicate item found with id fc_…". It
+happens when a client sends back both the output of a response and its own copy of it, when a stream
+is replayed, and when a reference names what is there in full.
 
-The fix keeps one copy. Of a call the one that is answered stays; if both are, both stay and the second loses its item id, which
-is optional. An item that says something else under the same id only loses the id.
+The fix keeps one copy. Of a call the one that is answered stays; if both are, both stay and the
+second loses its item id, which is optional. An item that says something else under the same id only
+loses the id.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ class _Twin(Struct, frozen=True):
 
 
 def _twins(view: View) -> list[_Twin]:
-    named = [(one, n, kind, item) for n, kind, item in items(view) if isinstance(one := item.get("id"), str) and one]
+    named = [
+        (one, n, kind, item)
+        for n, kind, item in items(view)
+        if isinstance(one := item.get("id"), str) and one
+    ]
     if len({one for one, _, _, _ in named}) == len(named):
         return []
     seen: dict[tuple[str, str], list[tuple[int, str, Object]]] = {}
@@ -43,7 +49,9 @@ def _twins(view: View) -> list[_Twin]:
 
 def _settled(view: View, group: list[tuple[int, str, Object]]) -> list[_Twin]:
     """All of a group but the one that stays."""
-    replied = {call.at[1] for call in view.calls if call.at[:1] == ("input",) and id(call) in view.answer}
+    replied = {
+        call.at[1] for call in view.calls if call.at[:1] == ("input",) and id(call) in view.answer
+    }
     whole = [one for one in group if one[1] != "item_reference"]
     stays = next((one for one in whole if one[0] in replied), (whole or group)[0])
     found: list[_Twin] = []
@@ -56,7 +64,11 @@ def _settled(view: View, group: list[tuple[int, str, Object]]) -> list[_Twin]:
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for twin in _twins(view):
-        yield ("input", twin.n), f"the id {twin.item.get('id')} is already that of item {twin.first}", "safe"
+        yield (
+            ("input", twin.n),
+            f"the id {twin.item.get('id')} is already that of item {twin.first}",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -64,13 +76,23 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     changes: list[tuple[At, str]] = []
     for twin in _twins(view):
         new[twin.n] = [] if twin.goes else [bare(twin.item)]
-        what = "a copy was taken out" if twin.goes else "the id was taken away from the item that is not the first to bear it"
+        what = (
+            "a copy was taken out"
+            if twin.goes
+            else "the id was taken away from the item that is not the first to bear it"
+        )
         changes.append((("input", twin.n), f"{twin.item.get('id')}: {what}"))
     return Fixed(relisted(view, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(
-    "TW044", "duplicate-item", "the same item stands in the history twice", "lossless", _check, _mend, order=18,
+    "TW044",
+    "duplicate-item",
+    "the same item stands in the history twice",
+    "lossless",
+    _check,
+    _mend,
+    order=18,
     bad=(
         listed(asked("call_1", "fc_1"), asked("call_1", "fc_1"), answered()),
         listed(asked("call_1", "fc_1"), answered(), asked("call_2", "fc_1"), answered("call_2")),
@@ -79,7 +101,15 @@ RULE = Rule(
     ),
     good=(
         listed(asked("call_1", "fc_1"), asked("call_2", "fc_2"), answered(), answered("call_2")),
-        listed({"type": "local_shell_call", "id": "lsh_1", "call_id": "call_1", "action": {}, "status": "completed"},
-               {"type": "local_shell_call_output", "id": "lsh_1", "output": "1"}),
+        listed(
+            {
+                "type": "local_shell_call",
+                "id": "lsh_1",
+                "call_id": "call_1",
+                "action": {},
+                "status": "completed",
+            },
+            {"type": "local_shell_call_output", "id": "lsh_1", "output": "1"},
+        ),
     ),
-)  # fmt: skip
+)

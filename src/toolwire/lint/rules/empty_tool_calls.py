@@ -1,8 +1,8 @@
 """An assistant's message has a list of calls with nothing in it.
 
-`tool_calls: []` is refused by servers that want at least one call where the field is there: "empty array. Expected an array with
-minimum length 1". SDKs of one version or another fill the field in by themselves when they read an answer, and the next
-request sends it back.
+`tool_calls: []` is refused by servers that want at least one call where the field is there: "empty
+array. Expected an array with minimum length 1". SDKs of one version or another fill the field in by
+themselves when they read an answer, and the next request sends it back.
 
 The fix takes the field out. Nothing is lost: there was nothing in it.
 """
@@ -26,7 +26,9 @@ def _bare(view: View) -> list[At]:
     return [
         message.at
         for message in view.messages
-        if message.role == "assistant" and isinstance(message.raw, dict) and message.raw.get(_FIELD) == []
+        if message.role == "assistant"
+        and isinstance(message.raw, dict)
+        and message.raw.get(_FIELD) == []
     ]
 
 
@@ -37,11 +39,20 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     paths: list[At] = [(*at, _FIELD) for at in _bare(view)]
-    return Fixed(removed(view.body, paths), tuple((at, "the empty list of calls is taken out") for at in paths))
+    return Fixed(
+        removed(view.body, paths),
+        tuple((at, "the empty list of calls is taken out") for at in paths),
+    )
 
 
 RULE = Rule(
-    "TW062", "empty-tool-calls", "a list of calls has nothing in it", "lossless", _check, _mend, order=10,
+    "TW062",
+    "empty-tool-calls",
+    "a list of calls has nothing in it",
+    "lossless",
+    _check,
+    _mend,
+    order=10,
     bad=(
         chat(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, USER),
         chat(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, target="qwen"),
@@ -51,4 +62,4 @@ RULE = Rule(
         chat(USER, {"role": "assistant", "content": "ok"}, USER),
         chat(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, USER, target="vllm"),
     ),
-)  # fmt: skip
+)

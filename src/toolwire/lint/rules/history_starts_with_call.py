@@ -1,11 +1,11 @@
 """A history begins with a call.
 
-Some providers take a call only after a user's words or a result: "Please ensure that function call turn comes immediately after a
-user turn or after a function response turn". It happens when the oldest messages are cut off. Cut where a user speaks:
-`toolwire.cut` does.
+Some providers take a call only after a user's words or a result: "Please ensure that function call
+turn comes immediately after a user turn or after a function response turn". It happens when the
+oldest messages are cut off. Cut where a user speaks: `toolwire.cut` does.
 
-The fix, which is not safe, puts a short marked message of the user before it, which says that the beginning is not here. The call
-and its result stay.
+The fix, which is not safe, puts a short marked message of the user before it, which says that the
+beginning is not here. The call and its result stay.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from toolwire.lint.transforms import note, taking_turns, written
 
 def _first(view: View) -> Block | None:
     """The batch of calls that nobody asked for: only the assistant spoke before it."""
-    if not view.profile.opens or not view.calls or view.conversation.kind != "request" or view.continued:
+    if (
+        not view.profile.opens
+        or not view.calls
+        or view.conversation.kind != "request"
+        or view.continued
+    ):
         return None
     block = view.blocks[0]
     before = view.messages[view.opening : block.asks[0]]
@@ -32,7 +37,14 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     block = _first(view)
     if block is not None:
         one = block.calls[0]
-        yield one.at, f"the history begins with the call {one.id} of {one.name}; a user must have spoken before it", "unsafe"
+        yield (
+            one.at,
+            (
+                f"the history begins with the call {one.id} of {one.name}; a user must have spoken"
+                " before it"
+            ),
+            "unsafe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -46,14 +58,25 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 
 RULE = Rule(
-    "TW025", "history-starts-with-call", "a history begins with a call", "lossy", _check, _mend, order=46,
+    "TW025",
+    "history-starts-with-call",
+    "a history begins with a call",
+    "lossy",
+    _check,
+    _mend,
+    order=46,
     bad=(
         contents(asking(called("f")), saying(responded("f"))),
-        contents(asking(called("f")), saying(responded("f")), target="vertex-gemini", systemInstruction={"parts": []}),
+        contents(
+            asking(called("f")),
+            saying(responded("f")),
+            target="vertex-gemini",
+            systemInstruction={"parts": []},
+        ),
     ),
     good=(
         contents(HI, asking(called("f")), saying(responded("f"))),
         contents(asking({"text": "hello"}), HI, asking(called("f")), saying(responded("f"))),
         contents(asking(called("f")), saying(responded("f")), cachedContent="cachedContents/1"),
     ),
-)  # fmt: skip
+)

@@ -1,10 +1,12 @@
 """A history begins with a result.
 
-Its call was cut off: a window of the newest messages, or a summary, ended between the two. No provider that checks pairs takes it
-("messages with role 'tool' must be a response to a preceding message with 'tool_calls'"), and as a window moves on it comes back
-every few turns. Cut where no pair is split: `toolwire.cut` does.
+Its call was cut off: a window of the newest messages, or a summary, ended between the two. No
+provider that checks pairs takes it ("messages with role 'tool' must be a response to a preceding
+message with 'tool_calls'"), and as a window moves on it comes back every few turns. Cut where no
+pair is split: `toolwire.cut` does.
 
-The call cannot be known. The fix, which is not safe, tells the result as marked words of the user, in its place.
+The call cannot be known. The fix, which is not safe, tells the result as marked words of the user,
+in its place.
 """
 
 from __future__ import annotations
@@ -12,7 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import At
-from toolwire.lint.examples.blocks import HI, answer, asking, contents, responded, saying, user, words
+from toolwire.lint.examples.blocks import (
+    HI,
+    answer,
+    asking,
+    contents,
+    responded,
+    saying,
+    user,
+    words,
+)
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.orphans import leading
@@ -31,15 +42,30 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     left = leading(view)
     if not unsafe or not left:
         return None
-    changes = tuple((result.at, f"the result for {result.call_id} is told in words: its call was cut off") for result in left)
+    changes = tuple(
+        (result.at, f"the result for {result.call_id} is told in words: its call was cut off")
+        for result in left
+    )
     return Fixed(written(demoted(view, left)), changes)
 
 
 RULE = Rule(
-    "TW024", "history-starts-with-result", "a history begins with a result", "lossy", _check, _mend, order=31,
+    "TW024",
+    "history-starts-with-result",
+    "a history begins with a result",
+    "lossy",
+    _check,
+    _mend,
+    order=31,
     bad=(
         chat(told("c1"), USER),
-        chat({"role": "system", "content": "be brief"}, told("c1"), told("c2"), {"role": "assistant", "content": "ok"}, USER),
+        chat(
+            {"role": "system", "content": "be brief"},
+            told("c1"),
+            told("c2"),
+            {"role": "assistant", "content": "ok"},
+            USER,
+        ),
         blocks(user(answer("t1"), words("and?"))),
         contents(saying(responded("f")), asking({"text": "ok"}), HI),
     ),
@@ -48,4 +74,4 @@ RULE = Rule(
         chat(told("c1"), asks(call("c1")), USER),
         chat(told("c1"), USER, target="xai"),
     ),
-)  # fmt: skip
+)

@@ -1,11 +1,12 @@
 """An id has characters that the target does not take.
 
-Anthropic and Bedrock take letters, digits, `_` and `-` ("String should match pattern '^[a-zA-Z0-9_-]+$'"), Mistral only letters
-and digits. Kimi's `functions.f:0`, ids with dots, blanks or bars, and everything that an adapter made of a name are refused,
-at every later turn.
+Anthropic and Bedrock take letters, digits, `_` and `-` ("String should match pattern
+'^[a-zA-Z0-9_-]+$'"), Mistral only letters and digits. Kimi's `functions.f:0`, ids with dots, blanks
+or bars, and everything that an adapter made of a name are refused, at every later turn.
 
-The fix replaces the odd characters and adds a hash of the whole id, for the call and its result alike. Replacing alone would
-make `a.b` and `a_b` one id. Only ids change. An id that is two in one, or output, is left to the rule that says so.
+The fix replaces the odd characters and adds a hash of the whole id, for the call and its result
+alike. Replacing alone would make `a.b` and `a_b` one id. Only ids change. An id that is two in one,
+or output, is left to the rule that says so.
 """
 
 from __future__ import annotations
@@ -24,14 +25,20 @@ from toolwire.lint.rule import Example, Fix, Fixed, Rule
 
 
 def _amiss(view: View) -> list[Call]:
-    """Those whose length is right: what is too long is mended as a whole by the rule that says so."""
+    """Those whose length is right: what is too long is mended as a whole by the rule that
+    says so.
+    """
     rule = rule_of(view)
     if not view.strange_ids or not (rule.chars or rule.first):
         return []
     return [
         one
         for one in unexplained(view)
-        if (len(one.id) == rule.longest if rule.exact else not rule.longest or len(one.id) <= rule.longest)
+        if (
+            len(one.id) == rule.longest
+            if rule.exact
+            else not rule.longest or len(one.id) <= rule.longest
+        )
     ]
 
 
@@ -50,24 +57,60 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 def _uses(*ids: str, target: str = "anthropic") -> Example:
     return blocks(
         USER,
-        {"role": "assistant", "content": [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ids]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": one, "content": "1"} for one in ids]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ids],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": one, "content": "1"} for one in ids],
+        },
         target=target,
     )
 
 
 RULE = Rule(
-    "TW006", "id-bad-charset", "an id has characters that the target does not take", "neutral", _check, _mend, order=20,
+    "TW006",
+    "id-bad-charset",
+    "an id has characters that the target does not take",
+    "neutral",
+    _check,
+    _mend,
+    order=20,
     bad=(
         _uses("functions.f:0"),
         _uses("a b", "a.b", "a_b"),
-        Example("mistral", "mistral", {"messages": [USER, asks(call("call_abcd")), told("call_abcd")]}),
-        Example("bedrock", "bedrock", {"messages": [
-            {"role": "user", "content": [{"text": "hi"}]},
-            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "f/0", "name": "f", "input": {}}}]},
-            {"role": "user", "content": [{"toolResult": {"toolUseId": "f/0", "content": [{"text": "1"}]}}]},
-        ], "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}}),
+        Example(
+            "mistral", "mistral", {"messages": [USER, asks(call("call_abcd")), told("call_abcd")]}
+        ),
+        Example(
+            "bedrock",
+            "bedrock",
+            {
+                "messages": [
+                    {"role": "user", "content": [{"text": "hi"}]},
+                    {
+                        "role": "assistant",
+                        "content": [{"toolUse": {"toolUseId": "f/0", "name": "f", "input": {}}}],
+                    },
+                    {
+                        "role": "user",
+                        "content": [
+                            {"toolResult": {"toolUseId": "f/0", "content": [{"text": "1"}]}}
+                        ],
+                    },
+                ],
+                "toolConfig": {
+                    "tools": [
+                        {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+                    ]
+                },
+            },
+        ),
     ),
-    good=(_uses("toolu_01A-b"), _uses("functions.f:0", target="minimax-anthropic"),
-          chat(USER, asks(call("functions.f:0")), told("functions.f:0"))),
-)  # fmt: skip
+    good=(
+        _uses("toolu_01A-b"),
+        _uses("functions.f:0", target="minimax-anthropic"),
+        chat(USER, asks(call("functions.f:0")), told("functions.f:0")),
+    ),
+)

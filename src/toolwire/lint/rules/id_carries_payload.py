@@ -1,11 +1,12 @@
 """An id has something else hidden behind it, such as a signature.
 
-Some gateways have no other place for the signature that Gemini wants back with a call, and put it into the id:
-`call_ab__thought__CiQB…`, `call_ab_ts_CiQB…`. Behind another provider the id is too long or has characters that are refused, and
-behind Gemini itself the signature is missing where it is looked for.
+Some gateways have no other place for the signature that Gemini wants back with a call, and put it
+into the id: `call_ab__thought__CiQB…`, `call_ab_ts_CiQB…`. Behind another provider the id is too
+long or has characters that are refused, and behind Gemini itself the signature is missing where it
+is looked for.
 
-The fix takes the id alone, on both sides. For a server that wants signatures back, what was hidden is put where it belongs; for
-any other it means nothing. It is found only where it does harm.
+The fix takes the id alone, on both sides. For a server that wants signatures back, what was hidden
+is put where it belongs; for any other it means nothing. It is found only where it does harm.
 """
 
 from __future__ import annotations
@@ -24,17 +25,29 @@ from toolwire.lint.transforms import written
 
 
 def _sealed(view: View) -> list[tuple[Call, str, str]]:
-    """Calls that should bear a signature and have it in their id: the id alone, and what was behind it."""
+    """Calls that should bear a signature and have it in their id: the id alone, and what was behind
+    it."""
     if view.profile.echo != "signature" or view.conversation.wire not in SEALS:
         return []
-    return [(one, *parts) for one in view.calls if one.seal is None and "_t" in one.id and (parts := loaded(one.id)) is not None]
+    return [
+        (one, *parts)
+        for one in view.calls
+        if one.seal is None and "_t" in one.id and (parts := loaded(one.id)) is not None
+    ]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     sealed = _sealed(view)
     for one, plain, load in sealed:
-        said = f"the id {short(one.id)} of the call of {one.name} is {short(plain)} with a signature of {len(load)} characters"
-        yield one.at, f"{said} behind it, which {view.profile.name} looks for beside the call", "safe"
+        said = (
+            f"the id {short(one.id)} of the call of {one.name} is {short(plain)} with a signature"
+            f" of {len(load)} characters"
+        )
+        yield (
+            one.at,
+            f"{said} behind it, which {view.profile.name} looks for beside the call",
+            "safe",
+        )
     if not sealed:
         yield from found(view, unloaded, "has something else behind it; it should be")
 
@@ -48,29 +61,69 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     body = written(retied(view, new))
     for one, _, load in sealed:
         body = put(body, (*one.at, *SEALS[view.conversation.wire]), load)
-    changes = tuple((one.at, f"the signature in the id of the call of {one.name} stands beside it now") for one, _, _ in sealed)
+    changes = tuple(
+        (one.at, f"the signature in the id of the call of {one.name} stands beside it now")
+        for one, _, _ in sealed
+    )
     return Fixed(body, changes)
 
 
 _SIGNED = "call_9f__thought__CiQBAb" + "c3pLd9" * 12
 _SHORT = "call_9f_ts_CiQBAbc3pLd9Q0xZ"
 RULE = Rule(
-    "TW008", "id-carries-payload", "an id has something else hidden behind it", "lossless", _check, _mend, order=20,
+    "TW008",
+    "id-carries-payload",
+    "an id has something else hidden behind it",
+    "lossless",
+    _check,
+    _mend,
+    order=20,
     bad=(
         chat(USER, asks(call(_SIGNED)), told(_SIGNED)),
         chat(USER, asks(call(_SHORT)), told("call_9f")),
         Example("mistral", "mistral", {"messages": [USER, asks(call(_SHORT)), told(_SHORT)]}),
-        blocks(USER, {"role": "assistant", "content": [{"type": "tool_use", "id": _SIGNED + "/+=", "name": "f", "input": {}}]},
-               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": _SIGNED + "/+=", "content": "1"}]}),
-        Example("gemini", "gemini", {"contents": [
-            {"role": "user", "parts": [{"text": "hi"}]},
-            {"role": "model", "parts": [{"functionCall": {"id": _SIGNED, "name": "f", "args": {}}}]},
-            {"role": "user", "parts": [{"functionResponse": {"id": _SIGNED, "name": "f", "response": {"output": "1"}}}]},
-        ]}),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": _SIGNED + "/+=", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": _SIGNED + "/+=", "content": "1"}
+                ],
+            },
+        ),
+        Example(
+            "gemini",
+            "gemini",
+            {
+                "contents": [
+                    {"role": "user", "parts": [{"text": "hi"}]},
+                    {
+                        "role": "model",
+                        "parts": [{"functionCall": {"id": _SIGNED, "name": "f", "args": {}}}],
+                    },
+                    {
+                        "role": "user",
+                        "parts": [
+                            {
+                                "functionResponse": {
+                                    "id": _SIGNED,
+                                    "name": "f",
+                                    "response": {"output": "1"},
+                                }
+                            }
+                        ],
+                    },
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call(_SHORT)), told(_SHORT)),
         chat(USER, asks(call("lots_ts_of")), told("lots_ts_of"), target="gemini-openai"),
         chat(USER, asks(call(_SIGNED)), told(_SIGNED), target="xai"),
     ),
-)  # fmt: skip
+)

@@ -1,11 +1,12 @@
 """An id is two ids in one: that of the call and that of the item that held it.
 
-Bridges between OpenAI's two interfaces keep both ids of a call in one text: `call_A|fc_B`, with a bar or a line break, or
-`resp_X:call_0`. Sent elsewhere it is too long or has characters that are refused; or one side is split and the other is not, and
-the result no longer finds its call.
+Bridges between OpenAI's two interfaces keep both ids of a call in one text: `call_A|fc_B`, with a
+bar or a line break, or `resp_X:call_0`. Sent elsewhere it is too long or has characters that are
+refused; or one side is split and the other is not, and the result no longer finds its call.
 
-The fix leaves the half that ties a result to its call, on both sides, and keeps the other as the id of the item where the wire
-has such ids. Nothing is lost. It is found only where it does harm: many servers take any text for an id.
+The fix leaves the half that ties a result to its call, on both sides, and keeps the other as the id
+of the item where the wire has such ids. Nothing is lost. It is found only where it does harm: many
+servers take any text for an id.
 """
 
 from __future__ import annotations
@@ -28,23 +29,50 @@ def _with_item(was: Call, now: Call) -> Call:
 _LONG = "call_abcdefghijklmnopqrstuvwx|fc_68ab" + "0" * 40
 _BOTH: tuple[str, ...] = ("call_A|fc_B", "call-9-0\nfc_9_0")
 RULE = Rule(
-    "TW007", "id-composite", "an id is two ids in one", "lossless",
+    "TW007",
+    "id-composite",
+    "an id is two ids in one",
+    "lossless",
     lambda view: found(view, half, "is two ids in one; that of the call is"),
-    lambda view, unsafe: reduced(view, half, _with_item), order=20,
+    lambda view, unsafe: reduced(view, half, _with_item),
+    order=20,
     bad=(
         chat(USER, asks(call(_LONG)), told(_LONG)),
         chat(USER, asks(call("call_A|fc_B")), told("call_A")),
         chat(USER, asks(call("call_A")), told("call_A|fc_B")),
-        Example("mistral", "mistral", {"messages": [USER, asks(call("call_A|fc_B")), told("call_A|fc_B")]}),
+        Example(
+            "mistral",
+            "mistral",
+            {"messages": [USER, asks(call("call_A|fc_B")), told("call_A|fc_B")]},
+        ),
         blocks(
             USER,
-            {"role": "assistant", "content": [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in _BOTH]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": one, "content": "1"} for one in _BOTH]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "tool_use", "id": one, "name": "f", "input": {}} for one in _BOTH
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": one, "content": "1"} for one in _BOTH
+                ],
+            },
         ),
-        Example("openai-responses", "openai-responses", {"input": [
-            {"type": "function_call", "call_id": _LONG, "name": "f", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": _LONG, "output": "1"},
-        ]}),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {
+                "input": [
+                    {"type": "function_call", "call_id": _LONG, "name": "f", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": _LONG, "output": "1"},
+                ]
+            },
+        ),
     ),
-    good=(chat(USER, asks(call("call_A|fc_B")), told("call_A|fc_B")), chat(USER, asks(call("call_A")), told("call_A"))),
-)  # fmt: skip
+    good=(
+        chat(USER, asks(call("call_A|fc_B")), told("call_A|fc_B")),
+        chat(USER, asks(call("call_A")), told("call_A")),
+    ),
+)

@@ -1,9 +1,11 @@
 """An id is one id several times in a row.
 
-Servers repeat the id of a call in every piece of a stream, and a client that puts the pieces together adds up everything that is
-text: `call_Xcall_Xcall_X`. The result often bears the id once, so that it is not found; or the id grows longer than is taken.
+Servers repeat the id of a call in every piece of a stream, and a client that puts the pieces
+together adds up everything that is text: `call_Xcall_Xcall_X`. The result often bears the id once,
+so that it is not found; or the id grows longer than is taken.
 
-The fix reduces the id to the one that was repeated, on both sides. Only ids change. It is found only where it does harm.
+The fix reduces the id to the one that was repeated, on both sides. Only ids change. It is found
+only where it does harm.
 """
 
 from __future__ import annotations
@@ -15,22 +17,49 @@ from toolwire.lint.rule import Example, Rule
 
 _LONG = "call_abcdefghijklmnopqrstuvwx" * 3
 RULE = Rule(
-    "TW009", "id-concatenated", "an id is one id several times in a row", "neutral",
-    lambda view: found(view, unit, "is one id several times in a row:"), lambda view, unsafe: reduced(view, unit), order=20,
+    "TW009",
+    "id-concatenated",
+    "an id is one id several times in a row",
+    "neutral",
+    lambda view: found(view, unit, "is one id several times in a row:"),
+    lambda view, unsafe: reduced(view, unit),
+    order=20,
     bad=(
         chat(USER, asks(call("call_Xcall_Xcall_X")), told("call_X")),
         chat(USER, asks(call("call_X")), told("call_Xcall_X")),
         chat(USER, asks(call(_LONG)), told(_LONG)),
-        blocks(USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1toolu_1", "name": "f", "input": {}}]},
-               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "1"}]}),
-        Example("openai-responses", "openai-responses", {"input": [
-            {"type": "function_call", "call_id": "call_Xcall_X", "name": "f", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "call_X", "output": "1"},
-        ]}),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "toolu_1toolu_1", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "1"}],
+            },
+        ),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {
+                "input": [
+                    {
+                        "type": "function_call",
+                        "call_id": "call_Xcall_X",
+                        "name": "f",
+                        "arguments": "{}",
+                    },
+                    {"type": "function_call_output", "call_id": "call_X", "output": "1"},
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("call_Xcall_X")), told("call_Xcall_X")),
         chat(USER, asks(call("abababab")), told("abababab")),
-        chat(USER, asks(call("call_Xcall_X"), call("call_X")), told("call_X"), told("call_Xcall_X")),
+        chat(
+            USER, asks(call("call_Xcall_X"), call("call_X")), told("call_X"), told("call_Xcall_X")
+        ),
     ),
-)  # fmt: skip
+)

@@ -1,11 +1,12 @@
 """The same call stands twice in one turn.
 
-A history that was kept in two forms at once has it as a `tool_use` block and in `tool_calls`; a request for approval and its
-outcome are both stored as calls; a replayed stream is added again. The id, the tool and the arguments are the same. Providers
-refuse the second id: "`tool_use` ids must be unique", "Duplicate item found".
+A history that was kept in two forms at once has it as a `tool_use` block and in `tool_calls`; a
+request for approval and its outcome are both stored as calls; a replayed stream is added again. The
+id, the tool and the arguments are the same. Providers refuse the second id: "`tool_use` ids must be
+unique", "Duplicate item found".
 
-The fix takes out the copy, with its result if that says the same as the first. Nothing is lost. Two calls of one id that differ,
-or whose results differ, are two calls, and another rule's.
+The fix takes out the copy, with its result if that says the same as the first. Nothing is lost. Two
+calls of one id that differ, or whose results differ, are two calls, and another rule's.
 """
 
 from __future__ import annotations
@@ -47,9 +48,17 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     if not once(view):
         return
     for one in _again(view):
-        yield one.at, f"the call {short(one.id)} of {one.name} stands here again, with the same arguments", "safe"
+        yield (
+            one.at,
+            f"the call {short(one.id)} of {one.name} stands here again, with the same arguments",
+            "safe",
+        )
     for part, one in _blocks(view):
-        yield part.at, f"the call {short(one.id)} of {one.name} stands here again as a {part.type} block", "safe"
+        yield (
+            part.at,
+            f"the call {short(one.id)} of {one.name} stands here again as a {part.type} block",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -58,34 +67,71 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     for one in _again(view):
         result = view.answer.get(id(one))
         gone |= {id(one)} if result is None else {id(one), id(result)}
-        changes.append((one.at, f"the copy of the call {short(one.id)} of {one.name} was taken out"))
+        changes.append(
+            (one.at, f"the copy of the call {short(one.id)} of {one.name} was taken out")
+        )
     for part, one in _blocks(view):
         gone.add(id(part))
-        changes.append((part.at, f"the copy of the call {short(one.id)} of {one.name} was taken out"))
+        changes.append(
+            (part.at, f"the copy of the call {short(one.id)} of {one.name} was taken out")
+        )
     return Fixed(written(without(view.conversation, gone)), tuple(changes)) if gone else None
 
 
 RULE = Rule(
-    "TW017", "id-dup-call", "the same call stands twice in one turn", "lossless", _check, _mend, order=18,
+    "TW017",
+    "id-dup-call",
+    "the same call stands twice in one turn",
+    "lossless",
+    _check,
+    _mend,
+    order=18,
     bad=(
         chat(USER, asks(call("c1"), call("c1")), told("c1")),
-        chat(USER, asks(call("c1", "f", '{"a": 1, "b": 2}'), call("c1", "f", '{"b":2,"a":1}')), told("c1"), told("c1")),
-        chat(USER, asks(call("c1")), asks(call("c1")), told("c1")),
-        chat(USER, asks(call("t1"), content=[{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]), told("t1")),
-        blocks(
-            USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}] * 2},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]},
+        chat(
+            USER,
+            asks(call("c1", "f", '{"a": 1, "b": 2}'), call("c1", "f", '{"b":2,"a":1}')),
+            told("c1"),
+            told("c1"),
         ),
-        Example("openai-responses", "openai-responses", {"input": [
-            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
-            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "c1", "output": "1"},
-        ]}),
+        chat(USER, asks(call("c1")), asks(call("c1")), told("c1")),
+        chat(
+            USER,
+            asks(call("t1"), content=[{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]),
+            told("t1"),
+        ),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}] * 2,
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+            },
+        ),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {
+                "input": [
+                    {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+                    {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "c1", "output": "1"},
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("c1"), call("c2")), told("c1"), told("c2")),
-        chat(USER, asks(call("c1", "f", '{"a": 1}'), call("c1", "f", '{"a": 2}')), told("c1"), told("c1")),
+        chat(
+            USER,
+            asks(call("c1", "f", '{"a": 1}'), call("c1", "f", '{"a": 2}')),
+            told("c1"),
+            told("c1"),
+        ),
         chat(USER, asks(call("c1"), call("c1")), told("c1", "1"), told("c1", "2")),
         chat(USER, asks(call("c1"), call("c1")), told("c1"), target="xai"),
     ),
-)  # fmt: skip
+)

@@ -1,12 +1,14 @@
 """Two calls of one turn have the same id.
 
-Some servers give all parallel calls one id, and parsers that count anew in each message give the same number twice. Anthropic
-says "`tool_use` ids must be unique", Kimi "tool call id exec:2 is duplicated", Bedrock "toolUse blocks contain duplicate Ids",
-and OpenAI refuses the two results that follow: "Duplicate value for 'tool_call_id'".
+Some servers give all parallel calls one id, and parsers that count anew in each message give the
+same number twice. Anthropic says "`tool_use` ids must be unique", Kimi "tool call id exec:2 is
+duplicated", Bedrock "toolUse blocks contain duplicate Ids", and OpenAI refuses the two results that
+follow: "Duplicate value for 'tool_call_id'".
 
-The fix keeps the first and gives the later calls new ids; the first result under that id goes to the first call, the second to
-the second, and one that names its tool to the call of that tool. That is safe if there are as many results as calls, or none.
-With fewer, which call is unanswered is a guess. Only ids change. The same call twice is another rule's.
+The fix keeps the first and gives the later calls new ids; the first result under that id goes to
+the first call, the second to the second, and one that names its tool to the call of that tool. That
+is safe if there are as many results as calls, or none. With fewer, which call is unanswered is a
+guess. Only ids change. The same call twice is another rule's.
 """
 
 from __future__ import annotations
@@ -27,20 +29,35 @@ from toolwire.lint.transforms import written
 def _groups(view: View) -> list[tuple[list[Call], Fix]]:
     if not repeated(view) or not once(view):
         return []
-    return [(group, _sure(view, group)) for group in distinct(view) if any(one.id != one.name for one in group)]
+    return [
+        (group, _sure(view, group))
+        for group in distinct(view)
+        if any(one.id != one.name for one in group)
+    ]
 
 
 def _sure(view: View, group: list[Call]) -> Fix:
     results = [view.answer[id(one)] for one in group if id(one) in view.answer]
-    told_apart = len({one.name for one in group}) == len(group) and all(result.name for result in results)
+    told_apart = len({one.name for one in group}) == len(group) and all(
+        result.name for result in results
+    )
     return "safe" if len(results) in (0, len(group)) or told_apart else "unsafe"
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for group, fix in _groups(view):
         for one in group[1:]:
-            said = f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, as the call of {group[0].name} before it"
-            why = "" if fix == "safe" else "; there are fewer results than calls, and the first call is taken to have them"
+            said = (
+                f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, as the call of"
+                f" {group[0].name} before it"
+            )
+            why = (
+                ""
+                if fix == "safe"
+                else (
+                    "; there are fewer results than calls, and the first call is taken to have them"
+                )
+            )
             yield one.at, said + why, fix
 
 
@@ -57,27 +74,55 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 _PAIR = (call("x:0", "f"), call("x:0", "g"))
 RULE = Rule(
-    "TW016", "id-dup-in-turn", "two calls of one turn have the same id", "neutral", _check, _mend, order=25,
+    "TW016",
+    "id-dup-in-turn",
+    "two calls of one turn have the same id",
+    "neutral",
+    _check,
+    _mend,
+    order=25,
     bad=(
         chat(USER, asks(*_PAIR), told("x:0", "1"), told("x:0", "2")),
         chat(USER, asks(*_PAIR), told("x:0", "1"), told("x:0", "2"), target="kimi"),
         chat(USER, asks(*_PAIR), told("x:0", "1"), USER),
         chat(USER, asks(*_PAIR)),
-        chat(USER, asks(call("x", "f", '{"a": 1}'), call("x", "f", '{"a": 2}')), told("x", "1"), told("x", "2")),
-        blocks(
-            USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "x", "name": name, "input": {}} for name in "fg"]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": text} for text in "12"]},
+        chat(
+            USER,
+            asks(call("x", "f", '{"a": 1}'), call("x", "f", '{"a": 2}')),
+            told("x", "1"),
+            told("x", "2"),
         ),
-        Example("openai-responses", "openai-responses", {"input": [
-            {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"},
-            {"type": "function_call", "call_id": "x", "name": "g", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "x", "output": "1"},
-            {"type": "function_call_output", "call_id": "x", "output": "2"},
-        ]}),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "tool_use", "id": "x", "name": name, "input": {}} for name in "fg"
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "x", "content": text} for text in "12"
+                ],
+            },
+        ),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {
+                "input": [
+                    {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"},
+                    {"type": "function_call", "call_id": "x", "name": "g", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "x", "output": "1"},
+                    {"type": "function_call_output", "call_id": "x", "output": "2"},
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("x:0", "f"), call("x:1", "g")), told("x:0"), told("x:1")),
         chat(USER, asks(*_PAIR), told("x:0", "1"), told("x:0", "2"), target="xai"),
         chat(USER, asks(_PAIR[0]), told("x:0"), USER, asks(_PAIR[1]), told("x:0")),
     ),
-)  # fmt: skip
+)

@@ -1,11 +1,12 @@
 """An id is an empty text, blanks, or the word null.
 
-Some local servers hand out calls with `"id": ""`, and adapters that want a text where there is none put an empty one. Providers
-say "empty string. Expected a string with minimum length 1", "id cannot be empty", or name an id that is not to be seen:
-"tool_call_id  is not found", with two spaces.
+Some local servers hand out calls with `"id": ""`, and adapters that want a text where there is none
+put an empty one. Providers say "empty string. Expected a string with minimum length 1", "id cannot
+be empty", or name an id that is not to be seen: "tool_call_id  is not found", with two spaces.
 
-The fix is that of a missing id: one made from the place of the call and the name of its tool, the same for its result, if it is
-certain which result is whose. A constant in its place would make two empty ids equal. Only ids change.
+The fix is that of a missing id: one made from the place of the call and the name of its tool, the
+same for its result, if it is certain which result is whose. A constant in its place would make two
+empty ids equal. Only ids change.
 """
 
 from __future__ import annotations
@@ -15,18 +16,41 @@ from toolwire.lint.missing_ids import found, given
 from toolwire.lint.rule import Example, Rule
 
 RULE = Rule(
-    "TW002", "id-empty", "an id is an empty text", "neutral",
-    lambda view: found(view, "empty", "has an empty id"), lambda view, unsafe: given(view, "empty"), order=20,
+    "TW002",
+    "id-empty",
+    "an id is an empty text",
+    "neutral",
+    lambda view: found(view, "empty", "has an empty id"),
+    lambda view, unsafe: given(view, "empty"),
+    order=20,
     bad=(
         chat(USER, asks(call("")), told("")),
         chat(USER, asks(call("  ")), told("  ")),
         chat(USER, asks(call(""), call("", "g")), told(""), told("")),
-        blocks(USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "", "name": "f", "input": {}}]},
-               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "", "content": "1"}]}),
-        Example("openai-responses", "openai-responses", {"input": [
-            {"type": "function_call", "call_id": "", "name": "f", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "", "output": "1"},
-        ]}),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "", "content": "1"}],
+            },
+        ),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {
+                "input": [
+                    {"type": "function_call", "call_id": "", "name": "f", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "", "output": "1"},
+                ]
+            },
+        ),
     ),
-    good=(chat(USER, asks(call("x")), told("x")), chat(USER, asks(call("")), told(""), target="llama.cpp")),
-)  # fmt: skip
+    good=(
+        chat(USER, asks(call("x")), told("x")),
+        chat(USER, asks(call("")), told(""), target="llama.cpp"),
+    ),
+)

@@ -1,13 +1,14 @@
 """Calls and results have ids, and the target has no such field.
 
-Version v1 of Vertex AI knows calls and results by name and order only, and refuses the field that its sister v1beta1 takes:
-"Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find field". Older servers of other makers do the same.
-Where it is not known which of the two gets the request (`vertex-gemini`), it is worth knowing and no fault, and the fix is made
-only on request; `vertex-gemini-v1` is the target to name where the field is refused.
+Version v1 of Vertex AI knows calls and results by name and order only, and refuses the field that
+its sister v1beta1 takes: "Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find
+field". Older servers of other makers do the same. Where it is not known which of the two gets the
+request (`vertex-gemini`), it is worth knowing and no fault, and the fix is made only on request;
+`vertex-gemini-v1` is the target to name where the field is refused.
 
-The fix takes the ids off, last of all, when everything is paired and stands in the order of its calls: without ids order is all
-that is left. Where results would then go to other calls than before, nothing is done. The ids are gone for good: whoever needs
-them again keeps a map.
+The fix takes the ids off, last of all, when everything is paired and stands in the order of its
+calls: without ids order is all that is left. Where results would then go to other calls than
+before, nothing is done. The ids are gone for good: whoever needs them again keeps a map.
 """
 
 from __future__ import annotations
@@ -32,12 +33,20 @@ def _with_ids(conversation: Conversation) -> list[tuple[Side, At]]:
     every: list[Side] = [*conversation.calls(), *conversation.results()]
     sides = [part for part in every if part.executor == "client"]
     found = ((part, place(part)) for part in sides)
-    return [(part, (*part.at, *at[0])) for part, at in found if at is not None and not isinstance(at[1], UnsetType)]
+    return [
+        (part, (*part.at, *at[0]))
+        for part, at in found
+        if at is not None and not isinstance(at[1], UnsetType)
+    ]
 
 
 def _bare(view: View) -> JSON | UnsetType:
     """The body without the ids; UNSET if results would go elsewhere."""
-    strict = View(view.conversation, replace(view.profile, has_ids=False)) if view.profile.has_ids else view
+    strict = (
+        View(view.conversation, replace(view.profile, has_ids=False))
+        if view.profile.has_ids
+        else view
+    )
     body = written(laid(strict, strict.faults.get("results-out-of-order", ())))
     before = decode(body, view.conversation.wire, view.conversation.kind)
     for _, at in _with_ids(before):
@@ -49,7 +58,10 @@ def _bare(view: View) -> JSON | UnsetType:
 
 
 def _joined(conversation: Conversation) -> list[tuple[At, At]]:
-    return [(pair.call.at if pair.call else (), pair.result.at if pair.result else ()) for pair in conversation.pairs()]
+    return [
+        (pair.call.at if pair.call else (), pair.result.at if pair.result else ())
+        for pair in conversation.pairs()
+    ]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
@@ -62,9 +74,14 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for part, _ in parts:
         what = f"the {'call' if part in view.calls else 'result'} of {part.name or 'a tool'}"
         said = (
-            f"{what} has an id, {short(one_of(part))}{like(one_of(part))}, and {lacks.format(view.profile.name)} no field for it"
+            f"{what} has an id, {short(one_of(part))}{like(one_of(part))}, and"
+            f" {lacks.format(view.profile.name)} no field for it"
         )
-        yield part.at, said if clear else f"{said}; without it results would go to other calls", fix if clear else None
+        yield (
+            part.at,
+            said if clear else f"{said}; without it results would go to other calls",
+            fix if clear else None,
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -74,32 +91,69 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if isinstance(body, UnsetType):
         return None
     gone = _with_ids(view.conversation)
-    return Fixed(body, tuple((part.at, f"the id {short(one_of(part))} was taken off") for part, _ in gone))
+    return Fixed(
+        body, tuple((part.at, f"the id {short(one_of(part))} was taken off") for part, _ in gone)
+    )
 
 
-def _contents(asked: tuple[str, ...], answered: tuple[str, ...], target: str = "vertex-gemini-v1") -> Example:
-    return Example("gemini", target, {"contents": [
-        {"role": "user", "parts": [{"text": "hi"}]},
-        {"role": "model", "parts": [{"functionCall": {"id": one, "name": "f", "args": {"a": one}}} for one in asked]},
-        {"role": "user", "parts": [
-            {"functionResponse": {"id": one, "name": "f", "response": {"output": one}}} for one in answered
-        ]},
-    ]})  # fmt: skip
+def _contents(
+    asked: tuple[str, ...], answered: tuple[str, ...], target: str = "vertex-gemini-v1"
+) -> Example:
+    return Example(
+        "gemini",
+        target,
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "hi"}]},
+                {
+                    "role": "model",
+                    "parts": [
+                        {"functionCall": {"id": one, "name": "f", "args": {"a": one}}}
+                        for one in asked
+                    ],
+                },
+                {
+                    "role": "user",
+                    "parts": [
+                        {"functionResponse": {"id": one, "name": "f", "response": {"output": one}}}
+                        for one in answered
+                    ],
+                },
+            ]
+        },
+    )
 
 
 RULE = Rule(
-    "TW014", "id-field-unsupported", "calls and results have ids, and the target has no such field", "neutral", _check, _mend,
-    order=60, eased=lambda profile: profile.has_ids,
+    "TW014",
+    "id-field-unsupported",
+    "calls and results have ids, and the target has no such field",
+    "neutral",
+    _check,
+    _mend,
+    order=60,
+    eased=lambda profile: profile.has_ids,
     bad=(
-        _contents(("x",), ("x",)), _contents(("x", "y"), ("y", "x")), _contents(("x", "y"), ("y",)),
+        _contents(("x",), ("x",)),
+        _contents(("x", "y"), ("y", "x")),
+        _contents(("x", "y"), ("y",)),
         _contents(("x",), ("x",), "vertex-gemini"),
     ),
     good=(
         _contents(("x",), ("x",), "gemini"),
-        Example("gemini", "vertex-gemini-v1", {"contents": [
-            {"role": "user", "parts": [{"text": "hi"}]},
-            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
-            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]},
-        ]}),
+        Example(
+            "gemini",
+            "vertex-gemini-v1",
+            {
+                "contents": [
+                    {"role": "user", "parts": [{"text": "hi"}]},
+                    {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+                    {
+                        "role": "user",
+                        "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}],
+                    },
+                ]
+            },
+        ),
     ),
-)  # fmt: skip
+)

@@ -1,8 +1,8 @@
 """An id looks like those of another provider than the one it goes to.
 
-This is no fault by itself: most providers take any id that keeps to their rules. It is told only of ids that are refused for
-another reason, or whose result finds no call, because it says where they came from: a conversation that began elsewhere, and a
-half that was not carried along.
+This is no fault by itself: most providers take any id that keeps to their rules. It is told only of
+ids that are refused for another reason, or whose result finds no call, because it says where they
+came from: a conversation that began elsewhere, and a half that was not carried along.
 
 There is nothing to mend here; the rule that found the fault does it.
 """
@@ -22,28 +22,61 @@ from toolwire.lint.rule import Example, Fix, Rule
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in refused(view):
         if provider(one.id):
-            yield one.at, f"{short(one.id)}{like(one.id)} was not made for {view.profile.name}, which refuses it", None
+            yield (
+                one.at,
+                (
+                    f"{short(one.id)}{like(one.id)} was not made for {view.profile.name}, which"
+                    " refuses it"
+                ),
+                None,
+            )
     lost = view.orphans if view.profile.owned and view.stray else []
     if lost:
         made = {provider(one.id) for one in view.calls}
         for result in lost:
             who = provider(result.call_id) if result.origin == "wire" else ""
             if who and who not in made:
-                yield result.at, f"{short(result.call_id)}{like(result.call_id)} is like the id of no call in this history", None
+                yield (
+                    result.at,
+                    (
+                        f"{short(result.call_id)}{like(result.call_id)} is like the id of no call"
+                        " in this history"
+                    ),
+                    None,
+                )
 
 
 _CLAUDE = "toolu_01A09q90qw90lq917835lq9"
 RULE = Rule(
-    "TW012", "id-foreign", "an id looks like those of another provider", "lossless", _check, None, severity="info",
+    "TW012",
+    "id-foreign",
+    "an id looks like those of another provider",
+    "lossless",
+    _check,
+    None,
+    severity="info",
     bad=(
         Example("mistral", "mistral", {"messages": [USER, asks(call(_CLAUDE)), told(_CLAUDE)]}),
-        blocks(USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "functions.f:0", "name": "f", "input": {}}]},
-               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "functions.f:0", "content": "1"}]}),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "functions.f:0", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "functions.f:0", "content": "1"}
+                ],
+            },
+        ),
         chat(USER, asks(call("call_abcdefghijklmnopqrstuvwx")), told(_CLAUDE)),
     ),
     good=(
         chat(USER, asks(call(_CLAUDE)), told(_CLAUDE)),
-        Example("mistral", "mistral", {"messages": [USER, asks(call("D681PevKs")), told("D681PevKs")]}),
+        Example(
+            "mistral", "mistral", {"messages": [USER, asks(call("D681PevKs")), told("D681PevKs")]}
+        ),
         chat(USER, asks(call(_CLAUDE)), told("c9"), target="xai"),
     ),
-)  # fmt: skip
+)

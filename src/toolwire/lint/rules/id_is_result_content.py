@@ -1,13 +1,15 @@
 """The id of a result is the output of the tool.
 
-A bridge put the output where the id of the call belongs: `{"tool_call_id": "Sum: 15", "content": "Sum: 15"}`. Short outputs are
-not found ("'tool_call_id' of 'Sum: 15' not found in 'tool_calls' of previous message"), longer ones and JSON are too long
-("Expected a string with maximum length 40, but got a string with length 1721"). Genkit's Go plugin did this to every tool.
+A bridge put the output where the id of the call belongs: `{"tool_call_id": "Sum: 15", "content":
+"Sum: 15"}`. Short outputs are not found ("'tool_call_id' of 'Sum: 15' not found in 'tool_calls' of
+previous message"), longer ones and JSON are too long ("Expected a string with maximum length 40,
+but got a string with length 1721"). Genkit's Go plugin did this to every tool.
 
-It is told by an id that is the content or begins it, or has the signs of words and JSON. The fix gives the result the id of the
-one call of the turn that is still open; nothing but the id changes. With several open calls and as many such results they are
-taken in their order, which is a guess, and so not safe; else nobody can say. Where the call itself goes under the output, and
-the target refuses that, both get a new id.
+It is told by an id that is the content or begins it, or has the signs of words and JSON. The fix
+gives the result the id of the one call of the turn that is still open; nothing but the id changes.
+With several open calls and as many such results they are taken in their order, which is a guess,
+and so not safe; else nobody can say. Where the call itself goes under the output, and the target
+refuses that, both get a new id.
 """
 
 from __future__ import annotations
@@ -37,14 +39,32 @@ def _both(view: View) -> list[Call]:
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for result, calls, counted in _lost(view):
-        said = f"the id of the result in message {view.at(result)} is output of the tool: {short(result.call_id)}"
+        said = (
+            f"the id of the result in message {view.at(result)} is output of the tool:"
+            f" {short(result.call_id)}"
+        )
         if len(calls) == counted == 1:
-            yield result.at, f"{said}; the call that waits for it is {short(calls[0].id)} of {calls[0].name}", "safe"
+            yield (
+                result.at,
+                f"{said}; the call that waits for it is {short(calls[0].id)} of {calls[0].name}",
+                "safe",
+            )
         elif len(calls) == counted:
             names = ", ".join(f"{short(one.id)} of {one.name}" for one in calls)
-            yield result.at, f"{said}; it belongs to one of {names}, by their order if at all", "unsafe"
+            yield (
+                result.at,
+                f"{said}; it belongs to one of {names}, by their order if at all",
+                "unsafe",
+            )
         else:
-            yield result.at, f"{said}; {len(calls)} calls are open, and nothing tells which is its own: say it by hand", None
+            yield (
+                result.at,
+                (
+                    f"{said}; {len(calls)} calls are open, and nothing tells which is its own: say"
+                    " it by hand"
+                ),
+                None,
+            )
     for one in _both(view):
         said = f"the id of the call of {one.name} is the output of its tool"
         yield one.at, f"{said}, and {view.profile.name} does not take it", "safe"
@@ -65,7 +85,12 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         if one.origin == "minted":
             new[id(one)] = under(one, anew(view, one, one.id, taken))
         guess = "" if counted == 1 else ", by its order"
-        changes.append((result.at, f"the result goes under {short(new.get(id(one), one).id)} of {one.name}{guess}"))
+        changes.append(
+            (
+                result.at,
+                f"the result goes under {short(new.get(id(one), one).id)} of {one.name}{guess}",
+            )
+        )
     for n, one in enumerate(_both(view)):
         new[id(one)] = made = under(one, anew(view, one, mint("", n, one.id), taken))
         changes.append((one.at, moved(view, one, made.id)))
@@ -75,21 +100,55 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 _DOCS = "Found comprehensive documentation on S3: 3 it"
 _JSON = '{"items": [' + ", ".join(['{"path": "/var/log/syslog", "size": 1048576}'] * 38) + "]}"
 RULE = Rule(
-    "TW011", "id-is-result-content", "the id of a result is the output of the tool", "neutral", _check, _mend, order=20,
+    "TW011",
+    "id-is-result-content",
+    "the id of a result is the output of the tool",
+    "neutral",
+    _check,
+    _mend,
+    order=20,
     bad=(
         chat(USER, asks(call("call_1", "add")), told("Sum: 15", "Sum: 15")),
         chat(USER, asks(call("search_docs", "search_docs")), told(_DOCS, _DOCS)),
         chat(USER, asks(call("call_1", "ls")), told(_JSON, _JSON), target="openai-chat-legacy"),
         chat(USER, asks(call("call_1")), told('"Tool response content"', "Tool response content")),
-        chat(USER, asks(call("call_1"), call("call_2")), told("Sum: 15", "Sum: 15"), told("Sum: 16", "Sum: 16")),
+        chat(
+            USER,
+            asks(call("call_1"), call("call_2")),
+            told("Sum: 15", "Sum: 15"),
+            told("Sum: 16", "Sum: 16"),
+        ),
         chat(USER, asks(call("call_1"), call("call_2")), told("Sum: 15", "Sum: 15"), USER),
         chat(USER, asks(call(_JSON)), told(_JSON, _JSON)),
-        blocks(USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "add", "input": {}}]},
-               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "Sum: 15", "content": "Sum: 15"}]}),
-        Example("openai-responses", "openai-responses", {"input": [
-            USER, {"type": "function_call", "call_id": "call_1", "name": "add", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "Sum: 15", "output": "Sum: 15"},
-        ]}),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "toolu_1", "name": "add", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "Sum: 15", "content": "Sum: 15"}
+                ],
+            },
+        ),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {
+                "input": [
+                    USER,
+                    {
+                        "type": "function_call",
+                        "call_id": "call_1",
+                        "name": "add",
+                        "arguments": "{}",
+                    },
+                    {"type": "function_call_output", "call_id": "Sum: 15", "output": "Sum: 15"},
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("call_1")), told("call_1", "call_1")),
@@ -97,4 +156,4 @@ RULE = Rule(
         chat(USER, asks(call("call_1")), told("call_9", "Sum: 15")),
         chat(USER, asks(call("call_1")), told("Sum: 15", "Sum: 15"), target="xai"),
     ),
-)  # fmt: skip
+)

@@ -1,12 +1,14 @@
 """Calls have the name of their tool for an id, and the tool was called more than once.
 
-Adapters for servers without ids take the name of the tool for one. That works until a tool is called twice: then two calls have
-one id, in one turn ("toolUse blocks contain duplicate Ids: http_request") or, where ids must be unique in the whole request, in
-two turns ("`tool_use` ids must be unique"). A single call under the name of its tool is fine, and not found.
+Adapters for servers without ids take the name of the tool for one. That works until a tool is
+called twice: then two calls have one id, in one turn ("toolUse blocks contain duplicate Ids:
+http_request") or, where ids must be unique in the whole request, in two turns ("`tool_use` ids must
+be unique"). A single call under the name of its tool is fine, and not found.
 
-The fix keeps the first and gives a new id to each later call and its result. Calls of different turns have their own results. In
-one turn nothing but their order tells the results apart: where the wire promises it the fix is safe, else it is not, and with
-fewer results than calls nobody can say. Only ids change.
+The fix keeps the first and gives a new id to each later call and its result. Calls of different
+turns have their own results. In one turn nothing but their order tells the results apart: where the
+wire promises it the fix is safe, else it is not, and with fewer results than calls nobody can say.
+Only ids change.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from toolwire.lint.transforms import written
 
 
 def _named(view: View) -> list[tuple[Call, int, Fix | None]]:
-    """The calls that need a new id, the how manieth of their name they are in the turn or history, and how sure it is."""
+    """The calls that need a new id, the how manieth of their name they are in the turn or history,
+    and how sure it is."""
     if not repeated(view) or not once(view):
         return []
     found: list[tuple[Call, int, Fix | None]] = []
@@ -43,9 +46,15 @@ def _named(view: View) -> list[tuple[Call, int, Fix | None]]:
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one, _, fix in _named(view):
-        said = f"the id of this call of {one.name} is the name of the tool, and another call of it has the same"
+        said = (
+            f"the id of this call of {one.name} is the name of the tool, and another call of it has"
+            " the same"
+        )
         if fix is None:
-            said += "; there are fewer results than calls, and nothing tells which call is unanswered: say it by hand"
+            said += (
+                "; there are fewer results than calls, and nothing tells which call is unanswered:"
+                " say it by hand"
+            )
         elif fix == "unsafe":
             said += "; their results can only be told apart by their order"
         yield one.at, said, fix
@@ -64,26 +73,68 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 _F, _G = call("f", "f", '{"a": 1}'), call("f", "f", '{"a": 2}')
 RULE = Rule(
-    "TW010", "id-is-tool-name", "calls have the name of their tool for an id", "neutral", _check, _mend, order=25,
+    "TW010",
+    "id-is-tool-name",
+    "calls have the name of their tool for an id",
+    "neutral",
+    _check,
+    _mend,
+    order=25,
     bad=(
         chat(USER, asks(_F, _G), told("f", "1"), told("f", "2")),
         chat(USER, asks(_F, _G), told("f", "1")),
         chat(USER, asks(_F, _G)),
         blocks(
-            USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "f", "name": "f", "input": {}}]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "f", "content": "1"}]},
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "f", "name": "f", "input": {}}]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "f", "content": "2"}]},
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "f", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "f", "content": "1"}],
+            },
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "f", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "f", "content": "2"}],
+            },
         ),
-        Example("bedrock", "bedrock", {"messages": [
-            {"role": "user", "content": [{"text": "hi"}]},
-            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "f", "name": "f", "input": {"a": n}}} for n in (1, 2)]},
-            {"role": "user", "content": [{"toolResult": {"toolUseId": "f", "content": [{"text": n}]}} for n in "12"]},
-        ], "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}}),
+        Example(
+            "bedrock",
+            "bedrock",
+            {
+                "messages": [
+                    {"role": "user", "content": [{"text": "hi"}]},
+                    {
+                        "role": "assistant",
+                        "content": [
+                            {"toolUse": {"toolUseId": "f", "name": "f", "input": {"a": n}}}
+                            for n in (1, 2)
+                        ],
+                    },
+                    {
+                        "role": "user",
+                        "content": [
+                            {"toolResult": {"toolUseId": "f", "content": [{"text": n}]}}
+                            for n in "12"
+                        ],
+                    },
+                ],
+                "toolConfig": {
+                    "tools": [
+                        {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+                    ]
+                },
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("f")), told("f")),
         chat(USER, asks(call("f")), told("f"), USER, asks(call("f")), told("f")),
         chat(USER, asks(_F, _G), told("f", "1"), told("f", "2"), target="xai"),
     ),
-)  # fmt: skip
+)

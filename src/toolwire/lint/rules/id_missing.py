@@ -1,12 +1,13 @@
 """A call or a result has no id, or null.
 
-Providers that pair by id refuse it: "expected a string, but got null", "tool_use_id: Field required", "property 'tool_call_id'
-is missing". It happens when a server that gives no ids is put behind an adapter that passes on what it got, or when a bridge
-drops a field that it does not know.
+Providers that pair by id refuse it: "expected a string, but got null", "tool_use_id: Field
+required", "property 'tool_call_id' is missing". It happens when a server that gives no ids is put
+behind an adapter that passes on what it got, or when a bridge drops a field that it does not know.
 
-The fix makes an id from the place of the call in the history and the name of its tool, and gives the very same to its result:
-filling in the two halves on their own would only make them different. Which result is whose must be certain: one open call, one
-of that name, or the order where the wire promises it. Else nothing is done. Only ids change.
+The fix makes an id from the place of the call in the history and the name of its tool, and gives
+the very same to its result: filling in the two halves on their own would only make them different.
+Which result is whose must be certain: one open call, one of that name, or the order where the wire
+promises it. Else nothing is done. Only ids change.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ _BARE: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
 _ANSWER: JSON = {"role": "tool", "content": "1"}
 _USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}]}
 RULE = Rule(
-    "TW001", "id-missing", "a call or a result has no id", "neutral",
-    lambda view: found(view, "missing", "has no id"), lambda view, unsafe: given(view, "missing"), order=20,
+    "TW001",
+    "id-missing",
+    "a call or a result has no id",
+    "neutral",
+    lambda view: found(view, "missing", "has no id"),
+    lambda view, unsafe: given(view, "missing"),
+    order=20,
     bad=(
         chat(USER, asks(_BARE), _ANSWER),
         chat(USER, asks(call("call_1")), _ANSWER),
@@ -33,10 +39,19 @@ RULE = Rule(
     good=(
         chat(USER, asks(call("call_1")), told("call_1")),
         chat(USER, asks(_BARE), _ANSWER, target="xai"),
-        Example("gemini", "gemini", {"contents": [
-            {"role": "user", "parts": [{"text": "hi"}]},
-            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
-            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]},
-        ]}),
+        Example(
+            "gemini",
+            "gemini",
+            {
+                "contents": [
+                    {"role": "user", "parts": [{"text": "hi"}]},
+                    {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+                    {
+                        "role": "user",
+                        "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}],
+                    },
+                ]
+            },
+        ),
     ),
-)  # fmt: skip
+)

@@ -1,10 +1,10 @@
 """An id is a number, or some other JSON that is not text.
 
-Some local servers number their calls, and a database may turn an id of digits into a number. A provider that wants text refuses
-the request: "expected a string, but got an integer".
+Some local servers number their calls, and a database may turn an id of digits into a number. A
+provider that wants text refuses the request: "expected a string, but got an integer".
 
-The fix writes the digits as text, on both sides. What is neither text nor a number gets an id made for it, as a missing one
-does. Only ids change.
+The fix writes the digits as text, on both sides. What is neither text nor a number gets an id made
+for it, as a missing one does. Only ids change.
 """
 
 from __future__ import annotations
@@ -14,21 +14,44 @@ from toolwire.lint.missing_ids import found, given
 from toolwire.lint.rule import Example, Rule
 
 RULE = Rule(
-    "TW003", "id-not-string", "an id is not a text", "neutral",
-    lambda view: found(view, "odd", "has an id that is not a text"), lambda view, unsafe: given(view, "odd"), order=20,
+    "TW003",
+    "id-not-string",
+    "an id is not a text",
+    "neutral",
+    lambda view: found(view, "odd", "has an id that is not a text"),
+    lambda view, unsafe: given(view, "odd"),
+    order=20,
     bad=(
         chat(USER, asks(call(7)), told(7)),
         chat(USER, asks(call(193629320)), told("193629320")),
         chat(USER, asks(call("7")), told(7)),
         chat(USER, asks(call({"id": 7})), told({"id": 7})),
-        blocks(USER, {"role": "assistant", "content": [{"type": "tool_use", "id": 7, "name": "f", "input": {}}]},
-               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": 7, "content": "1"}]}),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": 7, "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": 7, "content": "1"}],
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("7")), told("7")),
-        Example("mcp", "mcp", [
-            {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "f", "arguments": {}}},
-            {"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": "1"}]}},
-        ]),
+        Example(
+            "mcp",
+            "mcp",
+            [
+                {
+                    "jsonrpc": "2.0",
+                    "id": 7,
+                    "method": "tools/call",
+                    "params": {"name": "f", "arguments": {}},
+                },
+                {"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": "1"}]}},
+            ],
+        ),
     ),
-)  # fmt: skip
+)

@@ -1,11 +1,13 @@
 """An id comes back in a later turn.
 
-Many servers count calls anew in each answer: `call_0`, `functions.f:0`, the name of the tool. Inside one turn that is enough, but
-Anthropic wants ids unique in the whole request ("`tool_use` ids must be unique"), Kimi too ("tool call id write:12 is
-duplicated"), and frameworks that look calls up by id skip the second one or overwrite the result of the first.
+Many servers count calls anew in each answer: `call_0`, `functions.f:0`, the name of the tool.
+Inside one turn that is enough, but Anthropic wants ids unique in the whole request ("`tool_use` ids
+must be unique"), Kimi too ("tool call id write:12 is duplicated"), and frameworks that look calls
+up by id skip the second one or overwrite the result of the first.
 
-The fix keeps the first, and gives each later call and its own result a new id: the old one and a hash, or the next of the
-target's own kind. Only ids change. For a target that looks at one turn at a time this is no fault, and not found.
+The fix keeps the first, and gives each later call and its own result a new id: the old one and a
+hash, or the next of the target's own kind. Only ids change. For a target that looks at one turn at
+a time this is no fault, and not found.
 """
 
 from __future__ import annotations
@@ -24,12 +26,19 @@ from toolwire.lint.transforms import written
 
 
 def _later(view: View) -> list[tuple[Call, int]]:
-    return [(one, n) for one, n in revenants(view) if one.id != one.name] if view.profile.unique else []
+    return (
+        [(one, n) for one, n in revenants(view) if one.id != one.name]
+        if view.profile.unique
+        else []
+    )
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one, _ in _later(view):
-        said = f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, which a call of an earlier turn has"
+        said = (
+            f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, which a call of an"
+            " earlier turn has"
+        )
         yield one.at, f"{said}; {view.profile.name} wants each only once", "safe"
 
 
@@ -43,15 +52,33 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     return Fixed(written(retied(view, new)), tuple(changes)) if new else None
 
 
-_TURNS = (asks(call("call_0")), told("call_0", "1"), USER, asks(call("call_0")), told("call_0", "2"))
-_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "call_0", "name": "f", "input": {}}]}
-_DONE: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_0", "content": "1"}]}
+_TURNS = (
+    asks(call("call_0")),
+    told("call_0", "1"),
+    USER,
+    asks(call("call_0")),
+    told("call_0", "2"),
+)
+_USE: JSON = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "call_0", "name": "f", "input": {}}],
+}
+_DONE: JSON = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "call_0", "content": "1"}],
+}
 RULE = Rule(
-    "TW018", "id-reused-across-turns", "an id comes back in a later turn", "neutral", _check, _mend, order=25,
+    "TW018",
+    "id-reused-across-turns",
+    "an id comes back in a later turn",
+    "neutral",
+    _check,
+    _mend,
+    order=25,
     bad=(
         chat(USER, *_TURNS, target="kimi"),
         blocks(USER, _USE, _DONE, _USE, _DONE, _USE, _DONE),
         blocks(USER, _USE, _DONE, _USE),
     ),
     good=(chat(USER, *_TURNS), chat(USER, *_TURNS, target="xai"), blocks(USER, _USE, _DONE)),
-)  # fmt: skip
+)

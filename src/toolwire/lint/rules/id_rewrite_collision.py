@@ -1,10 +1,12 @@
 """Two ids become one when they are rewritten in the usual way.
 
-Where a target does not take an id, most bridges replace each odd character by `_`, or cut the id to the length that is taken:
-`a.b:1` and `a_b_1` become one id, and so do two long ids with the same beginning. From then on two calls share their results, and
-providers say "`tool_use` ids must be unique". Nothing is wrong in the history yet but that it must be rewritten.
+Where a target does not take an id, most bridges replace each odd character by `_`, or cut the id to
+the length that is taken: `a.b:1` and `a_b_1` become one id, and so do two long ids with the same
+beginning. From then on two calls share their results, and providers say "`tool_use` ids must be
+unique". Nothing is wrong in the history yet but that it must be rewritten.
 
-The fix rewrites with a hash of the whole id and looks at what is taken, so that they stay apart. Only ids change.
+The fix rewrites with a hash of the whole id and looks at what is taken, so that they stay apart.
+Only ids change.
 """
 
 from __future__ import annotations
@@ -46,7 +48,10 @@ def _meeting(view: View) -> list[tuple[Call, str]]:
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one, other in _meeting(view):
-        said = f"the id {short(one.id)} of the call of {one.name}, rewritten in the usual way for {view.profile.name}"
+        said = (
+            f"the id {short(one.id)} of the call of {one.name}, rewritten in the usual way for"
+            f" {view.profile.name}"
+        )
         yield one.at, f"{said}, is the same as {short(other)}", "safe"
 
 
@@ -57,21 +62,38 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 def _uses(*ids: str) -> Example:
     return blocks(
         USER,
-        {"role": "assistant", "content": [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ids]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": one, "content": "1"} for one in ids]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in ids],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": one, "content": "1"} for one in ids],
+        },
     )
 
 
 _CUT = tuple("call_" + "a" * 80 + end for end in "12")
 _NINE = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
 RULE = Rule(
-    "TW015", "id-rewrite-collision", "two ids become one when they are rewritten in the usual way", "neutral",
-    _check, _mend, order=20,
+    "TW015",
+    "id-rewrite-collision",
+    "two ids become one when they are rewritten in the usual way",
+    "neutral",
+    _check,
+    _mend,
+    order=20,
     bad=(
         _uses("a.b:1", "a_b_1"),
         _uses("a.b", "a:b"),
         chat(USER, asks(*map(call, _CUT)), *map(told, _CUT)),
-        Example("mistral", "mistral", {"messages": [USER, asks(*map(call, _NINE)), *map(told, _NINE)]}),
+        Example(
+            "mistral", "mistral", {"messages": [USER, asks(*map(call, _NINE)), *map(told, _NINE)]}
+        ),
     ),
-    good=(_uses("a_b", "a-b"), _uses("a.b", "c.d"), chat(USER, asks(call("a.b"), call("a_b")), told("a.b"), told("a_b"))),
-)  # fmt: skip
+    good=(
+        _uses("a_b", "a-b"),
+        _uses("a.b", "c.d"),
+        chat(USER, asks(call("a.b"), call("a_b")), told("a.b"), told("a_b")),
+    ),
+)

@@ -1,12 +1,14 @@
 """An id is longer than the target takes.
 
-Providers cap ids (40 characters at older OpenAI-shaped servers, 64 at newer ones and at Bedrock) and refuse the whole request,
-turn after turn: "string too long. Expected a string with maximum length 40, but got a string with length 41". A prefix before a
-UUID is enough, and some servers hand out ids of 69 characters themselves.
+Providers cap ids (40 characters at older OpenAI-shaped servers, 64 at newer ones and at Bedrock)
+and refuse the whole request, turn after turn: "string too long. Expected a string with maximum
+length 40, but got a string with length 41". A prefix before a UUID is enough, and some servers hand
+out ids of 69 characters themselves.
 
-The fix keeps a readable beginning and adds a hash of the whole id, for the call and its result alike, never one that is taken.
-Cutting alone would make siblings equal. Only ids change. An id that is too long because it is something else (two ids, a
-signature, the output of the tool) is left to the rule that says so.
+The fix keeps a readable beginning and adds a hash of the whole id, for the call and its result
+alike, never one that is taken. Cutting alone would make siblings equal. Only ids change. An id that
+is too long because it is something else (two ids, a signature, the output of the tool) is left to
+the rule that says so.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ def _long(view: View) -> list[Call]:
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in _long(view):
-        said = f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)} characters"
+        said = (
+            f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
+            " characters"
+        )
         yield one.at, f"{said}; {view.profile.name} takes {rule_of(view).longest}", "safe"
 
 
@@ -43,16 +48,36 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 _LONG = "call_" + "a" * 80
 _UUID = "call_0b6b9c1e-3f60-4a5e-9a55-6f6c3b2a1d00"
 RULE = Rule(
-    "TW004", "id-too-long", "an id is longer than the target takes", "neutral", _check, _mend, order=20,
+    "TW004",
+    "id-too-long",
+    "an id is longer than the target takes",
+    "neutral",
+    _check,
+    _mend,
+    order=20,
     bad=(
         chat(USER, asks(call(_LONG)), told(_LONG)),
         chat(USER, asks(call(_LONG)), told(_LONG), USER),
-        chat(USER, asks(call(_LONG + "1"), call(_LONG + "2")), told(_LONG + "2"), told(_LONG + "1")),
+        chat(
+            USER, asks(call(_LONG + "1"), call(_LONG + "2")), told(_LONG + "2"), told(_LONG + "1")
+        ),
         chat(USER, asks(call(_UUID)), told(_UUID), target="openai-chat-legacy"),
-        Example("openai-responses", "openai-responses", {"input": [
-            {"type": "function_call", "id": "fc_1", "call_id": _LONG, "name": "f", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": _LONG, "output": "1"},
-        ]}),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {
+                "input": [
+                    {
+                        "type": "function_call",
+                        "id": "fc_1",
+                        "call_id": _LONG,
+                        "name": "f",
+                        "arguments": "{}",
+                    },
+                    {"type": "function_call_output", "call_id": _LONG, "output": "1"},
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("call_1")), told("call_1")),
@@ -60,4 +85,4 @@ RULE = Rule(
         chat(USER, asks(call(_UUID)), told(_UUID)),
         chat(USER, asks(call(_LONG)), told(_LONG), target="xai"),
     ),
-)  # fmt: skip
+)

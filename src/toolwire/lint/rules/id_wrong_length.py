@@ -1,10 +1,12 @@
 """An id does not have the one length that the target takes.
 
-Mistral's models take ids of exactly nine letters or digits, and so does whatever speaks with their templates: "Tool call id was
-X but must be a-z, A-Z, 0-9, with a length of 9." An id of any other provider, and one that is too short, stops the conversation.
+Mistral's models take ids of exactly nine letters or digits, and so does whatever speaks with their
+templates: "Tool call id was X but must be a-z, A-Z, 0-9, with a length of 9." An id of any other
+provider, and one that is too short, stops the conversation.
 
-The fix is nine characters of a hash of the whole id, for the call and its result alike, and never one that is taken. The first
-nine letters and digits would make all ids of a provider equal. Only ids change.
+The fix is nine characters of a hash of the whole id, for the call and its result alike, and never
+one that is taken. The first nine letters and digits would make all ids of a provider equal. Only
+ids change.
 """
 
 from __future__ import annotations
@@ -23,12 +25,19 @@ from toolwire.lint.rule import Example, Fix, Fixed, Rule
 
 def _amiss(view: View) -> list[Call]:
     rule = rule_of(view)
-    return [one for one in unexplained(view) if len(one.id) != rule.longest] if rule.exact and view.strange_ids else []
+    return (
+        [one for one in unexplained(view) if len(one.id) != rule.longest]
+        if rule.exact and view.strange_ids
+        else []
+    )
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in _amiss(view):
-        said = f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)} characters"
+        said = (
+            f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
+            " characters"
+        )
         yield one.at, f"{said}; {view.profile.name} takes exactly {rule_of(view).longest}", "safe"
 
 
@@ -42,16 +51,47 @@ def _mistral(one: str) -> Example:
 
 _SIBLINGS = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
 RULE = Rule(
-    "TW005", "id-wrong-length", "an id does not have the length that the target takes", "neutral", _check, _mend, order=20,
+    "TW005",
+    "id-wrong-length",
+    "an id does not have the length that the target takes",
+    "neutral",
+    _check,
+    _mend,
+    order=20,
     bad=(
         _mistral("a"),
         _mistral("call_abcdefghijklmnopqrstuvwx"),
-        Example("mistral", "mistral", {"messages": [USER, asks(*map(call, _SIBLINGS)), *map(told, _SIBLINGS)]}),
-        Example("bedrock", "bedrock-mistral", {"messages": [
-            {"role": "user", "content": [{"text": "hi"}]},
-            {"role": "assistant", "content": [{"toolUse": {"toolUseId": _SIBLINGS[0], "name": "f", "input": {}}}]},
-            {"role": "user", "content": [{"toolResult": {"toolUseId": _SIBLINGS[0], "content": [{"text": "1"}]}}]},
-        ], "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}}),
+        Example(
+            "mistral",
+            "mistral",
+            {"messages": [USER, asks(*map(call, _SIBLINGS)), *map(told, _SIBLINGS)]},
+        ),
+        Example(
+            "bedrock",
+            "bedrock-mistral",
+            {
+                "messages": [
+                    {"role": "user", "content": [{"text": "hi"}]},
+                    {
+                        "role": "assistant",
+                        "content": [
+                            {"toolUse": {"toolUseId": _SIBLINGS[0], "name": "f", "input": {}}}
+                        ],
+                    },
+                    {
+                        "role": "user",
+                        "content": [
+                            {"toolResult": {"toolUseId": _SIBLINGS[0], "content": [{"text": "1"}]}}
+                        ],
+                    },
+                ],
+                "toolConfig": {
+                    "tools": [
+                        {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+                    ]
+                },
+            },
+        ),
     ),
     good=(_mistral("D681PevKs"), chat(USER, asks(call("a")), told("a"))),
-)  # fmt: skip
+)

@@ -1,11 +1,13 @@
 """The id of an item stands where the id of a call belongs, or the other way round.
 
-In the item shape a call has two ids: `id` names the item (`fc_…`), `call_id` ties the result to it (`call_…`). They are mixed up
-more often than anything else on this wire. A result that names the item is refused ("No tool call found for function call output
-with call_id fc_…"), and so is a call whose only id stands in `id` ("Expected an ID that begins with 'fc'").
+In the item shape a call has two ids: `id` names the item (`fc_…`), `call_id` ties the result to it
+(`call_…`). They are mixed up more often than anything else on this wire. A result that names the
+item is refused ("No tool call found for function call output with call_id fc_…"), and so is a call
+whose only id stands in `id` ("Expected an ID that begins with 'fc'").
 
-The fix finds the call by either id and writes its `call_id` on both sides; nothing is lost. Where the call of such a result is
-not in the request, there is nothing to find it by: whoever kept the call has to say its `call_id`.
+The fix finds the call by either id and writes its `call_id` on both sides; nothing is lost. Where
+the call of such a result is not in the request, there is nothing to find it by: whoever kept the
+call has to say its `call_id`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ def _named(view: View) -> list[tuple[Result, Call, str]]:
     known = {call.id for call in view.calls}
     for result in view.results:
         raw = result.raw
-        said = (raw.get("call_id") or raw.get("tool_call_id")) if isinstance(raw, dict) and result.origin == "wire" else None
+        said = (
+            (raw.get("call_id") or raw.get("tool_call_id"))
+            if isinstance(raw, dict) and result.origin == "wire"
+            else None
+        )
         if isinstance(said, str) and said not in known:
             call = view.owner.get(id(result))
             if call is not None and call.item == said:
@@ -45,7 +51,11 @@ def _lent(view: View) -> list[tuple[int, Object]]:
     if not found:
         return []
     at = {call.at for call in found}
-    return [(n, item) for n, kind, item in items(view) if ("input", n) in at and kind in view.profile.items]
+    return [
+        (n, item)
+        for n, kind, item in items(view)
+        if ("input", n) in at and kind in view.profile.items
+    ]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
@@ -53,18 +63,37 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         why = f"this result names the item {said}; the id of the call of {call.name} is {call.id}"
         yield _field(result), why, "safe"
     for n, item in _lent(view):
-        yield ("input", n), f"the call of {item.get('name')} has no call_id; {item.get('id')} stands in the field `id`", "safe"
+        yield (
+            ("input", n),
+            (
+                f"the call of {item.get('name')} has no call_id; {item.get('id')} stands in the"
+                " field `id`"
+            ),
+            "safe",
+        )
     mark = view.profile.items.get("function_call")
     if mark and view.conversation.kind == "request":
         for result in view.results:
             one = result.call_id
-            if one.startswith(mark) and _LONG.match(one, len(mark)) and id(result) not in view.owner and result.origin == "wire":
-                why = f"{one} is the id of an item; its call is not in this request, so only you can say its call_id"
+            if (
+                one.startswith(mark)
+                and _LONG.match(one, len(mark))
+                and id(result) not in view.owner
+                and result.origin == "wire"
+            ):
+                why = (
+                    f"{one} is the id of an item; its call is not in this request, so only you can"
+                    " say its call_id"
+                )
                 yield _field(result), why, None
 
 
 def _field(result: Result) -> At:
-    told = isinstance(result.raw, dict) and "call_id" not in result.raw and "tool_call_id" in result.raw
+    told = (
+        isinstance(result.raw, dict)
+        and "call_id" not in result.raw
+        and "tool_call_id" in result.raw
+    )
     return (*result.at, "tool_call_id" if told else "call_id")
 
 
@@ -73,7 +102,9 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     changes: list[tuple[At, str]] = []
     for result, call, said in _named(view):
         body = put(body, _field(result), call.id)
-        changes.append((_field(result), f"the result names the call {call.id}, not its item {said}"))
+        changes.append(
+            (_field(result), f"the result names the call {call.id}, not its item {said}")
+        )
     for n, item in _lent(view):
         one, prefix = str(item["id"]), view.profile.items[str(item["type"])]
         new: Object = {**(item if one.startswith(prefix) else bare(item)), "call_id": one}
@@ -84,7 +115,13 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 _ITEM = "fc_68ab0123456789abcdef0123456789abcdef"
 RULE = Rule(
-    "TW041", "item-id-as-call-id", "the id of an item stands where that of a call belongs", "lossless", _check, _mend, order=8,
+    "TW041",
+    "item-id-as-call-id",
+    "the id of an item stands where that of a call belongs",
+    "lossless",
+    _check,
+    _mend,
+    order=8,
     bad=(
         listed(asked("call_1", "fc_1"), answered("fc_1")),
         listed(asked(None, "call_1"), answered("call_1")),
@@ -96,4 +133,4 @@ RULE = Rule(
         listed(asked("fc_1", "fc_1"), answered("fc_1")),
         listed(asked("fc_1"), answered("fc_1")),
     ),
-)  # fmt: skip
+)

@@ -1,12 +1,14 @@
 """The id of an item does not fit the type of the item.
 
-The server gives ids like `fc_…` to function calls, `ctc_…` to custom calls, `msg_…` to messages and `rs_…` to thoughts, and takes
-no others back: "Expected an ID that begins with 'fc'". It happens when a client puts its own ids there (a uuid, `msg-…`, the call
-id), when items are turned into others, and when a history comes from another provider. An empty id is refused too, and so is one
-of more than 64 characters.
+The server gives ids like `fc_…` to function calls, `ctc_…` to custom calls, `msg_…` to messages and
+`rs_…` to thoughts, and takes no others back: "Expected an ID that begins with 'fc'". It happens
+when a client puts its own ids there (a uuid, `msg-…`, the call id), when items are turned into
+others, and when a history comes from another provider. An empty id is refused too, and so is one of
+more than 64 characters.
 
-The fix takes the id away. It is optional: calls and results find each other by `call_id`. A thought that has neither a proper id
-nor sealed content is nothing the server knows; it goes, which is unsafe if it holds words.
+The fix takes the id away. It is optional: calls and results find each other by `call_id`. A thought
+that has neither a proper id nor sealed content is nothing the server knows; it goes, which is
+unsafe if it holds words.
 """
 
 from __future__ import annotations
@@ -15,12 +17,22 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, At, Object
-from toolwire.lint.examples.items import answered, asked, bare, items, listed, readable, relisted, thought
+from toolwire.lint.examples.items import (
+    answered,
+    asked,
+    bare,
+    items,
+    listed,
+    readable,
+    relisted,
+    thought,
+)
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 _ID = re.compile(r"(?!-)[A-Za-z0-9_-]*")
-"""What may follow the prefix: an id that goes on with a dash (`msg-…`) was refused (CopilotKit#6117)."""
+"""What may follow the prefix: an id that goes on with a dash (`msg-…`) was refused
+(CopilotKit#6117)."""
 _LONGEST = 64
 
 
@@ -29,7 +41,12 @@ def _odd(view: View) -> list[tuple[int, str, Object]]:
     prefixes = view.profile.items
     for n, kind, item in items(view):
         one = item.get("id")
-        if one is not None and kind in prefixes and not _fits(one, prefixes[kind]) and item.get("role") != "tool":
+        if (
+            one is not None
+            and kind in prefixes
+            and not _fits(one, prefixes[kind])
+            and item.get("role") != "tool"
+        ):
             found.append((n, kind, item))
     return found
 
@@ -41,7 +58,8 @@ def _fits(one: JSON, prefix: str) -> bool:
 
 
 def _lost(kind: str, item: Object) -> bool:
-    """Whether nothing is left of an item without its id: nobody can look it up, and it holds nothing for the server."""
+    """Whether nothing is left of an item without its id: nobody can look it up, and it holds
+    nothing for the server."""
     return kind == "reasoning" and not item.get("encrypted_content")
 
 
@@ -54,7 +72,11 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         # One that holds the call's only id is another matter.
         if kind in ("message", "reasoning") or item.get("call_id"):
             wanted = f"an id that begins with {view.profile.items[kind]}_, or none"
-            yield ("input", n, "id"), f"the {kind} has the id {str(item['id'])[:80]!r}; wanted is {wanted}", _fix(kind, item)
+            yield (
+                ("input", n, "id"),
+                f"the {kind} has the id {str(item['id'])[:80]!r}; wanted is {wanted}",
+                _fix(kind, item),
+            )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -64,7 +86,9 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         if _lost(kind, item):
             if unsafe or _fix(kind, item) == "safe":
                 new[n] = []
-                changes.append((("input", n), "a thought that the server does not know was taken out"))
+                changes.append(
+                    (("input", n), "a thought that the server does not know was taken out")
+                )
         elif kind in ("message", "reasoning") or item.get("call_id"):
             new[n] = [bare(item)]
             changes.append((("input", n, "id"), f"the id of the {kind} was taken away"))
@@ -75,15 +99,29 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 _SAID: Object = {"type": "message", "role": "assistant", "content": "hello"}
 RULE = Rule(
-    "TW042", "item-id-prefix", "the id of an item does not fit its type", "lossless", _check, _mend, order=15,
+    "TW042",
+    "item-id-prefix",
+    "the id of an item does not fit its type",
+    "lossless",
+    _check,
+    _mend,
+    order=15,
     bad=(
         listed(asked("call_A", "call_A"), answered("call_A")),
         listed(asked("call_A", ""), answered("call_A")),
         listed(asked("call_A", "msg_1"), answered("call_A")),
         listed({**_SAID, "id": "msg-1f0c"}),
         listed({**_SAID, "id": "chatcmpl-1"}),
-        listed({"type": "custom_tool_call", "id": "fc_1", "call_id": "call_1", "name": "f", "input": "x"},
-               {"type": "custom_tool_call_output", "call_id": "call_1", "output": "1"}),
+        listed(
+            {
+                "type": "custom_tool_call",
+                "id": "fc_1",
+                "call_id": "call_1",
+                "name": "f",
+                "input": "x",
+            },
+            {"type": "custom_tool_call_output", "call_id": "call_1", "output": "1"},
+        ),
         listed(thought("item_1", "hm", encrypted_content="gAAAAA"), asked(), answered()),
         listed(thought("76f8b89e", "hm"), asked(), answered()),
     ),
@@ -94,4 +132,4 @@ RULE = Rule(
         listed({**_SAID, "id": "msg_1"}),
         listed(asked("call_A", "call_A"), answered("call_A"), target="deepseek-responses"),
     ),
-)  # fmt: skip
+)

@@ -1,11 +1,13 @@
 """An item is named by an id that the server has not kept.
 
-With `store: false` the server keeps nothing, so a thought that is only an id, or a reference to an item, leads nowhere: "Item
-with id 'rs_…' not found. Items are not persisted when `store` is set to false." It happens when a client stops storing and goes
-on sending back what it got before, or never asks for the sealed content (`include: ["reasoning.encrypted_content"]`).
+With `store: false` the server keeps nothing, so a thought that is only an id, or a reference to an
+item, leads nowhere: "Item with id 'rs_…' not found. Items are not persisted when `store` is set to
+false." It happens when a client stops storing and goes on sending back what it got before, or never
+asks for the sealed content (`include: ["reasoning.encrypted_content"]`).
 
-The fix takes such a thought out, and the ids of the items it led to, which the server would look up together. That is unsafe if
-the thought holds a summary: its words go too. What a reference names is not in the request: a person has to put the item there.
+The fix takes such a thought out, and the ids of the items it led to, which the server would look up
+together. That is unsafe if the thought holds a summary: its words go too. What a reference names is
+not in the request: a person has to put the item there.
 """
 
 from __future__ import annotations
@@ -13,16 +15,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, At, Object
-from toolwire.lint.examples.items import answered, asked, bare, items, listed, readable, relisted, spoken, thought
+from toolwire.lint.examples.items import (
+    answered,
+    asked,
+    bare,
+    items,
+    listed,
+    readable,
+    relisted,
+    spoken,
+    thought,
+)
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
 def _forgets(view: View) -> bool:
     body = view.body
-    return isinstance(body, dict) and body.get("store") is False and not (
-        body.get("previous_response_id") or body.get("conversation")
-    )  # fmt: skip
+    return (
+        isinstance(body, dict)
+        and body.get("store") is False
+        and not (body.get("previous_response_id") or body.get("conversation"))
+    )
 
 
 def _stale(view: View) -> list[tuple[int, Object]]:
@@ -33,13 +47,18 @@ def _stale(view: View) -> list[tuple[int, Object]]:
         (n, item)
         for n, kind, item in items(view)
         if kind == "item_reference" or (kind == "reasoning" and _only_named(item, prefix))
-    ]  # fmt: skip
+    ]
 
 
 def _only_named(item: Object, prefix: str) -> bool:
     """Whether a thought is nothing but a name, and perhaps a summary of what it names."""
     one = item.get("id")
-    return isinstance(one, str) and one.startswith(prefix) and not item.get("encrypted_content") and not item.get("content")
+    return (
+        isinstance(one, str)
+        and one.startswith(prefix)
+        and not item.get("encrypted_content")
+        and not item.get("content")
+    )
 
 
 def _fix(item: Object) -> Fix | None:
@@ -52,7 +71,11 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for n, item in _stale(view):
         fix = _fix(item)
         more = "" if fix else ": send the item itself"
-        yield ("input", n), f"{item.get('id')} is looked up, but with `store: false` nothing is kept{more}", fix
+        yield (
+            ("input", n),
+            f"{item.get('id')} is looked up, but with `store: false` nothing is kept{more}",
+            fix,
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -63,18 +86,31 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     for n, kind, item in items(view):
         if n in gone:
             new[n] = []
-            changes.append((("input", n), f"the thought {item.get('id')}, which nobody kept, was taken out"))
+            changes.append(
+                (("input", n), f"the thought {item.get('id')}, which nobody kept, was taken out")
+            )
             led = True
         elif not spoken(kind, item):
             led = False
         elif led and kind in view.profile.items and kind != "reasoning" and "id" in item:
             new[n] = [bare(item)]
-            changes.append((("input", n, "id"), f"the id of the {kind} was taken away, because its thought is gone"))
+            changes.append(
+                (
+                    ("input", n, "id"),
+                    f"the id of the {kind} was taken away, because its thought is gone",
+                )
+            )
     return Fixed(relisted(view, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(
-    "TW043", "item-id-stale", "an item is named by an id that the server has not kept", "lossy", _check, _mend, order=16,
+    "TW043",
+    "item-id-stale",
+    "an item is named by an id that the server has not kept",
+    "lossy",
+    _check,
+    _mend,
+    order=16,
     bad=(
         listed(thought("rs_1"), asked("call_1", "fc_1"), answered(), store=False),
         listed(thought("rs_1", "hm"), asked("call_1", "fc_1"), answered(), store=False),
@@ -83,7 +119,12 @@ RULE = Rule(
     good=(
         listed(thought("rs_1"), asked("call_1", "fc_1"), answered(), store=True),
         listed(thought("rs_1"), asked("call_1", "fc_1"), answered()),
-        listed(thought("rs_1", encrypted_content="gAAAAA"), asked("call_1", "fc_1"), answered(), store=False),
+        listed(
+            thought("rs_1", encrypted_content="gAAAAA"),
+            asked("call_1", "fc_1"),
+            answered(),
+            store=False,
+        ),
         listed(asked("call_1", "fc_1"), answered(), store=False),
     ),
-)  # fmt: skip
+)

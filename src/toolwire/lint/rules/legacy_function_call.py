@@ -1,10 +1,13 @@
-"""A call in the old style: `function_call` in the message, and its result under the role `function`.
+"""A call in the old style: `function_call` in the message, and its result under the role
+`function`.
 
-Neither has an id: the result is of the last call of that name. Some servers still take it; others do not know the role any more
-("unknown variant `function`, expected one of `system`, `user`, `assistant`, `tool`"), or leave the call out.
+Neither has an id: the result is of the last call of that name. Some servers still take it; others
+do not know the role any more ("unknown variant `function`, expected one of `system`, `user`,
+`assistant`, `tool`"), or leave the call out.
 
-The fix writes both in the new style, with an id that is made from the place of the call: the same in every process. `functions`
-and the choice among them become `tools` and `tool_choice`. A result whose call nobody can tell stays, and is named.
+The fix writes both in the new style, with an id that is made from the place of the call: the same
+in every process. `functions` and the choice among them become `tools` and `tool_choice`. A result
+whose call nobody can tell stays, and is named.
 """
 
 from __future__ import annotations
@@ -35,10 +38,24 @@ def _results(view: View) -> list[Result]:
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in _calls(view):
-        yield one.at, f"the call of {one.name} is in the old style, without an id; {view.profile.name} does not take it", "safe"
+        yield (
+            one.at,
+            (
+                f"the call of {one.name} is in the old style, without an id; {view.profile.name}"
+                " does not take it"
+            ),
+            "safe",
+        )
     for result in _results(view):
         if id(result) not in view.owner:
-            yield result.at, f"a result of {result.name} in the old style, and nothing says which call it answers", None
+            yield (
+                result.at,
+                (
+                    f"a result of {result.name} in the old style, and nothing says which call it"
+                    " answers"
+                ),
+                None,
+            )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -48,9 +65,15 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     body, told, gone = view.body, [], []
     for one in calls:
         inside = get(body, one.at)
-        new: Object = {"id": one.id, "type": "function", "function": inside if isinstance(inside, dict) else {}}
+        new: Object = {
+            "id": one.id,
+            "type": "function",
+            "function": inside if isinstance(inside, dict) else {},
+        }
         others = get(body, (*one.at[:-1], "tool_calls"))
-        body = put(body, (*one.at[:-1], "tool_calls"), [*(others if isinstance(others, list) else []), new])
+        body = put(
+            body, (*one.at[:-1], "tool_calls"), [*(others if isinstance(others, list) else []), new]
+        )
         gone.append(one.at)
         told.append((one.at, f"the call of {one.name} goes under the id {one.id}"))
     for result in _results(view):
@@ -67,10 +90,18 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 def _offers(body: JSON) -> tuple[JSON, list[tuple[At, str]]]:
     """The body with the old list of functions as tools, and the choice among them."""
     told: list[tuple[At, str]] = []
-    functions, choice, tools = get(body, ("functions",)), get(body, ("function_call",)), get(body, ("tools",))
+    functions, choice, tools = (
+        get(body, ("functions",)),
+        get(body, ("function_call",)),
+        get(body, ("tools",)),
+    )
     if isinstance(functions, list):
         offers: list[JSON] = [{"type": "function", "function": one} for one in functions]
-        body = put(removed(body, [("functions",)]), ("tools",), [*(tools if isinstance(tools, list) else []), *offers])
+        body = put(
+            removed(body, [("functions",)]),
+            ("tools",),
+            [*(tools if isinstance(tools, list) else []), *offers],
+        )
         told.append((("functions",), "the functions are offered as tools"))
     if isinstance(choice, (str, dict)):
         said: JSON = choice if isinstance(choice, str) else {"type": "function", "function": choice}
@@ -79,17 +110,37 @@ def _offers(body: JSON) -> tuple[JSON, list[tuple[At, str]]]:
     return body, told
 
 
-_CALL: JSON = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+_CALL: JSON = {
+    "role": "assistant",
+    "content": None,
+    "function_call": {"name": "f", "arguments": "{}"},
+}
 _RESULT: JSON = {"role": "function", "name": "f", "content": "1"}
 RULE = Rule(
-    "TW064", "legacy-function-call", "a call in the old style, without an id", "neutral", _check, _mend, order=10,
+    "TW064",
+    "legacy-function-call",
+    "a call in the old style, without an id",
+    "neutral",
+    _check,
+    _mend,
+    order=10,
     bad=(
         chat(USER, _CALL, _RESULT, target="deepseek"),
-        chat(USER, _CALL, _RESULT, USER, _CALL, _RESULT, target="deepseek", functions=[{"name": "f"}], function_call="auto"),
+        chat(
+            USER,
+            _CALL,
+            _RESULT,
+            USER,
+            _CALL,
+            _RESULT,
+            target="deepseek",
+            functions=[{"name": "f"}],
+            function_call="auto",
+        ),
         chat(USER, _RESULT, target="deepseek"),
     ),
     good=(
         chat(USER, _CALL, _RESULT),
         chat(USER, asks(call("c1"), reasoning_content="so"), told("c1"), target="deepseek"),
     ),
-)  # fmt: skip
+)

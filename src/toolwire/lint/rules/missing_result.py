@@ -1,11 +1,13 @@
 """A call has no result, and the history has moved on.
 
-Every provider that checks pairs refuses such a history, at every later turn: the session is stuck for good. It happens when a
-tool was interrupted, a process died, or somebody cut a history in the middle of a turn. They say "did not have response
-messages", "`tool_use` ids were found without `tool_result` blocks immediately after", "No tool output found for function call".
+Every provider that checks pairs refuses such a history, at every later turn: the session is stuck
+for good. It happens when a tool was interrupted, a process died, or somebody cut a history in the
+middle of a turn. They say "did not have response messages", "`tool_use` ids were found without
+`tool_result` blocks immediately after", "No tool output found for function call".
 
-The fix puts in an answer that says so: an error, marked as made here, so that nobody takes it for a result of the tool. Nothing
-is dropped, and other results of the same turn stay. A call at the very end is not this: it may still be answered.
+The fix puts in an answer that says so: an error, marked as made here, so that nobody takes it for a
+result of the tool. Nothing is dropped, and other results of the same turn stay. A call at the very
+end is not this: it may still be answered.
 """
 
 from __future__ import annotations
@@ -15,7 +17,19 @@ from collections.abc import Iterable
 from toolwire.conversation.json import At
 from toolwire.conversation.parts import Call
 from toolwire.lint.ambiguous_calls import doubtful
-from toolwire.lint.examples.blocks import HI, asking, called, contents, converse, item, items, model, use, used, user
+from toolwire.lint.examples.blocks import (
+    HI,
+    asking,
+    called,
+    contents,
+    converse,
+    item,
+    items,
+    model,
+    use,
+    used,
+    user,
+)
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Block, View
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -27,22 +41,37 @@ def _left(view: View) -> list[tuple[Block, Call]]:
     if not view.profile.complete or not view.open:
         return []
     unclear = doubtful(view)
-    return [(block, one) for block, one in view.left if not block.results and id(one) not in unclear]
+    return [
+        (block, one) for block, one in view.left if not block.results and id(one) not in unclear
+    ]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for _, one in _left(view):
-        yield one.at, f"the call {one.id} of {one.name} has no result, and the conversation went on", "safe"
+        yield (
+            one.at,
+            f"the call {one.id} of {one.name} has no result, and the conversation went on",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     left = _left(view)
-    changes = tuple((one.at, f"an answer was put in that says that {one.id} of {one.name} was interrupted") for _, one in left)
+    changes = tuple(
+        (one.at, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
+        for _, one in left
+    )
     return Fixed(written(answered_for(view, left, interrupted)), changes)
 
 
 RULE = Rule(
-    "TW021", "missing-result", "a call has no result, and the history has moved on", "lossy", _check, _mend, order=35,
+    "TW021",
+    "missing-result",
+    "a call has no result, and the history has moved on",
+    "lossy",
+    _check,
+    _mend,
+    order=35,
     bad=(
         chat(USER, asks(call("c1")), USER),
         chat(USER, asks(call("c1")), {"role": "assistant", "content": "never mind"}, USER),
@@ -56,4 +85,4 @@ RULE = Rule(
         chat(USER, asks(call("c1")), told("c1"), USER),
         chat(USER, asks(call("c1")), USER, target="xai"),
     ),
-)  # fmt: skip
+)

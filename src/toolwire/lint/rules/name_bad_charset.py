@@ -1,12 +1,14 @@
 """The name of a tool has characters that the target does not take.
 
-Most providers take letters, digits, `_` and `-` (Gemini also `.`, and no digit first), and say so in the request's own terms:
-"string does not match pattern '^[a-zA-Z0-9_-]+$'". Names from MCP have dots and slashes, names from OXP an `@`. They are checked
-in the history as well as in the offer, so that one call of such a tool is enough to be refused at every later turn.
+Most providers take letters, digits, `_` and `-` (Gemini also `.`, and no digit first), and say so
+in the request's own terms: "string does not match pattern '^[a-zA-Z0-9_-]+$'". Names from MCP have
+dots and slashes, names from OXP an `@`. They are checked in the history as well as in the offer, so
+that one call of such a tool is enough to be refused at every later turn.
 
-The fix gives the tool a name that the target takes: a readable beginning and a hash of the whole name, the same wherever the
-tool is offered, chosen, called and answered, and never one that another tool has. The changes say which name became which: a
-call that comes back under the new name is of the old tool.
+The fix gives the tool a name that the target takes: a readable beginning and a hash of the whole
+name, the same wherever the tool is offered, chosen, called and answered, and never one that another
+tool has. The changes say which name became which: a call that comes back under the new name is of
+the old tool.
 """
 
 from __future__ import annotations
@@ -33,26 +35,63 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     return fitted(view, _odd(view))
 
 
-_SPEC: JSON = {"type": "function", "function": {"name": "gmail.search", "parameters": {"type": "object", "properties": {}}}}
+_SPEC: JSON = {
+    "type": "function",
+    "function": {"name": "gmail.search", "parameters": {"type": "object", "properties": {}}},
+}
 _FORCED: JSON = {"type": "function", "function": {"name": "gmail.search"}}
-_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "a.b", "input": {}}]}
-_RESULT: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+_USE: JSON = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "t1", "name": "a.b", "input": {}}],
+}
+_RESULT: JSON = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+}
 RULE = Rule(
-    "TW059", "name-bad-charset", "the name of a tool has characters that the target does not take", "neutral", _check, _mend,
+    "TW059",
+    "name-bad-charset",
+    "the name of a tool has characters that the target does not take",
+    "neutral",
+    _check,
+    _mend,
     order=15,
     bad=(
         chat(USER, asks(call("c1", "gmail.search")), told("c1")),
-        chat(USER, asks(call("c1", "gmail.search")), told("c1"), USER, tools=[_SPEC], tool_choice=_FORCED),
-        blocks(USER, _USE, _RESULT, tools=[{"name": "a.b", "input_schema": {"type": "object"}},
-                                           {"name": "a_b", "input_schema": {"type": "object"}}]),
-        Example("gemini", "gemini", {"contents": [
-            {"role": "user", "parts": [{"text": "hi"}]},
-            {"role": "model", "parts": [{"functionCall": {"name": "a/b", "args": {}}}]},
-            {"role": "user", "parts": [{"functionResponse": {"name": "a/b", "response": {"output": 1}}}]},
-        ]}),
+        chat(
+            USER,
+            asks(call("c1", "gmail.search")),
+            told("c1"),
+            USER,
+            tools=[_SPEC],
+            tool_choice=_FORCED,
+        ),
+        blocks(
+            USER,
+            _USE,
+            _RESULT,
+            tools=[
+                {"name": "a.b", "input_schema": {"type": "object"}},
+                {"name": "a_b", "input_schema": {"type": "object"}},
+            ],
+        ),
+        Example(
+            "gemini",
+            "gemini",
+            {
+                "contents": [
+                    {"role": "user", "parts": [{"text": "hi"}]},
+                    {"role": "model", "parts": [{"functionCall": {"name": "a/b", "args": {}}}]},
+                    {
+                        "role": "user",
+                        "parts": [{"functionResponse": {"name": "a/b", "response": {"output": 1}}}],
+                    },
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("c1", "gmail_search")), told("c1")),
         chat(USER, asks(call("c1", "gmail.search")), told("c1"), target="groq"),
     ),
-)  # fmt: skip
+)

@@ -1,12 +1,13 @@
 """Two tools on offer have one name.
 
-Several providers refuse that ("Tool names must be unique", "Duplicate function declaration found"); others let the second
-overwrite the first, silently. It happens when two MCP servers have a tool of one name, or when names were made to fit by
-turning every odd character into `_`: `a.b` and `a_b` are then one.
+Several providers refuse that ("Tool names must be unique", "Duplicate function declaration found");
+others let the second overwrite the first, silently. It happens when two MCP servers have a tool of
+one name, or when names were made to fit by turning every odd character into `_`: `a.b` and `a_b`
+are then one.
 
-Offers that are equal to the letter become one: the model sees what it saw. Where they differ, the later ones get a name of their
-own, made of the old one and a hash of the offer; whoever runs the tools has to know it, so this fix is unsafe. Calls in the
-history stay with the first.
+Offers that are equal to the letter become one: the model sees what it saw. Where they differ, the
+later ones get a name of their own, made of the old one and a hash of the offer; whoever runs the
+tools has to know it, so this fix is unsafe. Calls in the history stay with the first.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ def _twins(view: View) -> list[tuple[Tool, bool]]:
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for tool, same in _twins(view):
         what = "offered twice" if same else "the name of two different tools"
-        yield tool.at, f"{tool.name} is {what}; {view.profile.name} refuses that", "safe" if same else "unsafe"
+        yield (
+            tool.at,
+            f"{tool.name} is {what}; {view.profile.name} refuses that",
+            "safe" if same else "unsafe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -71,17 +76,37 @@ _B: JSON = {"name": "f", "description": "another", "input_schema": {"type": "obj
 _C: JSON = {"name": "a.b", "description": "another", "input_schema": {"type": "object"}}
 _D: JSON = {"name": "a_b", "description": "another", "input_schema": {"type": "object"}}
 RULE = Rule(
-    "TW060", "name-collision", "two tools on offer have one name", "lossy", _check, _mend, order=16,
+    "TW060",
+    "name-collision",
+    "two tools on offer have one name",
+    "lossy",
+    _check,
+    _mend,
+    order=16,
     bad=(
         blocks(USER, tools=[_A, _B]),
         blocks(USER, tools=[_A, _A, _B]),
-        Example("gemini", "gemini", {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": [
-            {"functionDeclarations": [{"name": "f"}]}, {"functionDeclarations": [{"name": "g"}, {"name": "f"}]},
-        ]}),
+        Example(
+            "gemini",
+            "gemini",
+            {
+                "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+                "tools": [
+                    {"functionDeclarations": [{"name": "f"}]},
+                    {"functionDeclarations": [{"name": "g"}, {"name": "f"}]},
+                ],
+            },
+        ),
     ),
     good=(
         blocks(USER, tools=[_C, _D]),
-        chat(USER, tools=[{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "f"}}],
-             target="xai"),
+        chat(
+            USER,
+            tools=[
+                {"type": "function", "function": {"name": "f"}},
+                {"type": "function", "function": {"name": "f"}},
+            ],
+            target="xai",
+        ),
     ),
-)  # fmt: skip
+)

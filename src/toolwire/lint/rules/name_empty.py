@@ -1,12 +1,12 @@
 """A call has a name, and it is blank.
 
-Servers that check names refuse it ("function.name: empty string", "Name cannot be empty"), and with it every later turn. It comes
-from streams whose pieces were joined wrongly (a later piece with an empty name overwrote the first), and from servers that send
-an empty name on every piece.
+Servers that check names refuse it ("function.name: empty string", "Name cannot be empty"), and with
+it every later turn. It comes from streams whose pieces were joined wrongly (a later piece with an
+empty name overwrote the first), and from servers that send an empty name on every piece.
 
-The fix writes the name that is known: the result bears it, or the id does (`functions.NAME:0`, with that tool on offer). That
-changes nothing the model said. Where nothing says which tool it was, the call and its result go together, which is lossy and
-done only if unsafe fixes are allowed.
+The fix writes the name that is known: the result bears it, or the id does (`functions.NAME:0`, with
+that tool on offer). That changes nothing the model said. Where nothing says which tool it was, the
+call and its result go together, which is lossy and done only if unsafe fixes are allowed.
 """
 
 from __future__ import annotations
@@ -23,30 +23,59 @@ from toolwire.lint.tool_names import christened, empty, nameless, remedy
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in nameless(view):
         if empty(one):
-            yield one.at, f"the call {one.id} has an empty name: nobody can tell which tool it is of", remedy(view, one)
+            yield (
+                one.at,
+                f"the call {one.id} has an empty name: nobody can tell which tool it is of",
+                remedy(view, one),
+            )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     return christened(view, [one for one in nameless(view) if empty(one)], unsafe)
 
 
-_BLOCK: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "", "input": {}}]}
-_RESULT: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+_BLOCK: JSON = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "t1", "name": "", "input": {}}],
+}
+_RESULT: JSON = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+}
 RULE = Rule(
-    "TW058", "name-empty", "the name of a call is empty", "lossy", _check, _mend, order=12,
+    "TW058",
+    "name-empty",
+    "the name of a call is empty",
+    "lossy",
+    _check,
+    _mend,
+    order=12,
     bad=(
         chat(USER, asks(call("c1", "")), told("c1")),
         chat(USER, asks(call("c1", ""), call("c2", "g")), told("c1"), told("c2"), USER),
-        chat(USER, asks(call("c1", " ")), {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "1"}),
+        chat(
+            USER,
+            asks(call("c1", " ")),
+            {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "1"},
+        ),
         blocks(USER, _BLOCK, _RESULT),
-        Example("gemini", "gemini", {"contents": [
-            {"role": "user", "parts": [{"text": "hi"}]},
-            {"role": "model", "parts": [{"functionCall": {"name": "", "args": {}}}]},
-            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": 1}}}]},
-        ]}),
+        Example(
+            "gemini",
+            "gemini",
+            {
+                "contents": [
+                    {"role": "user", "parts": [{"text": "hi"}]},
+                    {"role": "model", "parts": [{"functionCall": {"name": "", "args": {}}}]},
+                    {
+                        "role": "user",
+                        "parts": [{"functionResponse": {"name": "f", "response": {"output": 1}}}],
+                    },
+                ]
+            },
+        ),
     ),
     good=(
         chat(USER, asks(call("c1", "f")), told("c1")),
         chat(USER, asks(call("c1", "")), told("c1"), target="vllm"),
     ),
-)  # fmt: skip
+)

@@ -1,11 +1,12 @@
 """A call has no name: the field is absent, null, or no text.
 
-Servers that check names refuse it ("function.name: field required", "expected a string, but got null"), and with it every later
-turn. It comes from streams that were cut off or joined wrongly, and from histories that were rebuilt from a database.
+Servers that check names refuse it ("function.name: field required", "expected a string, but got
+null"), and with it every later turn. It comes from streams that were cut off or joined wrongly, and
+from histories that were rebuilt from a database.
 
-The fix writes the name that is known: the result bears it, or the id does (`functions.NAME:0`, with that tool on offer). That
-changes nothing the model said. Where nothing says which tool it was, the call and its result go together, which is lossy and
-done only if unsafe fixes are allowed.
+The fix writes the name that is known: the result bears it, or the id does (`functions.NAME:0`, with
+that tool on offer). That changes nothing the model said. Where nothing says which tool it was, the
+call and its result go together, which is lossy and done only if unsafe fixes are allowed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from toolwire.lint.tool_names import christened, empty, nameless, remedy
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in nameless(view):
         if not empty(one):
-            yield one.at, f"the call {one.id} has no name: nobody can tell which tool it is of", remedy(view, one)
+            yield (
+                one.at,
+                f"the call {one.id} has no name: nobody can tell which tool it is of",
+                remedy(view, one),
+            )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -30,10 +35,23 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 
 _BARE: JSON = {"id": "c1", "type": "function", "function": {"arguments": "{}"}}
-_NULL: JSON = {"id": "functions.f:0", "type": "function", "function": {"name": None, "arguments": "{}"}}
-_F: JSON = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+_NULL: JSON = {
+    "id": "functions.f:0",
+    "type": "function",
+    "function": {"name": None, "arguments": "{}"},
+}
+_F: JSON = {
+    "type": "function",
+    "function": {"name": "f", "parameters": {"type": "object", "properties": {}}},
+}
 RULE = Rule(
-    "TW058", "name-missing", "a call has no name", "lossy", _check, _mend, order=12,
+    "TW058",
+    "name-missing",
+    "a call has no name",
+    "lossy",
+    _check,
+    _mend,
+    order=12,
     bad=(
         chat(USER, asks(_BARE), told("c1")),
         chat(USER, asks(_BARE, call("c2", "g")), told("c2"), told("c1"), USER),
@@ -42,6 +60,12 @@ RULE = Rule(
     good=(
         chat(USER, asks(call("c1")), told("c1")),
         chat(USER, asks(_BARE), told("c1"), target="xai"),
-        blocks(USER, {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]}),
+        blocks(
+            USER,
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
+            },
+        ),
     ),
-)  # fmt: skip
+)

@@ -1,10 +1,12 @@
 """The name of a tool is longer than the target takes.
 
-The cap is 64 characters at most providers and 128 at Anthropic ("string too long. Expected a string with maximum length 64").
-Names grow when a server's name is put before the tool's, as bridges to MCP do. They are checked in the history too.
+The cap is 64 characters at most providers and 128 at Anthropic ("string too long. Expected a string
+with maximum length 64"). Names grow when a server's name is put before the tool's, as bridges to
+MCP do. They are checked in the history too.
 
-The fix gives the tool a shorter name: its beginning and a hash of the whole name, the same wherever the tool is offered, chosen,
-called and answered. Cutting alone would make neighbours equal. The changes say which name became which.
+The fix gives the tool a shorter name: its beginning and a hash of the whole name, the same wherever
+the tool is offered, chosen, called and answered. Cutting alone would make neighbours equal. The
+changes say which name became which.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ def _long(view: View) -> dict[str, At]:
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for name, at in _long(view).items():
-        yield at, f"the name {name} has {len(name)} characters; {view.profile.name} takes {taken(view).longest}", "safe"
+        yield (
+            at,
+            (
+                f"the name {name} has {len(name)} characters; {view.profile.name} takes"
+                f" {taken(view).longest}"
+            ),
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -32,14 +41,29 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 
 _LONG = "mcp__a_server_with_a_long_name__a_tool_with_a_name_that_is_long_too_70"
-_SPEC: JSON = {"type": "function", "function": {"name": _LONG, "parameters": {"type": "object", "properties": {}}}}
-_NEAR: JSON = {"type": "function", "function": {"name": f"{_LONG[:-1]}1", "parameters": {"type": "object", "properties": {}}}}
-_USE: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": _LONG, "input": {}}]}
+_SPEC: JSON = {
+    "type": "function",
+    "function": {"name": _LONG, "parameters": {"type": "object", "properties": {}}},
+}
+_NEAR: JSON = {
+    "type": "function",
+    "function": {"name": f"{_LONG[:-1]}1", "parameters": {"type": "object", "properties": {}}},
+}
+_USE: JSON = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "t1", "name": _LONG, "input": {}}],
+}
 RULE = Rule(
-    "TW059", "name-too-long", "the name of a tool is longer than the target takes", "neutral", _check, _mend, order=15,
+    "TW059",
+    "name-too-long",
+    "the name of a tool is longer than the target takes",
+    "neutral",
+    _check,
+    _mend,
+    order=15,
     bad=(
         chat(USER, asks(call("c1", _LONG)), told("c1")),
         chat(USER, asks(call("c1", _LONG)), told("c1"), USER, tools=[_SPEC, _NEAR]),
     ),
     good=(chat(USER, asks(call("c1", _LONG[:64])), told("c1")), blocks(USER, _USE)),
-)  # fmt: skip
+)

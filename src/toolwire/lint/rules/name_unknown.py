@@ -1,11 +1,13 @@
 """The tool that the model must use is not on offer.
 
-A choice of a tool that is not there is refused: "Tool 'f' not found in provided tools", "Tool choice 'f' not found in 'tools'
-parameter". It happens when the tools are narrowed for one turn and the choice of an earlier one stays, or when the offer was
-renamed and the choice was not. A call in the history of a tool that is no longer on offer is another matter: nobody is known
-to refuse that, and it is no finding.
+A choice of a tool that is not there is refused: "Tool 'f' not found in provided tools", "Tool
+choice 'f' not found in 'tools' parameter". It happens when the tools are narrowed for one turn and
+the choice of an earlier one stays, or when the offer was renamed and the choice was not. A call in
+the history of a tool that is no longer on offer is another matter: nobody is known to refuse that,
+and it is no finding.
 
-Which tool was meant is not for us to say. The unsafe fix takes the choice out, and the model chooses itself.
+Which tool was meant is not for us to say. The unsafe fix takes the choice out, and the model
+chooses itself.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from toolwire.lint.tool_names import chosen
 
 def _unknown(view: View) -> list[str]:
     tools = view.conversation.tools
-    if not view.profile.knows or not tools or any(not tool.name for tool in tools):  # one without a name may stand for many
+    if (
+        not view.profile.knows or not tools or any(not tool.name for tool in tools)
+    ):  # one without a name may stand for many
         return []
     names = {tool.name for tool in tools}
     return [name for name in chosen(view) if name not in names]
@@ -42,7 +46,9 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     at = view.conversation.places.get("choice")
     if not unsafe or at is None or not _unknown(view):
         return None
-    return Fixed(removed(view.body, [at]), ((at, f"the choice of {', '.join(_unknown(view))} is taken out"),))
+    return Fixed(
+        removed(view.body, [at]), ((at, f"the choice of {', '.join(_unknown(view))} is taken out"),)
+    )
 
 
 _F: JSON = {"type": "function", "function": {"name": "f"}}
@@ -50,15 +56,29 @@ _G: JSON = {"type": "function", "function": {"name": "g"}}
 _R: Object = {"type": "function", "name": "f"}
 _B: JSON = {"name": "f", "input_schema": {"type": "object"}}
 RULE = Rule(
-    "TW061", "name-unknown", "the tool that the model must use is not on offer", "lossy", _check, _mend, order=60,
+    "TW061",
+    "name-unknown",
+    "the tool that the model must use is not on offer",
+    "lossy",
+    _check,
+    _mend,
+    order=60,
     bad=(
-        Example("openai-responses", "openai-responses", {"input": "hi", "tools": [_R], "tool_choice": {**_R, "name": "g"}}),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {"input": "hi", "tools": [_R], "tool_choice": {**_R, "name": "g"}},
+        ),
         blocks(USER, tools=[_B], tool_choice={"type": "tool", "name": "g"}),
     ),
     good=(
-        Example("openai-responses", "openai-responses", {"input": "hi", "tools": [_R], "tool_choice": _R}),
+        Example(
+            "openai-responses",
+            "openai-responses",
+            {"input": "hi", "tools": [_R], "tool_choice": _R},
+        ),
         blocks(USER, tools=[_B], tool_choice={"type": "tool", "name": "f"}),
         chat(USER, asks(call("c1", "g")), told("c1"), USER, tools=[_F]),
         chat(USER, tools=[_F], tool_choice=_G),
     ),
-)  # fmt: skip
+)

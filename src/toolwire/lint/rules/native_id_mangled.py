@@ -1,11 +1,12 @@
 """An id that the target's model made was changed on the way.
 
-Kimi's models name their calls themselves, `functions.read:0`, with a number that counts up over the conversation, and read
-those ids again. Somebody else's rules took the dot and the colon out: `functionsread0`, `functions_read_0`. Nothing is refused,
-but the model loses the thread, and stops calling tools in most of its answers.
+Kimi's models name their calls themselves, `functions.read:0`, with a number that counts up over the
+conversation, and read those ids again. Somebody else's rules took the dot and the colon out:
+`functionsread0`, `functions_read_0`. Nothing is refused, but the model loses the thread, and stops
+calling tools in most of its answers.
 
-The fix gives the call and its result the id that the model would have given: the name of the tool, and which call of the history
-it is. Only ids change. Ids that other providers made are left alone.
+The fix gives the call and its result the id that the model would have given: the name of the tool,
+and which call of the history it is. Only ids change. Ids that other providers made are left alone.
 """
 
 from __future__ import annotations
@@ -23,12 +24,19 @@ from toolwire.lint.transforms import written
 
 
 def _changed(view: View) -> list[Call]:
-    return [one for one in view.calls if one.origin == "wire" and mangled(one.id, one.name)] if view.profile.native else []
+    return (
+        [one for one in view.calls if one.origin == "wire" and mangled(one.id, one.name)]
+        if view.profile.native
+        else []
+    )
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in _changed(view):
-        said = f"the id {short(one.id)} of the call of {one.name} is one of the model's own with its signs changed"
+        said = (
+            f"the id {short(one.id)} of the call of {one.name} is one of the model's own with its"
+            " signs changed"
+        )
         yield one.at, f"{said}; {view.profile.name} wants them back as they were", "safe"
 
 
@@ -46,19 +54,45 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 
 RULE = Rule(
-    "TW013", "native-id-mangled", "an id that the model made was changed on the way", "neutral", _check, _mend, order=20,
+    "TW013",
+    "native-id-mangled",
+    "an id that the model made was changed on the way",
+    "neutral",
+    _check,
+    _mend,
+    order=20,
     bad=(
         chat(USER, asks(call("functionsread0", "read")), told("functionsread0"), target="kimi"),
-        chat(USER, asks(call("functions_read_file_0", "read_file"), call("functions_read_file_1", "read_file")),
-             told("functions_read_file_1", "b"), told("functions_read_file_0", "a"), target="kimi"),
-        chat(USER, asks(call("functions.read:0", "read")), told("functions.read:0"), USER,
-             asks(call("functions_read_0_7hGk2Lq9", "read")), told("functions_read_0_7hGk2Lq9"), target="kimi"),
+        chat(
+            USER,
+            asks(
+                call("functions_read_file_0", "read_file"),
+                call("functions_read_file_1", "read_file"),
+            ),
+            told("functions_read_file_1", "b"),
+            told("functions_read_file_0", "a"),
+            target="kimi",
+        ),
+        chat(
+            USER,
+            asks(call("functions.read:0", "read")),
+            told("functions.read:0"),
+            USER,
+            asks(call("functions_read_0_7hGk2Lq9", "read")),
+            told("functions_read_0_7hGk2Lq9"),
+            target="kimi",
+        ),
     ),
     good=(
         chat(USER, asks(call("functions.read:0", "read")), told("functions.read:0"), target="kimi"),
         chat(USER, asks(call("read:3", "read")), told("read:3"), target="kimi"),
         chat(USER, asks(call("read_3", "read")), told("read_3"), target="kimi"),
-        chat(USER, asks(call("call_abcdefghijklmnopqrstuvwx", "read")), told("call_abcdefghijklmnopqrstuvwx"), target="kimi"),
+        chat(
+            USER,
+            asks(call("call_abcdefghijklmnopqrstuvwx", "read")),
+            told("call_abcdefghijklmnopqrstuvwx"),
+            target="kimi",
+        ),
         chat(USER, asks(call("functionsread0", "read")), told("functionsread0")),
     ),
-)  # fmt: skip
+)

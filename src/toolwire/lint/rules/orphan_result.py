@@ -1,12 +1,14 @@
 """A result names a call that is not there.
 
-Providers look for the call of every result, and refuse the whole request if they find none: "unexpected `tool_use_id` found in
-`tool_result` blocks", "messages with role 'tool' must be a response to a preceding message with 'tool_calls'", "No tool call
-found for function call output". It happens when a history is cut or summarised, or when somebody rewrote the id of one half.
+Providers look for the call of every result, and refuse the whole request if they find none:
+"unexpected `tool_use_id` found in `tool_result` blocks", "messages with role 'tool' must be a
+response to a preceding message with 'tool_calls'", "No tool call found for function call output".
+It happens when a history is cut or summarised, or when somebody rewrote the id of one half.
 
-If the id is another form of the id of exactly one open call (half of two ids in one, cut off, cleaned of odd characters), the
-result goes back to that call: nothing is lost. Else nobody can know its call, and the fix, which is not safe, tells the result
-as marked words of the user. They never stand between a call and its result: that would break a pair that was whole.
+If the id is another form of the id of exactly one open call (half of two ids in one, cut off,
+cleaned of odd characters), the result goes back to that call: nothing is lost. Else nobody can know
+its call, and the fix, which is not safe, tells the result as marked words of the user. They never
+stand between a call and its result: that would break a pair that was whole.
 """
 
 from __future__ import annotations
@@ -57,12 +59,19 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             one = back[id(result)]
             yield (
                 result.at,
-                f"the result for {result.call_id} belongs to the call {one.id} of {one.name}, by the look of its id",
+                (
+                    f"the result for {result.call_id} belongs to the call {one.id} of {one.name},"
+                    " by the look of its id"
+                ),
                 "safe",
             )
     for result in _plain(view):
         if id(result) not in back:
-            whose = "a result without an id" if result.origin == "minted" else f"the result for {result.call_id}"
+            whose = (
+                "a result without an id"
+                if result.origin == "minted"
+                else f"the result for {result.call_id}"
+            )
             yield result.at, f"{whose} has no call in this history{_named(result)}", "unsafe"
 
 
@@ -74,23 +83,45 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     back = reattached(view)
     if back:
         mine = [result for result in view.orphans if id(result) in back]
-        new = {id(result): replace(result, call_id=back[id(result)].id, origin="wire") for result in mine}
-        changes = tuple((result.at, f"the result for {result.call_id} goes to {back[id(result)].id}") for result in mine)
+        new = {
+            id(result): replace(result, call_id=back[id(result)].id, origin="wire")
+            for result in mine
+        }
+        changes = tuple(
+            (result.at, f"the result for {result.call_id} goes to {back[id(result)].id}")
+            for result in mine
+        )
         return Fixed(written(swapped(view.conversation, new)), changes)
     left = _plain(view)
     if not unsafe or not left:
         return None
-    changes = tuple((result.at, f"the result for {result.call_id} is told in words: its call is not here") for result in left)
+    changes = tuple(
+        (result.at, f"the result for {result.call_id} is told in words: its call is not here")
+        for result in left
+    )
     return Fixed(written(demoted(view, left)), changes)
 
 
 RULE = Rule(
-    "TW020", "orphan-result", "a result names a call that is not there", "lossy", _check, _mend, order=31,
+    "TW020",
+    "orphan-result",
+    "a result names a call that is not there",
+    "lossy",
+    _check,
+    _mend,
+    order=31,
     bad=(
         chat(USER, told("c9")),
         chat(USER, asks(call("call_A|fc_B")), told("call_A")),
         chat(USER, asks(call("functions.read:0")), told("functions_read_0")),
-        chat(USER, asks(call("c1")), told("c1"), USER, told("c9"), {"role": "assistant", "content": "ok"}),
+        chat(
+            USER,
+            asks(call("c1")),
+            told("c1"),
+            USER,
+            told("c9"),
+            {"role": "assistant", "content": "ok"},
+        ),
         blocks(USER, model(words("ok")), user(answer("t9"), words("so?"))),
         items(output("c9")),
         contents(HI, saying(responded("f"))),
@@ -102,4 +133,4 @@ RULE = Rule(
         blocks(USER, model(use("t1")), user(answer("t1"))),
         items(output("c9"), previous_response_id="resp_1"),
     ),
-)  # fmt: skip
+)

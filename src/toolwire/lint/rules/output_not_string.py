@@ -1,11 +1,12 @@
 """The output of a result is not in the form that the wire has for it.
 
-A result is text, or a list of blocks, or an object, depending on the wire; tools return whatever they like, and clients put that
-in as it is. An object where text belongs, text where a list belongs, or a list of blocks that are none are refused as the wrong
-type, by servers that check types.
+A result is text, or a list of blocks, or an object, depending on the wire; tools return whatever
+they like, and clients put that in as it is. An object where text belongs, text where a list
+belongs, or a list of blocks that are none are refused as the wrong type, by servers that check
+types.
 
-The fix says the same in the right form: an object becomes its JSON text, a text becomes a block or the field `output` of an
-object. Nothing is lost.
+The fix says the same in the right form: an object becomes its JSON text, a text becomes a block or
+the field `output` of an object. Nothing is lost.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ def _text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
         return ""
     if not isinstance(value, list):
         return text_of(value)
-    typed = [block for block in value if isinstance(block, dict) and isinstance(block.get("type"), str)]
+    typed = [
+        block for block in value if isinstance(block, dict) and isinstance(block.get("type"), str)
+    ]
     if len(typed) != len(value):
         return text_of(value)
-    return [{**block, "type": "input_text"} if block["type"] == "text" else block for block in typed]
+    return [
+        {**block, "type": "input_text"} if block["type"] == "text" else block for block in typed
+    ]
 
 
 def _text_or_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
@@ -43,7 +48,11 @@ def _text_or_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
         return value
     if isinstance(value, list):
         return [_block(one) for one in value]
-    return [value] if isinstance(value, dict) and isinstance(value.get("type"), str) else text_of(value)
+    return (
+        [value]
+        if isinstance(value, dict) and isinstance(value.get("type"), str)
+        else text_of(value)
+    )
 
 
 def _block(value: JSON) -> JSON:
@@ -73,7 +82,10 @@ _FORMS: dict[str, tuple[tuple[At, ...], Callable[[JSON | UnsetType], JSON | Unse
     "custom_tool_call_output": ((("output",),), _text_or_items),
     "tool_result": ((("content",),), _text_or_blocks),
     "toolResult": ((("toolResult", "content"),), _fields),
-    "functionResponse": ((("functionResponse", "response"), ("function_response", "response")), _object),
+    "functionResponse": (
+        (("functionResponse", "response"), ("function_response", "response")),
+        _object,
+    ),
 }
 """Where each type of result has its output, and what becomes of one in another form."""
 
@@ -84,7 +96,12 @@ def _wrong(view: View) -> Iterable[tuple[Result, At, JSON | UnsetType, JSON]]:
         return
     for result in view.results:
         row = result.row
-        if result.executor != "client" or not isinstance(row, Row) or row.name not in _FORMS or not isinstance(result.raw, dict):
+        if (
+            result.executor != "client"
+            or not isinstance(row, Row)
+            or row.name not in _FORMS
+            or not isinstance(result.raw, dict)
+        ):
             continue
         places, form = _FORMS[row.name]
         where = places[0] if places[0][0] in result.raw else places[-1]
@@ -95,12 +112,20 @@ def _wrong(view: View) -> Iterable[tuple[Result, At, JSON | UnsetType, JSON]]:
 
 
 def _who(result: Result) -> str:
-    return f"the output of {result.name or 'a tool'}" if result.origin == "minted" else f"the output for {result.call_id}"
+    return (
+        f"the output of {result.name or 'a tool'}"
+        if result.origin == "minted"
+        else f"the output for {result.call_id}"
+    )
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for result, at, came, new in _wrong(view):
-        why = "its blocks are of another wire" if isinstance(came, list) and isinstance(new, list) else f"it is {kind_of(came)}"
+        why = (
+            "its blocks are of another wire"
+            if isinstance(came, list) and isinstance(new, list)
+            else f"it is {kind_of(came)}"
+        )
         yield at, f"{_who(result)} is not in the form it has here: {why}", "safe"
 
 
@@ -114,8 +139,18 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 
 def _used(content: JSON) -> Example:
-    use: JSON = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]}
-    return blocks(USER, use, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": content}]})
+    use: JSON = {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
+    }
+    return blocks(
+        USER,
+        use,
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": content}],
+        },
+    )
 
 
 def _responded(response: JSON) -> Example:
@@ -128,7 +163,13 @@ def _responded(response: JSON) -> Example:
 
 
 RULE = Rule(
-    "TW046", "output-not-string", "the output of a result is in the wrong form", "lossless", _check, _mend, order=12,
+    "TW046",
+    "output-not-string",
+    "the output of a result is in the wrong form",
+    "lossless",
+    _check,
+    _mend,
+    order=12,
     bad=(
         listed(asked(), answered(output={"a": 1})),
         listed(asked(), answered(output=[1, 2])),
@@ -141,4 +182,4 @@ RULE = Rule(
         _used([{"type": "text", "text": "1"}]),
         _responded({"a": 1}),
     ),
-)  # fmt: skip
+)

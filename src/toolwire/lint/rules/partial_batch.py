@@ -1,11 +1,12 @@
 """Some calls of a batch have results and others have none, and the history has moved on.
 
-One of several tools was interrupted, or its result was lost when the others were stored. Providers want all of them or refuse the
-request, and say which ids they miss, or only that the numbers differ ("Not the same number of function calls and responses").
-Looking at sets of ids misses it where ids come back in later turns: the batch looks complete and is not.
+One of several tools was interrupted, or its result was lost when the others were stored. Providers
+want all of them or refuse the request, and say which ids they miss, or only that the numbers differ
+("Not the same number of function calls and responses"). Looking at sets of ids misses it where ids
+come back in later turns: the batch looks complete and is not.
 
-The fix puts in an answer for each call that has none: an error, marked as made here. The answered calls and their results stay
-as they are.
+The fix puts in an answer for each call that has none: an error, marked as made here. The answered
+calls and their results stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,19 @@ from collections.abc import Iterable
 from toolwire.conversation.json import At
 from toolwire.conversation.parts import Call
 from toolwire.lint.ambiguous_calls import doubtful
-from toolwire.lint.examples.blocks import HI, answer, asking, called, contents, model, responded, saying, use, user, words
+from toolwire.lint.examples.blocks import (
+    HI,
+    answer,
+    asking,
+    called,
+    contents,
+    model,
+    responded,
+    saying,
+    use,
+    user,
+    words,
+)
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Block, View
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -33,22 +46,42 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for block, one in _left(view):
         yield (
             one.at,
-            f"the call {one.id} of {one.name} has no result; {len(block.results)} of {len(block.calls)} calls of its batch have",
+            (
+                f"the call {one.id} of {one.name} has no result; {len(block.results)} of"
+                f" {len(block.calls)} calls of its batch have"
+            ),
             "safe",
         )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     left = _left(view)
-    changes = tuple((one.at, f"an answer was put in that says that {one.id} of {one.name} was interrupted") for _, one in left)
+    changes = tuple(
+        (one.at, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
+        for _, one in left
+    )
     return Fixed(written(answered_for(view, left, interrupted)), changes)
 
 
 RULE = Rule(
-    "TW023", "partial-batch", "some calls of a batch have results and others have none", "lossy", _check, _mend, order=35,
+    "TW023",
+    "partial-batch",
+    "some calls of a batch have results and others have none",
+    "lossy",
+    _check,
+    _mend,
+    order=35,
     bad=(
         chat(USER, asks(call("c1"), call("c2", "g")), told("c1"), USER),
-        chat(USER, asks(call("c1"), call("c2")), told("c1"), told("c2"), asks(call("c1"), call("c2")), told("c2"), USER),
+        chat(
+            USER,
+            asks(call("c1"), call("c2")),
+            told("c1"),
+            told("c2"),
+            asks(call("c1"), call("c2")),
+            told("c2"),
+            USER,
+        ),
         blocks(USER, model(use("t1"), use("t2")), user(answer("t2"), words("so?"))),
         contents(HI, asking(called("f"), called("g")), saying(responded("g")), HI),
     ),
@@ -57,4 +90,4 @@ RULE = Rule(
         chat(USER, asks(call("c1"), call("c2", "g")), told("c2"), told("c1"), USER),
         chat(USER, asks(call("c1"), call("c2", "g")), told("c1"), USER, target="xai"),
     ),
-)  # fmt: skip
+)

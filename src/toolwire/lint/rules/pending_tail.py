@@ -1,10 +1,11 @@
 """The last calls of a history wait for their results.
 
-That is no fault: it is where the conversation is. The tools may still be running, or somebody has to approve them. It is worth
-knowing, because most providers would refuse the history if it were sent now.
+That is no fault: it is where the conversation is. The tools may still be running, or somebody has
+to approve them. It is worth knowing, because most providers would refuse the history if it were
+sent now.
 
-Nothing is mended, with or without unsafe fixes: whoever runs the tools decides whether to answer, to run them again or to give
-them up. `toolwire.pending` lists them.
+Nothing is mended, with or without unsafe fixes: whoever runs the tools decides whether to answer,
+to run them again or to give them up. `toolwire.pending` lists them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 
 RULE = Rule(
-    "TW022", "pending-tail", "the last calls of a history wait for their results", "refuse", _check, None, severity="info",
+    "TW022",
+    "pending-tail",
+    "the last calls of a history wait for their results",
+    "refuse",
+    _check,
+    None,
+    severity="info",
     bad=(
         chat(USER, asks(call("c1"))),
         chat(USER, asks(call("c1"), call("c2")), told("c2")),
@@ -36,4 +43,4 @@ RULE = Rule(
         chat(USER, asks(call("c1")), USER),
         chat(USER, asks(call("c1")), target="xai"),
     ),
-)  # fmt: skip
+)

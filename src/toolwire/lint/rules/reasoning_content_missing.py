@@ -1,11 +1,12 @@
 """A message that calls tools does not say what the model thought.
 
-DeepSeek and Kimi want the text back that their thinking models gave with a call: "The `reasoning_content` in the thinking mode
-must be passed back", "thinking is enabled but reasoning_content is missing in assistant tool call message at index 3". The field
-is not part of the chat shape, so most clients drop it.
+DeepSeek and Kimi want the text back that their thinking models gave with a call: "The
+`reasoning_content` in the thinking mode must be passed back", "thinking is enabled but
+reasoning_content is missing in assistant tool call message at index 3". The field is not part of
+the chat shape, so most clients drop it.
 
-The fix writes the text if the message has it under another name, else an empty one, which is taken. Told only of models that are
-known to ask for it, or if the request switches thinking on.
+The fix writes the text if the message has it under another name, else an empty one, which is taken.
+Told only of models that are known to ask for it, or if the request switches thinking on.
 """
 
 from __future__ import annotations
@@ -31,8 +32,16 @@ def _silent(view: View) -> list[tuple[Message, Object]]:
     if said == "disabled" or not (said == "enabled" or thinker(view)):
         return []
     asked = view.messages[0 if view.profile.lasting else newest(view) :]
-    found = [(message, message.raw) for message in asked if message.role == "assistant" and isinstance(message.raw, dict)]
-    return [(message, raw) for message, raw in found if not isinstance(raw.get(_FIELD), str) and _calls(message)]
+    found = [
+        (message, message.raw)
+        for message in asked
+        if message.role == "assistant" and isinstance(message.raw, dict)
+    ]
+    return [
+        (message, raw)
+        for message, raw in found
+        if not isinstance(raw.get(_FIELD), str) and _calls(message)
+    ]
 
 
 def _calls(message: Message) -> bool:
@@ -51,7 +60,12 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     for message, raw in _silent(view):
         text = next((said for key in _OTHERS if isinstance(said := raw.get(key), str)), "")
         body = put(body, (*message.at, _FIELD), text)
-        changes.append((message.at, f"`{_FIELD}` was put in, {'as the message says it elsewhere' if text else 'empty'}"))
+        changes.append(
+            (
+                message.at,
+                f"`{_FIELD}` was put in, {'as the message says it elsewhere' if text else 'empty'}",
+            )
+        )
     return Fixed(body, tuple(changes)) if changes else None
 
 
@@ -59,18 +73,42 @@ _ASKS = asks(call("call_00_x"))
 _HISTORY = (USER, _ASKS, told("call_00_x"))
 _ON: JSON = {"type": "enabled"}
 RULE = Rule(
-    "TW052", "reasoning-content-missing", "a message that calls tools does not say what the model thought", "neutral", _check,
-    _mend, order=60,
+    "TW052",
+    "reasoning-content-missing",
+    "a message that calls tools does not say what the model thought",
+    "neutral",
+    _check,
+    _mend,
+    order=60,
     bad=(
         chat(*_HISTORY, target="deepseek", model="deepseek-reasoner"),
         chat(*_HISTORY, target="deepseek", model="deepseek-chat", thinking=_ON),
-        chat(USER, asks(call("f:0"), reasoning="hm"), told("f:0"), USER, target="kimi", model="kimi-k2-thinking"),
+        chat(
+            USER,
+            asks(call("f:0"), reasoning="hm"),
+            told("f:0"),
+            USER,
+            target="kimi",
+            model="kimi-k2-thinking",
+        ),
     ),
     good=(
         chat(*_HISTORY, target="deepseek", model="deepseek-chat"),
-        chat(*_HISTORY, {"role": "assistant", "content": "ok"}, USER, target="deepseek", model="deepseek-reasoner"),
-        chat(USER, asks(call("call_00_x"), reasoning_content=""), told("call_00_x"), target="deepseek", thinking=_ON),
+        chat(
+            *_HISTORY,
+            {"role": "assistant", "content": "ok"},
+            USER,
+            target="deepseek",
+            model="deepseek-reasoner",
+        ),
+        chat(
+            USER,
+            asks(call("call_00_x"), reasoning_content=""),
+            told("call_00_x"),
+            target="deepseek",
+            thinking=_ON,
+        ),
         chat(*_HISTORY, target="kimi", model="kimi-k2.5", thinking={"type": "disabled"}),
         chat(*_HISTORY, target="openai-chat", model="deepseek-reasoner"),
     ),
-)  # fmt: skip
+)

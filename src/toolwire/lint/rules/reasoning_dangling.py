@@ -1,10 +1,11 @@
 """A thought leads to nothing.
 
-A stored thought is taken back only with what it led to: "Item 'rs_…' of type 'reasoning' was provided without its required
-following item." It happens when a response was cut off after the thought, or when somebody took out the call or the text after
-it.
+A stored thought is taken back only with what it led to: "Item 'rs_…' of type 'reasoning' was
+provided without its required following item." It happens when a response was cut off after the
+thought, or when somebody took out the call or the text after it.
 
-The fix takes the thought out: no other form of it is accepted. If it holds words that can be read, they go too: that is unsafe.
+The fix takes the thought out: no other form of it is accepted. If it holds words that can be read,
+they go too: that is unsafe.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import At, Object
 from toolwire.lint.examples.chat import USER
-from toolwire.lint.examples.items import answered, asked, items, listed, readable, relisted, spoken, thought
+from toolwire.lint.examples.items import (
+    answered,
+    asked,
+    items,
+    listed,
+    readable,
+    relisted,
+    spoken,
+    thought,
+)
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
 
@@ -40,22 +50,38 @@ def _fix(item: Object) -> Fix:
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for n, item in _left(view):
-        yield ("input", n), f"nothing that the model said or called follows the thought {item['id']}", _fix(item)
+        yield (
+            ("input", n),
+            f"nothing that the model said or called follows the thought {item['id']}",
+            _fix(item),
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     gone = [(n, item) for n, item in _left(view) if unsafe or _fix(item) == "safe"]
-    changes: list[tuple[At, str]] = [(("input", n), f"the thought {item['id']} was taken out") for n, item in gone]
+    changes: list[tuple[At, str]] = [
+        (("input", n), f"the thought {item['id']} was taken out") for n, item in gone
+    ]
     return Fixed(relisted(view, {n: [] for n, _ in gone}), tuple(changes)) if changes else None
 
 
 RULE = Rule(
-    "TW048", "reasoning-dangling", "a thought leads to nothing", "lossy", _check, _mend, order=60,
-    bad=(listed(thought()), listed(thought("rs_1", "hm"), USER), listed(asked(), thought(), answered())),
+    "TW048",
+    "reasoning-dangling",
+    "a thought leads to nothing",
+    "lossy",
+    _check,
+    _mend,
+    order=60,
+    bad=(
+        listed(thought()),
+        listed(thought("rs_1", "hm"), USER),
+        listed(asked(), thought(), answered()),
+    ),
     good=(
         listed(thought(), asked("call_1", "fc_1"), answered()),
         listed(thought(), thought("rs_2"), {"role": "assistant", "content": "hello"}),
         listed(thought(None, encrypted_content="gAAAAA")),
         listed(thought(), target="deepseek-responses"),
     ),
-)  # fmt: skip
+)

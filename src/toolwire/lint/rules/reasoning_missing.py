@@ -1,11 +1,13 @@
 """A call bears the id of a stored item, but the thought that led to it is not there.
 
-A model that reasons gives a thought (`rs_…`) and then the call (`fc_…`), and the server keeps them tied: sent back alone, the
-call is refused ("Item 'fc_…' of type 'function_call' was provided without its required 'reasoning' item: 'rs_…'"). Clients drop
-thoughts because they look like something to be shown and not to be sent.
+A model that reasons gives a thought (`rs_…`) and then the call (`fc_…`), and the server keeps them
+tied: sent back alone, the call is refused ("Item 'fc_…' of type 'function_call' was provided
+without its required 'reasoning' item: 'rs_…'"). Clients drop thoughts because they look like
+something to be shown and not to be sent.
 
-It is told only of a request that asks a model to reason and holds no thought at all: a call may well have had none. The fix
-takes the item id away; then nothing is looked up, and the call is taken as it stands.
+It is told only of a request that asks a model to reason and holds no thought at all: a call may
+well have had none. The fix takes the item id away; then nothing is looked up, and the call is taken
+as it stands.
 """
 
 from __future__ import annotations
@@ -33,26 +35,43 @@ def _alone(view: View) -> list[tuple[int, str, Object]]:
         if kind == "reasoning" or kind.startswith("compaction"):
             return []
         one = item.get("id")
-        if isinstance(one, str) and kind.endswith("_call") and kind in prefixes and one.startswith(prefixes[kind]):
+        if (
+            isinstance(one, str)
+            and kind.endswith("_call")
+            and kind in prefixes
+            and one.startswith(prefixes[kind])
+        ):
             found.append((n, kind, item))
     return found
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for n, _, item in _alone(view):
-        yield ("input", n, "id"), f"the call {item.get('call_id')} is named {item['id']}, without the thought before it", "safe"
+        yield (
+            ("input", n, "id"),
+            f"the call {item.get('call_id')} is named {item['id']}, without the thought before it",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     found = _alone(view)
     new: dict[int, list[JSON]] = {n: [bare(item)] for n, _, item in found}
-    changes: list[tuple[At, str]] = [(("input", n, "id"), f"the id of the {kind} was taken away") for n, kind, _ in found]
+    changes: list[tuple[At, str]] = [
+        (("input", n, "id"), f"the id of the {kind} was taken away") for n, kind, _ in found
+    ]
     return Fixed(relisted(view, new), tuple(changes)) if changes else None
 
 
 _HARD: Object = {"effort": "medium"}
 RULE = Rule(
-    "TW047", "reasoning-missing", "a stored call stands without the thought that led to it", "neutral", _check, _mend, order=60,
+    "TW047",
+    "reasoning-missing",
+    "a stored call stands without the thought that led to it",
+    "neutral",
+    _check,
+    _mend,
+    order=60,
     bad=(listed(asked("call_1", "fc_1"), answered(), reasoning=_HARD),),
     good=(
         listed(thought(), asked("call_1", "fc_1"), answered(), reasoning=_HARD),
@@ -60,4 +79,4 @@ RULE = Rule(
         listed(asked("call_1", "fc_1"), answered()),
         listed(asked("call_1", "fc_1"), answered(), reasoning={"effort": "none"}),
     ),
-)  # fmt: skip
+)

@@ -1,7 +1,7 @@
 """A result stands before its call.
 
-Stores that sort by time, or merge two logs, put the answer before the question. Providers read from the start and find a result
-without a call, and later a call without a result.
+Stores that sort by time, or merge two logs, put the answer before the question. Providers read from
+the start and find a result without a call, and later a call without a result.
 
 The fix moves the result to its place after the call. Nothing is lost, and nothing else moves.
 """
@@ -20,7 +20,11 @@ from toolwire.lint.transforms import answered_for, written
 
 
 def _early(view: View) -> list[Result]:
-    return [result for result in view.stray if id(result) in view.early] if view.profile.owned and view.stray else []
+    return (
+        [result for result in view.stray if id(result) in view.early]
+        if view.profile.owned and view.stray
+        else []
+    )
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
@@ -33,12 +37,20 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     early = _early(view)
     result_of = {id(view.early[id(result)]): result for result in early}
     left = [(block, one) for block in view.blocks for one in block.calls if id(one) in result_of]
-    changes = tuple((result.at, f"the result for {result.call_id} stands after its call") for result in early)
+    changes = tuple(
+        (result.at, f"the result for {result.call_id} stands after its call") for result in early
+    )
     return Fixed(written(answered_for(view, left, lambda one: result_of[id(one)])), changes)
 
 
 RULE = Rule(
-    "TW026", "result-before-call", "a result stands before its call", "neutral", _check, _mend, order=30,
+    "TW026",
+    "result-before-call",
+    "a result stands before its call",
+    "neutral",
+    _check,
+    _mend,
+    order=30,
     bad=(
         chat(told("c1"), asks(call("c1"))),
         chat(USER, told("c1"), asks(call("c1"), call("c2")), told("c2"), USER),
@@ -49,4 +61,4 @@ RULE = Rule(
         chat(USER, asks(call("c1")), told("c1"), asks(call("c1")), told("c1")),
         chat(told("c1"), asks(call("c1")), target="xai"),
     ),
-)  # fmt: skip
+)

@@ -1,10 +1,11 @@
 """A result bears another name than its call.
 
-Where the name ties a result to its call, it must be the name that was called: not that of a tool inside the tool, not an id, not
-"unknown", and not nothing. Providers say "function_response.name: Name cannot be empty" or that it "does not match
-functionCall.name".
+Where the name ties a result to its call, it must be the name that was called: not that of a tool
+inside the tool, not an id, not "unknown", and not nothing. Providers say "function_response.name:
+Name cannot be empty" or that it "does not match functionCall.name".
 
-The fix gives the result the name of its call. Which call that is, is known by its id, or because there is no other.
+The fix gives the result the name of its call. Which call that is, is known by its id, or because
+there is no other.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ def _wrong(view: View) -> list[tuple[Call, Result]]:
     if not view.profile.named or not view.calls:
         return []
     pairs = ((one, view.answer.get(id(one))) for one in view.calls)
-    return [(one, result) for one, result in pairs if result is not None and one.name and (result.name or "") != one.name]
+    return [
+        (one, result)
+        for one, result in pairs
+        if result is not None and one.name and (result.name or "") != one.name
+    ]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
@@ -37,15 +42,24 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     wrong = _wrong(view)
     new = {id(result): replace(result, name=one.name) for one, result in wrong}
-    changes = tuple((result.at, f"the result for {one.id} bears the name of its call, {one.name}") for one, result in wrong)
+    changes = tuple(
+        (result.at, f"the result for {one.id} bears the name of its call, {one.name}")
+        for one, result in wrong
+    )
     return Fixed(written(swapped(view.conversation, new)), changes)
 
 
 RULE = Rule(
-    "TW034", "result-name-mismatch", "a result bears another name than its call", "lossless", _check, _mend, order=36,
+    "TW034",
+    "result-name-mismatch",
+    "a result bears another name than its call",
+    "lossless",
+    _check,
+    _mend,
+    order=36,
     bad=(
         contents(HI, asking(called("search")), saying(responded("call_176130"))),
         contents(HI, asking(called("search", "a")), saying(responded("unknown", one="a"))),
     ),
     good=(contents(HI, asking(called("search")), saying(responded("search"))),),
-)  # fmt: skip
+)

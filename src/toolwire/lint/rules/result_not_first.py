@@ -1,8 +1,8 @@
 """Something comes before a result in its message.
 
-On such a wire results come first in the user's message, and text or pictures only after them. The provider says that results are
-missing "immediately after" the calls, although they are there. It happens when a program puts what the user said, or a reminder,
-before what the tools said.
+On such a wire results come first in the user's message, and text or pictures only after them. The
+provider says that results are missing "immediately after" the calls, although they are there. It
+happens when a program puts what the user said, or a reminder, before what the tools said.
 
 The fix puts the results first; everything keeps its order otherwise.
 """
@@ -21,24 +21,41 @@ from toolwire.lint.transforms import every_call, laid, written
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
-        yield block.results[0].at, f"something stands before the results of {every_call(block)} in their message", "safe"
+        yield (
+            block.results[0].at,
+            f"something stands before the results of {every_call(block)} in their message",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
-    changes = tuple((block.results[0].at, f"the results of {every_call(block)} come first in their message") for block in blocks)
+    changes = tuple(
+        (block.results[0].at, f"the results of {every_call(block)} come first in their message")
+        for block in blocks
+    )
     return Fixed(written(laid(view, blocks)), changes)
 
 
 NAME = "result-not-first"
 RULE = Rule(
-    "TW030", NAME, "something comes before a result in its message", "neutral", _check, _mend, order=43,
+    "TW030",
+    NAME,
+    "something comes before a result in its message",
+    "neutral",
+    _check,
+    _mend,
+    order=43,
     bad=(
-        blocks(USER, model(use("t1")), user(words("see"), answer("t1", cache_control={"type": "ephemeral"}))),
+        blocks(
+            USER,
+            model(use("t1")),
+            user(words("see"), answer("t1", cache_control={"type": "ephemeral"})),
+        ),
         blocks(USER, model(use("t1")), user(words("see"), answer("t1"), words("so"))),
     ),
     good=(
         blocks(USER, model(use("t1")), user(answer("t1"), words("see"))),
         converse(model(used("t1")), user({"text": "see"}, given("t1"))),
     ),
-)  # fmt: skip
+)

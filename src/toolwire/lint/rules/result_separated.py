@@ -1,11 +1,13 @@
 """Something stands between a call and its result.
 
-A reminder of the system, a picture for the user, an empty message of the assistant: whatever it is, most providers want the
-results directly after the calls, before anybody else speaks. They say "insufficient tool messages following tool_calls message",
-"tool call result does not follow tool call", or name the ids as if the results were missing. It happens when a program adds what
-comes up while tools run, or when a late result is put at the end.
+A reminder of the system, a picture for the user, an empty message of the assistant: whatever it is,
+most providers want the results directly after the calls, before anybody else speaks. They say
+"insufficient tool messages following tool_calls message", "tool call result does not follow tool
+call", or name the ids as if the results were missing. It happens when a program adds what comes up
+while tools run, or when a late result is put at the end.
 
-The fix moves the results up to their calls; what stood in between comes after them, in its order. No word changes.
+The fix moves the results up to their calls; what stood in between comes after them, in its order.
+No word changes.
 """
 
 from __future__ import annotations
@@ -13,7 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, At
-from toolwire.lint.examples.blocks import answer, converse, given, item, items, model, output, use, used, user
+from toolwire.lint.examples.blocks import (
+    answer,
+    converse,
+    given,
+    item,
+    items,
+    model,
+    output,
+    use,
+    used,
+    user,
+)
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -22,34 +35,52 @@ from toolwire.lint.transforms import every_call, laid, written
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
-        yield block.results[0].at, f"something stands between the calls {every_call(block)} and their results", "safe"
+        yield (
+            block.results[0].at,
+            f"something stands between the calls {every_call(block)} and their results",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
     changes = tuple(
-        (block.results[0].at, f"the results of {every_call(block)} stand directly after the calls") for block in blocks
+        (block.results[0].at, f"the results of {every_call(block)} stand directly after the calls")
+        for block in blocks
     )
     return Fixed(written(laid(view, blocks)), changes)
 
 
 NAME = "result-separated"
-_PICTURE: JSON = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}]}
+_PICTURE: JSON = {
+    "role": "user",
+    "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}],
+}
 _SAID: JSON = {"role": "assistant", "content": "one moment"}
 RULE = Rule(
-    "TW027", NAME, "something stands between a call and its result", "neutral", _check, _mend, order=41,
+    "TW027",
+    NAME,
+    "something stands between a call and its result",
+    "neutral",
+    _check,
+    _mend,
+    order=41,
     bad=(
         chat(USER, asks(call("c1"), call("c2", "g")), told("c1"), _PICTURE, told("c2")),
         chat(USER, asks(call("c1")), {"role": "system", "content": "be quick"}, told("c1"), USER),
         chat(USER, asks(call("c1")), {"role": "assistant", "content": ""}, told("c1"), USER),
         chat(USER, asks(call("c1")), _SAID, asks(call("c2")), told("c1"), told("c2"), USER),
-        blocks(USER, model(use("t1")), USER, user(answer("t1", cache_control={"type": "ephemeral"}))),
+        blocks(
+            USER, model(use("t1")), USER, user(answer("t1", cache_control={"type": "ephemeral"}))
+        ),
         items(item("c1"), _SAID, output("c1"), target="deepseek-responses"),
-        converse(model(used("t1")), user({"text": "wait"}), model({"text": "I do"}), user(given("t1"))),
+        converse(
+            model(used("t1")), user({"text": "wait"}), model({"text": "I do"}), user(given("t1"))
+        ),
     ),
     good=(
         chat(USER, asks(call("c1"), call("c2", "g")), told("c2"), told("c1"), _PICTURE),
         chat(USER, asks(call("c1")), USER, told("c1"), target="xai"),
         items(item("c1"), _SAID, output("c1")),
     ),
-)  # fmt: skip
+)

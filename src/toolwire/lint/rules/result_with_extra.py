@@ -1,8 +1,8 @@
 """A result shares its message with something else.
 
-Some providers want a message that holds results and nothing else: "tool call result does not follow tool call", or "function
-response turn comes immediately after a function call turn". Others take what a user adds in the same message, so a history that
-was fine with one is refused by the next.
+Some providers want a message that holds results and nothing else: "tool call result does not follow
+tool call", or "function response turn comes immediately after a function call turn". Others take
+what a user adds in the same message, so a history that was fine with one is refused by the next.
 
 The fix leaves the results alone in their message and puts the rest into one of its own after it.
 """
@@ -12,7 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import At
-from toolwire.lint.examples.blocks import HI, answer, asking, called, contents, model, responded, saying, use, user, words
+from toolwire.lint.examples.blocks import (
+    HI,
+    answer,
+    asking,
+    called,
+    contents,
+    model,
+    responded,
+    saying,
+    use,
+    user,
+    words,
+)
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -21,13 +33,20 @@ from toolwire.lint.transforms import every_call, laid, written
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
-        yield block.results[0].at, f"the results of {every_call(block)} share their message with something else", "safe"
+        yield (
+            block.results[0].at,
+            f"the results of {every_call(block)} share their message with something else",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
     changes = tuple(
-        (block.results[0].at, f"the results of {every_call(block)} stand alone in their message; the rest follows")
+        (
+            block.results[0].at,
+            f"the results of {every_call(block)} stand alone in their message; the rest follows",
+        )
         for block in blocks
     )
     return Fixed(written(laid(view, blocks)), changes)
@@ -35,13 +54,27 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 
 NAME = "result-with-extra"
 RULE = Rule(
-    "TW031", NAME, "a result shares its message with something else", "neutral", _check, _mend, order=43,
+    "TW031",
+    NAME,
+    "a result shares its message with something else",
+    "neutral",
+    _check,
+    _mend,
+    order=43,
     bad=(
-        blocks(USER, model(use("t1")), user(answer("t1"), words("next?")), target="minimax-anthropic"),
+        blocks(
+            USER, model(use("t1")), user(answer("t1"), words("next?")), target="minimax-anthropic"
+        ),
         contents(HI, asking(called("f")), saying(responded("f"), {"text": "next?"})),
     ),
     good=(
         blocks(USER, model(use("t1")), user(answer("t1"), words("next?"))),
-        blocks(USER, model(use("t1")), user(answer("t1")), user(words("next?")), target="minimax-anthropic"),
+        blocks(
+            USER,
+            model(use("t1")),
+            user(answer("t1")),
+            user(words("next?")),
+            target="minimax-anthropic",
+        ),
     ),
-)  # fmt: skip
+)

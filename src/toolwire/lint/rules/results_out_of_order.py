@@ -1,10 +1,12 @@
 """Results stand in another order than their calls, and nothing else tells whose they are.
 
-Where ids do not travel, the first result is taken for that of the first call. Parallel tools finish in any order, so the answers
-get mixed up: mostly without an error, and the model believes that it is raining in the wrong city. Front ends that check say
-"functionResponse.id does not match functionCall.id".
+Where ids do not travel, the first result is taken for that of the first call. Parallel tools finish
+in any order, so the answers get mixed up: mostly without an error, and the model believes that it
+is raining in the wrong city. Front ends that check say "functionResponse.id does not match
+functionCall.id".
 
-The fix puts the results in the order of their calls. Results that name their calls by an id that the target reads stay.
+The fix puts the results in the order of their calls. Results that name their calls by an id that
+the target reads stay.
 """
 
 from __future__ import annotations
@@ -21,13 +23,18 @@ from toolwire.lint.transforms import every_call, laid, written
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
-        yield block.results[0].at, f"the results of {every_call(block)} do not stand in the order of the calls", "safe"
+        yield (
+            block.results[0].at,
+            f"the results of {every_call(block)} do not stand in the order of the calls",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
     changes = tuple(
-        (block.results[0].at, f"the results of {every_call(block)} stand in the order of the calls") for block in blocks
+        (block.results[0].at, f"the results of {every_call(block)} stand in the order of the calls")
+        for block in blocks
     )
     return Fixed(written(laid(view, blocks)), changes)
 
@@ -35,16 +42,34 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 NAME = "results-out-of-order"
 _CALLS: list[JSON] = [{"function": {"name": name, "arguments": {}}} for name in ("f", "g")]
 RULE = Rule(
-    "TW032", NAME, "results stand in another order than their calls", "lossless", _check, _mend, order=44,
+    "TW032",
+    NAME,
+    "results stand in another order than their calls",
+    "lossless",
+    _check,
+    _mend,
+    order=44,
     bad=(
         contents(HI, asking(called("f"), called("g")), saying(responded("g"), responded("f"))),
-        Example("ollama", "ollama", {"messages": [
-            USER, {"role": "assistant", "content": "", "tool_calls": [*_CALLS]},
-            {"role": "tool", "tool_name": "g", "content": "2"}, {"role": "tool", "tool_name": "f", "content": "1"},
-        ]}),
+        Example(
+            "ollama",
+            "ollama",
+            {
+                "messages": [
+                    USER,
+                    {"role": "assistant", "content": "", "tool_calls": [*_CALLS]},
+                    {"role": "tool", "tool_name": "g", "content": "2"},
+                    {"role": "tool", "tool_name": "f", "content": "1"},
+                ]
+            },
+        ),
     ),
     good=(
         contents(HI, asking(called("f"), called("g")), saying(responded("f"), responded("g"))),
-        contents(HI, asking(called("f", "a"), called("f", "b")), saying(responded("f", 2, "b"), responded("f", 1, "a"))),
+        contents(
+            HI,
+            asking(called("f", "a"), called("f", "b")),
+            saying(responded("f", 2, "b"), responded("f", 1, "a")),
+        ),
     ),
-)  # fmt: skip
+)

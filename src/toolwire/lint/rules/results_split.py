@@ -1,8 +1,9 @@
 """The results of a turn stand in several messages.
 
-On wires where results are blocks, all results of a turn stand in the one message after the calls. A program that writes a message
-for each tool as it finishes gets "Expected toolResult blocks at messages.2.content for the following Ids", or is told that
-results are missing which are there, one message further on.
+On wires where results are blocks, all results of a turn stand in the one message after the calls. A
+program that writes a message for each tool as it finishes gets "Expected toolResult blocks at
+messages.2.content for the following Ids", or is told that results are missing which are there, one
+message further on.
 
 The fix puts them into one message, each as it came.
 """
@@ -12,7 +13,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import At
-from toolwire.lint.examples.blocks import HI, answer, asking, called, contents, model, responded, saying, use, user, words
+from toolwire.lint.examples.blocks import (
+    HI,
+    answer,
+    asking,
+    called,
+    contents,
+    model,
+    responded,
+    saying,
+    use,
+    user,
+    words,
+)
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -23,27 +36,43 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
         yield (
             block.results[0].at,
-            f"the results of {every_call(block)} stand in several messages; {view.profile.name} wants them in one",
+            (
+                f"the results of {every_call(block)} stand in several messages; {view.profile.name}"
+                " wants them in one"
+            ),
             "safe",
         )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
-    changes = tuple((block.results[0].at, f"the results of {every_call(block)} stand in one message") for block in blocks)
+    changes = tuple(
+        (block.results[0].at, f"the results of {every_call(block)} stand in one message")
+        for block in blocks
+    )
     return Fixed(written(laid(view, blocks)), changes)
 
 
 NAME = "results-split"
 RULE = Rule(
-    "TW028", NAME, "the results of a turn stand in several messages", "lossless", _check, _mend, order=42,
+    "TW028",
+    NAME,
+    "the results of a turn stand in several messages",
+    "lossless",
+    _check,
+    _mend,
+    order=42,
     bad=(
         blocks(USER, model(use("t1"), use("t2")), user(answer("t1")), user(answer("t2"))),
-        blocks(USER, model(use("t1"), use("t2")), user(answer("t2")), user(answer("t1"), words("so?"))),
-        contents(HI, asking(called("f"), called("g")), saying(responded("f")), saying(responded("g"))),
+        blocks(
+            USER, model(use("t1"), use("t2")), user(answer("t2")), user(answer("t1"), words("so?"))
+        ),
+        contents(
+            HI, asking(called("f"), called("g")), saying(responded("f")), saying(responded("g"))
+        ),
     ),
     good=(
         blocks(USER, model(use("t1"), use("t2")), user(answer("t1"), answer("t2"))),
         blocks(USER, model(use("t1")), user(answer("t1")), model(use("t2")), user(answer("t2"))),
     ),
-)  # fmt: skip
+)

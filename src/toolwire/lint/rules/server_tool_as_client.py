@@ -1,10 +1,11 @@
 """A call that the provider ran itself has the form of a client's call.
 
-A bridge that knows one type of call made it out of the other; the id still tells (`srvtoolu_`). The API now demands a result of
-the client, who never ran it, and nobody will ever give one.
+A bridge that knows one type of call made it out of the other; the id still tells (`srvtoolu_`). The
+API now demands a result of the client, who never ran it, and nobody will ever give one.
 
-If the provider's result stands beside it, the fix restores the type of the call: nothing is lost. Else the fix, which is not
-safe, tells the call as marked words of the assistant. No result is made up: only the provider could give it.
+If the provider's result stands beside it, the fix restores the type of the call: nothing is lost.
+Else the fix, which is not safe, tells the call as marked words of the assistant. No result is made
+up: only the provider could give it.
 """
 
 from __future__ import annotations
@@ -32,10 +33,17 @@ def _type(view: View, one: Call) -> str | None:
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
-    for one in view.pretending if view.profile.complete and view.calls and view.conversation.kind == "request" else ():
+    for one in (
+        view.pretending
+        if view.profile.complete and view.calls and view.conversation.kind == "request"
+        else ()
+    ):
         yield (
             one.at,
-            f"the call {one.id} of {one.name} was run by the provider, but has the form of a call that a client must answer",
+            (
+                f"the call {one.id} of {one.name} was run by the provider, but has the form of a"
+                " call that a client must answer"
+            ),
             "safe" if _type(view, one) else "unsafe",
         )
 
@@ -51,23 +59,32 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if changes or not unsafe:
         return Fixed(body, tuple(changes)) if changes else None
     told_of = {id(one): Text(f"{MARK} {label(one)}") for one in view.pretending}
-    changes = [(one.at, f"the call {one.id} of {one.name} is told in words") for one in view.pretending]
+    changes = [
+        (one.at, f"the call {one.id} of {one.name} is told in words") for one in view.pretending
+    ]
     return Fixed(written(rewritten(view.conversation, _retold(view, told_of))), tuple(changes))
 
 
 def _retold(view: View, new: dict[int, Text]) -> tuple[Message, ...]:
     return tuple(
-        replace(message, parts=tuple(new.get(id(part), part) for part in message.parts))
-        if any(id(part) in new for part in message.parts)
-        else message
+        (
+            replace(message, parts=tuple(new.get(id(part), part) for part in message.parts))
+            if any(id(part) in new for part in message.parts)
+            else message
+        )
         for message in view.messages
     )
 
 
 _FOUND = answer("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
-    "TW037", "server-tool-as-client", "a call that the provider ran itself has the form of a client's call", "lossy",
-    _check, _mend, order=28,
+    "TW037",
+    "server-tool-as-client",
+    "a call that the provider ran itself has the form of a client's call",
+    "lossy",
+    _check,
+    _mend,
+    order=28,
     bad=(
         chat(USER, asks(call("srvtoolu_1", "web_search"))),
         chat(USER, asks(call("srvtoolu_1", "web_search"), call("c2")), told("c2"), USER),
@@ -79,4 +96,4 @@ RULE = Rule(
         blocks(USER, model(use("srvtoolu_1", "server_tool_use"), _FOUND), USER),
         chat(USER, asks(call("srvtoolu_1", "web_search")), USER, target="xai"),
     ),
-)  # fmt: skip
+)

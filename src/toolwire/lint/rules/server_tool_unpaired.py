@@ -1,11 +1,13 @@
 """A call that the provider ran itself has lost its result, or the result its call.
 
-Such a call and its result stand in one message of the assistant, the result after the call. If one half is lost, or moved to
-another message, the provider refuses the history: "unexpected `tool_use_id` found in `web_search_tool_result` blocks ...
-must have a corresponding `server_tool_use` block before it". It happens when a bridge knows only one of the two types.
+Such a call and its result stand in one message of the assistant, the result after the call. If one
+half is lost, or moved to another message, the provider refuses the history: "unexpected
+`tool_use_id` found in `web_search_tool_result` blocks ... must have a corresponding
+`server_tool_use` block before it". It happens when a bridge knows only one of the two types.
 
-The fix, which is not safe, takes out both halves: nobody but the provider can make its results. A call at the end of a paused
-answer waits for the provider, and one beside calls of the client may be answered after theirs: neither is found.
+The fix, which is not safe, takes out both halves: nobody but the provider can make its results. A
+call at the end of a paused answer waits for the provider, and one beside calls of the client may be
+answered after theirs: neither is found.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def _torn(view: View) -> list[tuple[Call | None, Result | None]]:
         if apart and not (result is not None and n in asking):
             found.append((one, result))
     if len(view.results) > len(view.answer):
-        strays = (one for one in view.results if one.executor == "provider" and id(one) not in view.owner)
+        strays = (
+            one for one in view.results if one.executor == "provider" and id(one) not in view.owner
+        )
         found += ((None, one) for one in strays)
     return found
 
@@ -46,11 +50,26 @@ def _over(view: View, n: int, asking: bool) -> bool:
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one, result in _torn(view) if view.hosted or len(view.results) > len(view.answer) else ():
         if one is None and result is not None:
-            yield result.at, f"a result of the provider's own tool, {result.call_id}, has no call before it", "unsafe"
+            yield (
+                result.at,
+                f"a result of the provider's own tool, {result.call_id}, has no call before it",
+                "unsafe",
+            )
         elif one is not None and result is None:
-            yield one.at, f"the call {one.id} of the provider's own {one.name} has no result", "unsafe"
+            yield (
+                one.at,
+                f"the call {one.id} of the provider's own {one.name} has no result",
+                "unsafe",
+            )
         elif one is not None:
-            yield one.at, f"the call {one.id} of the provider's own {one.name} and its result stand in two messages", "unsafe"
+            yield (
+                one.at,
+                (
+                    f"the call {one.id} of the provider's own {one.name} and its result stand in"
+                    " two messages"
+                ),
+                "unsafe",
+            )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -58,7 +77,9 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if not unsafe or not torn:
         return None
     gone = [part for pair in torn for part in pair if part is not None]
-    changes = tuple((part.at, "half of a pair of the provider's own tool was taken out") for part in gone)
+    changes = tuple(
+        (part.at, "half of a pair of the provider's own tool was taken out") for part in gone
+    )
     left = without(view.conversation, {id(part) for part in gone})
     return Fixed(written(taking_turns(view, left.messages)), changes)
 
@@ -66,15 +87,17 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
 _USE = use("srvtoolu_1", "server_tool_use", "web_search")
 _FOUND = answer("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
-    "TW036", "server-tool-unpaired", "a call that the provider ran itself has lost its result, or the result its call", "lossy",
-    _check, _mend, order=29,
+    "TW036",
+    "server-tool-unpaired",
+    "a call that the provider ran itself has lost its result, or the result its call",
+    "lossy",
+    _check,
+    _mend,
+    order=29,
     bad=(
         blocks(USER, model(_USE), USER),
         blocks(USER, model(_FOUND, words("so it is")), USER),
         blocks(USER, model(_USE, words("hm")), USER, model(_FOUND, words("so it is")), USER),
     ),
-    good=(
-        blocks(USER, model(_USE, _FOUND, words("so it is")), USER),
-        blocks(USER, model(_USE)),
-    ),
-)  # fmt: skip
+    good=(blocks(USER, model(_USE, _FOUND, words("so it is")), USER), blocks(USER, model(_USE))),
+)

@@ -1,13 +1,15 @@
 """A signature was not made by the provider it goes to.
 
-Signatures are sealed text that only their maker can read. A bridge that puts the encrypted content of one provider into the field
-of another is found out: "Invalid `signature` in `thinking` block", "Corrupted thought signature." Most signatures look alike (one
-of Vertex and one of the Gemini API cannot be told apart), so this is told only of what is certain: the form that OpenAI's sealed
-content has, the placeholder of another wire, characters that no signature holds, and a thinking block with none while thinking is
-on.
+Signatures are sealed text that only their maker can read. A bridge that puts the encrypted content
+of one provider into the field of another is found out: "Invalid `signature` in `thinking` block",
+"Corrupted thought signature." Most signatures look alike (one of Vertex and one of the Gemini API
+cannot be told apart), so this is told only of what is certain: the form that OpenAI's sealed
+content has, the placeholder of another wire, characters that no signature holds, and a thinking
+block with none while thinking is on.
 
-The fix takes the signature off a call or a text. A thinking block is nothing without one and is taken out; that is unsafe if it
-holds words. What a model must have instead is the business of the rules for missing signatures and thoughts.
+The fix takes the signature off a call or a text. A thinking block is nothing without one and is
+taken out; that is unsafe if it holds words. What a model must have instead is the business of the
+rules for missing signatures and thoughts.
 """
 
 from __future__ import annotations
@@ -44,20 +46,30 @@ def _foreign(view: View) -> list[Part]:
                 if seal is None:
                     if on and part.__class__ is Reasoning and part.hidden is None:
                         found.append(part)
-                elif seal.startswith(_SEALED) or not _BASE64.fullmatch(seal) or (block and seal == _PLACEHOLDER):
+                elif (
+                    seal.startswith(_SEALED)
+                    or not _BASE64.fullmatch(seal)
+                    or (block and seal == _PLACEHOLDER)
+                ):
                     found.append(part)
     return found
 
 
 def _fix(view: View, part: Part) -> Fix:
-    return "unsafe" if view.profile.echo == "thinking" and isinstance(part, Reasoning) and part.text else "safe"
+    return (
+        "unsafe"
+        if view.profile.echo == "thinking" and isinstance(part, Reasoning) and part.text
+        else "safe"
+    )
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for part in _foreign(view):
         what = f"the call of {part.name}" if isinstance(part, Call) else "this part"
         why = (
-            f"bears a signature that was made elsewhere ({part.seal[:12]}…)" if part.seal else "is a thought without a signature"
+            f"bears a signature that was made elsewhere ({part.seal[:12]}…)"
+            if part.seal
+            else "is a thought without a signature"
         )
         yield part.at, f"{what} {why}", _fix(view, part)
 
@@ -67,19 +79,33 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if not found:
         return None
     if view.profile.echo == "thinking":
-        changes: list[tuple[At, str]] = [(part.at, "a thought that nobody here signed was taken out") for part in found]
-        return Fixed(written(without(view.conversation, {id(part) for part in found})), tuple(changes))
+        changes: list[tuple[At, str]] = [
+            (part.at, "a thought that nobody here signed was taken out") for part in found
+        ]
+        return Fixed(
+            written(without(view.conversation, {id(part) for part in found})), tuple(changes)
+        )
     body: JSON = view.body
     for part in found:
         raw = part.raw if isinstance(part.raw, dict) else {}
-        body = put(body, part.at, {k: v for k, v in raw.items() if k not in ("thoughtSignature", "thought_signature")})
-    return Fixed(body, tuple((part.at, "a signature that was made elsewhere was taken off") for part in found))
+        body = put(
+            body,
+            part.at,
+            {k: v for k, v in raw.items() if k not in ("thoughtSignature", "thought_signature")},
+        )
+    return Fixed(
+        body,
+        tuple((part.at, "a signature that was made elsewhere was taken off") for part in found),
+    )
 
 
 def _thought(signature: str, text: str = "hm", *, on: bool = False) -> Example:
     said: JSON = {"type": "thinking", "thinking": text, "signature": signature}
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
-    told: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+    told: JSON = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+    }
     thinking: JSON = {"type": "enabled", "budget_tokens": 1024} if on else {"type": "disabled"}
     return blocks(USER, {"role": "assistant", "content": [said, use]}, told, thinking=thinking)
 
@@ -87,14 +113,36 @@ def _thought(signature: str, text: str = "hm", *, on: bool = False) -> Example:
 def _signed(signature: str) -> Example:
     said: list[JSON] = [
         {"role": "user", "parts": [{"text": "hi"}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": signature}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]},
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": signature}],
+        },
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}],
+        },
     ]
     return Example("gemini", "gemini", {"contents": said, "model": "gemini-3-pro-preview"})
 
 
 RULE = Rule(
-    "TW051", "signature-foreign", "a signature was not made by the provider it goes to", "lossy", _check, _mend, order=61,
-    bad=(_thought("gAAAAABoXyz"), _thought("gAAAAABoXyz", ""), _thought("", on=True), _signed("gAAAAABoXyz")),
-    good=(_thought("ErUBCkYICxIM", on=True), _thought(""), _signed("CiQBAbc/+w=="), _signed(_PLACEHOLDER)),
-)  # fmt: skip
+    "TW051",
+    "signature-foreign",
+    "a signature was not made by the provider it goes to",
+    "lossy",
+    _check,
+    _mend,
+    order=61,
+    bad=(
+        _thought("gAAAAABoXyz"),
+        _thought("gAAAAABoXyz", ""),
+        _thought("", on=True),
+        _signed("gAAAAABoXyz"),
+    ),
+    good=(
+        _thought("ErUBCkYICxIM", on=True),
+        _thought(""),
+        _signed("CiQBAbc/+w=="),
+        _signed(_PLACEHOLDER),
+    ),
+)

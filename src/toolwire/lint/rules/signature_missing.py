@@ -1,10 +1,12 @@
 """The first call of a step has no signature.
 
-Gemini 3 signs the first call of each step and wants the signature back on that very part while the turn is under way: "Function
-call is missing a thought_signature". It is lost in clients that do not know it, and calls that another model made never had one.
+Gemini 3 signs the first call of each step and wants the signature back on that very part while the
+turn is under way: "Function call is missing a thought_signature". It is lost in clients that do not
+know it, and calls that another model made never had one.
 
-The fix writes the placeholder that Google documents for such calls, on the first call of the step only: the request is taken, but
-the model goes on without what it thought. Told only if the request names a model that is known to ask for it.
+The fix writes the placeholder that Google documents for such calls, on the first call of the step
+only: the request is taken, but the model goes on without what it thought. Told only if the request
+names a model that is known to ask for it.
 """
 
 from __future__ import annotations
@@ -22,19 +24,40 @@ PLACEHOLDER = "skip_thought_signature_validator"
 
 
 def _unsigned(view: View) -> list[Call]:
-    if view.profile.echo != "signature" or view.conversation.kind != "request" or not view.calls or not thinker(view):
+    if (
+        view.profile.echo != "signature"
+        or view.conversation.kind != "request"
+        or not view.calls
+        or not thinker(view)
+    ):
         return []
     found: list[Call] = []
     for message in view.messages[newest(view) :]:
-        first = next((part for part in message.parts if isinstance(part, Call) and part.executor == "client"), None)
-        if first is not None and not first.seal and isinstance(first.row, Row) and first.row.name == "functionCall":
+        first = next(
+            (
+                part
+                for part in message.parts
+                if isinstance(part, Call) and part.executor == "client"
+            ),
+            None,
+        )
+        if (
+            first is not None
+            and not first.seal
+            and isinstance(first.row, Row)
+            and first.row.name == "functionCall"
+        ):
             found.append(first)
     return found
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for one in _unsigned(view):
-        yield one.at, f"the call of {one.name} is the first of its step and has no signature", "safe"
+        yield (
+            one.at,
+            f"the call of {one.name} is the first of its step and has no signature",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -42,28 +65,53 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     changes: list[tuple[At, str]] = []
     for one in _unsigned(view):
         body = put(body, (*one.at, "thoughtSignature"), PLACEHOLDER)
-        changes.append((one.at, f"the call of {one.name} bears the placeholder for a signature that is not known"))
+        changes.append(
+            (
+                one.at,
+                f"the call of {one.name} bears the placeholder for a signature that is not known",
+            )
+        )
     return Fixed(body, tuple(changes)) if changes else None
 
 
-def _called(*signatures: str, model: str | None = "gemini-3-pro-preview", target: str = "gemini", over: bool = False) -> Example:
+def _called(
+    *signatures: str,
+    model: str | None = "gemini-3-pro-preview",
+    target: str = "gemini",
+    over: bool = False,
+) -> Example:
     calls: list[JSON] = [
-        {"functionCall": {"name": f"f{n}", "args": {}}, **({"thoughtSignature": one} if one else {})}
+        {
+            "functionCall": {"name": f"f{n}", "args": {}},
+            **({"thoughtSignature": one} if one else {}),
+        }
         for n, one in enumerate(signatures)
     ]
-    told: list[JSON] = [{"functionResponse": {"name": f"f{n}", "response": {"output": "1"}}} for n in range(len(signatures))]
+    told: list[JSON] = [
+        {"functionResponse": {"name": f"f{n}", "response": {"output": "1"}}}
+        for n in range(len(signatures))
+    ]
     said: list[JSON] = [
         {"role": "user", "parts": [{"text": "hi"}]},
         {"role": "model", "parts": calls},
         {"role": "user", "parts": told},
     ]
     if over:
-        said += [{"role": "model", "parts": [{"text": "ok"}]}, {"role": "user", "parts": [{"text": "and?"}]}]
+        said += [
+            {"role": "model", "parts": [{"text": "ok"}]},
+            {"role": "user", "parts": [{"text": "and?"}]},
+        ]
     return Example("gemini", target, {"contents": said, **({"model": model} if model else {})})
 
 
 RULE = Rule(
-    "TW050", "signature-missing", "the first call of a step has no signature", "lossy", _check, _mend, order=62,
+    "TW050",
+    "signature-missing",
+    "the first call of a step has no signature",
+    "lossy",
+    _check,
+    _mend,
+    order=62,
     bad=(_called(""), _called("", ""), _called("", target="vertex-gemini")),
     good=(
         _called("CiQB"),
@@ -72,4 +120,4 @@ RULE = Rule(
         _called("", model=None),
         _called("", over=True),
     ),
-)  # fmt: skip
+)

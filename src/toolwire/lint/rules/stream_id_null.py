@@ -1,11 +1,13 @@
 """A streamed call never gets an id, or its later pieces bear a blank one.
 
-Servers have been seen to send null, an empty text or the word "null" as the id of a call, of the first one or of all but the
-first; and to send an empty id and name with every piece. Readers that open a new call whenever the field is there then see one
-call for each piece, and results have nothing to point to.
+Servers have been seen to send null, an empty text or the word "null" as the id of a call, of the
+first one or of all but the first; and to send an empty id and name with every piece. Readers that
+open a new call whenever the field is there then see one call for each piece, and results have
+nothing to point to.
 
-The fault is the server's, not the history's, so it is told and not mended. `fold` keeps the pieces together by their index, and
-reading the folded body gives the call an id that is the same in every process.
+The fault is the server's, not the history's, so it is told and not mended. `fold` keeps the pieces
+together by their index, and reading the folded body gives the call an id that is the same in every
+process.
 """
 
 from __future__ import annotations
@@ -29,23 +31,50 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             continue
         if one.key in opened and one.key not in shown and isinstance(one.id, str) and not one.known:
             shown.add(one.key)
-            yield one.at, f"a later piece of call {one.key[1]} bears the id {one.id!r}: readers may take it for a new call", None
+            yield (
+                one.at,
+                (
+                    f"a later piece of call {one.key[1]} bears the id {one.id!r}: readers may take"
+                    " it for a new call"
+                ),
+                None,
+            )
         opened.add(one.key)
     if view.profile.needs_ids:
         for told in view.told:
-            if told.call.origin == "minted" and told.alias is None and told.call.family != "function-legacy":
+            if (
+                told.call.origin == "minted"
+                and told.alias is None
+                and told.call.family != "function-legacy"
+            ):
                 yield told.at, f"the call of {told.call.name} never gets an id", None
 
 
 RULE = Rule(
-    "TW067", "stream-id-null", "a streamed call has no id, or a blank one", "refuse", _check, severity="info",
+    "TW067",
+    "stream-id-null",
+    "a streamed call has no id, or a blank one",
+    "refuse",
+    _check,
+    severity="info",
     bad=(
         streamed(chunk(piece("", index=0, id=None, name="f")), chunk(piece("{}", index=0)), OVER),
-        streamed(chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="null", name="f")), OVER),
-        streamed(chunk(piece("", index=0, id="c1", name="f")), chunk(piece("{}", index=0, id="", name="")), OVER),
+        streamed(
+            chunk(
+                piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="null", name="f")
+            ),
+            OVER,
+        ),
+        streamed(
+            chunk(piece("", index=0, id="c1", name="f")),
+            chunk(piece("{}", index=0, id="", name="")),
+            OVER,
+        ),
     ),
     good=(
-        streamed(chunk(piece("", index=0, id="c1", name="f")), chunk(piece("{}", index=0, id=None)), OVER),
+        streamed(
+            chunk(piece("", index=0, id="c1", name="f")), chunk(piece("{}", index=0, id=None)), OVER
+        ),
         streamed(chunk(piece("{}", index=0, id=None, name="f")), OVER, target="vllm"),
     ),
-)  # fmt: skip
+)

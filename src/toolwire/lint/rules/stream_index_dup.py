@@ -1,11 +1,11 @@
 """Two streamed calls have one index.
 
-The index is what keeps the pieces of parallel calls apart. Bridges that count per tool name, or not at all, give the same one to
-several calls; the official clients then join the names, the ids and the arguments of both, and out comes a call that nobody
-made.
+The index is what keeps the pieces of parallel calls apart. Bridges that count per tool name, or not
+at all, give the same one to several calls; the official clients then join the names, the ids and
+the arguments of both, and out comes a call that nobody made.
 
-The fault is the server's, not the history's, so it is told and not mended. `fold` opens a new call where a piece with the same
-index bears another id.
+The fault is the server's, not the history's, so it is told and not mended. `fold` opens a new call
+where a piece with the same index bears another id.
 """
 
 from __future__ import annotations
@@ -33,13 +33,32 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 
 RULE = Rule(
-    "TW068", "stream-index-dup", "two streamed calls have one index", "refuse", _check, severity="info",
+    "TW068",
+    "stream-index-dup",
+    "two streamed calls have one index",
+    "refuse",
+    _check,
+    severity="info",
     bad=(
-        streamed(chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=0, id="c2", name="f")), OVER),
-        streamed(chunk(piece("{}", index=0, id="c1", name="f")), chunk(piece("{}", index=0, id="c2", name="g")), OVER),
+        streamed(
+            chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=0, id="c2", name="f")),
+            OVER,
+        ),
+        streamed(
+            chunk(piece("{}", index=0, id="c1", name="f")),
+            chunk(piece("{}", index=0, id="c2", name="g")),
+            OVER,
+        ),
     ),
     good=(
-        streamed(chunk(piece("", index=0, id="c1", name="f")), chunk(piece("{}", index=0, id="c1", name="f")), OVER),
-        streamed(chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="c2", name="f")), OVER),
+        streamed(
+            chunk(piece("", index=0, id="c1", name="f")),
+            chunk(piece("{}", index=0, id="c1", name="f")),
+            OVER,
+        ),
+        streamed(
+            chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="c2", name="f")),
+            OVER,
+        ),
     ),
-)  # fmt: skip
+)

@@ -1,9 +1,11 @@
 """One event of a stream holds pieces of several calls.
 
-It is legal: the pieces are a list. Most servers send one at a time, and readers have been seen to take the first of the list and
-leave the rest; the calls they miss are never run, and the next request says that a result is missing.
+It is legal: the pieces are a list. Most servers send one at a time, and readers have been seen to
+take the first of the list and leave the rest; the calls they miss are never run, and the next
+request says that a result is missing.
 
-It is worth knowing when a reader loses calls, and nothing is mended. `fold` and `restream` read the whole list.
+It is worth knowing when a reader loses calls, and nothing is mended. `fold` and `restream` read the
+whole list.
 """
 
 from __future__ import annotations
@@ -26,11 +28,34 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for at, pieces in held.items():
         calls = {(one.key, one.known) for one in pieces} if len(pieces) > 1 else set()
         if len(calls) > 1:
-            yield at, f"one event holds pieces of {len(calls)} calls: a reader that takes the first loses the rest", None
+            yield (
+                at,
+                (
+                    f"one event holds pieces of {len(calls)} calls: a reader that takes the first"
+                    " loses the rest"
+                ),
+                None,
+            )
 
 
 RULE = Rule(
-    "TW070", "stream-multi-call-chunk", "one event holds pieces of several calls", "refuse", _check, severity="info",
-    bad=(streamed(chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="c2", name="f")), OVER),),
-    good=(streamed(chunk(piece("{}", index=0, id="c1", name="f")), chunk(piece("{}", index=1, id="c2", name="f")), OVER),),
-)  # fmt: skip
+    "TW070",
+    "stream-multi-call-chunk",
+    "one event holds pieces of several calls",
+    "refuse",
+    _check,
+    severity="info",
+    bad=(
+        streamed(
+            chunk(piece("{}", index=0, id="c1", name="f"), piece("{}", index=1, id="c2", name="f")),
+            OVER,
+        ),
+    ),
+    good=(
+        streamed(
+            chunk(piece("{}", index=0, id="c1", name="f")),
+            chunk(piece("{}", index=1, id="c2", name="f")),
+            OVER,
+        ),
+    ),
+)

@@ -1,10 +1,12 @@
 """A call is printed as text, although the wire has calls.
 
-A model wrote `<tool_call>{"name": …}</tool_call>`, `[TOOL_CALLS]`, `<invoke name=…>` or `[Tool call: f]` into its words, because
-its server did not understand its own model's format, or because earlier calls were told it that way. Nobody runs such a
-call, it has no id, and a result that stands next to it finds nothing. No provider refuses it.
+A model wrote `<tool_call>{"name": …}</tool_call>`, `[TOOL_CALLS]`, `<invoke name=…>` or `[Tool
+call: f]` into its words, because its server did not understand its own model's format, or because
+earlier calls were told it that way. Nobody runs such a call, it has no id, and a result that stands
+next to it finds nothing. No provider refuses it.
 
-This is worth knowing and is not mended: what was text for the model stays text. The wire `text` reads such calls.
+This is worth knowing and is not mended: what was text for the model stays text. The wire `text`
+reads such calls.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Rule
 
-_SIGNS = ("tool_call", "[TOOL_CALLS]", "<function=", "invoke name=", "<|python_tag|>", "[Tool call:")
+_SIGNS = (
+    "tool_call",
+    "[TOOL_CALLS]",
+    "<function=",
+    "invoke name=",
+    "<|python_tag|>",
+    "[Tool call:",
+)
 """One of these is in every printed call; looking for them costs next to nothing."""
 _PRINTED = re.compile(
     r"(?<![`\"'])(?:<(?:\w+:)?tool_calls?>\s*[{<\[]|<\|tool_calls?(?:_section)?(?:_begin)?\|>|\[TOOL_CALLS\]\s*[\[{\w]"
@@ -30,7 +39,9 @@ _PRINTED = re.compile(
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     if view.conversation.wire == "text":  # there, what is a call was read as one
         return
-    if not view.conversation.tools and view.conversation.kind == "request":  # with no tools on offer, text is all there is
+    if (
+        not view.conversation.tools and view.conversation.kind == "request"
+    ):  # with no tools on offer, text is all there is
         return
     for message in view.messages:
         if message.role != "assistant":
@@ -41,20 +52,50 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             if any(sign in part.text for sign in _SIGNS):
                 found = _PRINTED.search(part.text)
                 if found is not None and not any(isinstance(one, Call) for one in message.parts):
-                    yield part.at, f"a call is printed as text ({found[0].strip()}…): nobody will run it, and it has no id", None
+                    yield (
+                        part.at,
+                        (
+                            f"a call is printed as text ({found[0].strip()}…): nobody will run it,"
+                            " and it has no id"
+                        ),
+                        None,
+                    )
 
 
-_TOOLS: JSON = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
-_SAID: JSON = {"role": "assistant", "content": '<tool_call>{"name": "f", "arguments": {}}</tool_call>'}
+_TOOLS: JSON = [
+    {
+        "type": "function",
+        "function": {"name": "f", "parameters": {"type": "object", "properties": {}}},
+    }
+]
+_SAID: JSON = {
+    "role": "assistant",
+    "content": '<tool_call>{"name": "f", "arguments": {}}</tool_call>',
+}
 RULE = Rule(
-    "TW065", "text-tool-call", "a call is printed as text", "refuse", _check, severity="info",
+    "TW065",
+    "text-tool-call",
+    "a call is printed as text",
+    "refuse",
+    _check,
+    severity="info",
     bad=(
         chat(USER, _SAID, USER, tools=_TOOLS),
-        chat(USER, {"role": "assistant", "content": "<minimax:tool_call>\n<invoke name=\"f\">"}, USER, tools=_TOOLS),
+        chat(
+            USER,
+            {"role": "assistant", "content": '<minimax:tool_call>\n<invoke name="f">'},
+            USER,
+            tools=_TOOLS,
+        ),
     ),
     good=(
         chat(USER, _SAID, USER),
-        chat(USER, {"role": "assistant", "content": "Write `<tool_call>{` first."}, USER, tools=_TOOLS),
+        chat(
+            USER,
+            {"role": "assistant", "content": "Write `<tool_call>{` first."},
+            USER,
+            tools=_TOOLS,
+        ),
         chat(USER, asks(call("c1"), content="I shall call it."), told("c1"), tools=_TOOLS),
     ),
-)  # fmt: skip
+)

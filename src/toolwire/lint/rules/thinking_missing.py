@@ -1,11 +1,11 @@
 """Thinking is on, and the turn that is under way does not begin with a thought.
 
-As long as a model waits for the results of its tools, its turn must begin with the thinking block that it gave: "Expected
-`thinking` or `redacted_thinking`, but found `tool_use`." Clients drop these blocks, or switch thinking on in the middle of a
-turn, or take over a turn that another model began.
+As long as a model waits for the results of its tools, its turn must begin with the thinking block
+that it gave: "Expected `thinking` or `redacted_thinking`, but found `tool_use`." Clients drop these
+blocks, or switch thinking on in the middle of a turn, or take over a turn that another model began.
 
-A thought cannot be made up, because it is signed. The unsafe fix switches thinking off for this request; with the next message of
-the user it can be on again.
+A thought cannot be made up, because it is signed. The unsafe fix switches thinking off for this
+request; with the next message of the user it can be on again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,16 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 def _turn(view: View) -> Message | None:
     """The first message of a turn under way that calls tools and holds no thought."""
     # A model that decides by itself whether to think may have thought nothing.
-    if view.profile.echo != "thinking" or view.conversation.kind != "request" or switch(view) != "enabled":
+    if (
+        view.profile.echo != "thinking"
+        or view.conversation.kind != "request"
+        or switch(view) != "enabled"
+    ):
         return None
     said = [message for message in view.messages[newest(view) :] if message.role == "assistant"]
-    if not said or not any(isinstance(part, Call) and part.executor == "client" for part in said[-1].parts):
+    if not said or not any(
+        isinstance(part, Call) and part.executor == "client" for part in said[-1].parts
+    ):
         return None
     thought = any(isinstance(part, Reasoning) for message in said for part in message.parts)
     return None if thought else said[0]
@@ -35,25 +41,42 @@ def _turn(view: View) -> Message | None:
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     message = _turn(view)
     if message is not None:
-        yield message.at, "thinking is enabled, and this turn does not begin with a thinking block", "unsafe"
+        yield (
+            message.at,
+            "thinking is enabled, and this turn does not begin with a thinking block",
+            "unsafe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     if not unsafe or _turn(view) is None:
         return None
     at = place(view)
-    return Fixed(put(view.body, at, {"type": "disabled"}), ((at, "thinking is off for this request"),))
+    return Fixed(
+        put(view.body, at, {"type": "disabled"}), ((at, "thinking is off for this request"),)
+    )
 
 
 _ON: JSON = {"type": "enabled", "budget_tokens": 1024}
 _USE: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
 _THOUGHT: JSON = {"type": "thinking", "thinking": "hm", "signature": "ErUB"}
-_TOLD: JSON = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}]}
+_TOLD: JSON = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+}
 _ALONE: JSON = {"role": "assistant", "content": [_USE]}
 RULE = Rule(
-    "TW049", "thinking-missing", "thinking is on, and a turn under way does not begin with a thought", "lossy", _check, _mend,
+    "TW049",
+    "thinking-missing",
+    "thinking is on, and a turn under way does not begin with a thought",
+    "lossy",
+    _check,
+    _mend,
     order=60,
-    bad=(blocks(USER, _ALONE, _TOLD, thinking=_ON), blocks(USER, _ALONE, _TOLD, target="vertex-anthropic", thinking=_ON)),
+    bad=(
+        blocks(USER, _ALONE, _TOLD, thinking=_ON),
+        blocks(USER, _ALONE, _TOLD, target="vertex-anthropic", thinking=_ON),
+    ),
     good=(
         blocks(USER, _ALONE, _TOLD),
         blocks(USER, {"role": "assistant", "content": [_THOUGHT, _USE]}, _TOLD, thinking=_ON),
@@ -61,4 +84,4 @@ RULE = Rule(
         blocks(USER, _ALONE, _TOLD, thinking={"type": "adaptive"}),
         blocks(USER, _ALONE, _TOLD, target="minimax-anthropic", thinking=_ON),
     ),
-)  # fmt: skip
+)

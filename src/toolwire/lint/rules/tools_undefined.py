@@ -1,11 +1,12 @@
 """The history holds calls, and no tools are offered.
 
-Bedrock refuses such a request: "The toolConfig field must be defined when using toolUse and toolResult content blocks". It
-happens when the last turn of an agent is asked for without tools, for a summary say, or when one agent hands over to another
-that has none.
+Bedrock refuses such a request: "The toolConfig field must be defined when using toolUse and
+toolResult content blocks". It happens when the last turn of an agent is asked for without tools,
+for a summary say, or when one agent hands over to another that has none.
 
-The fix offers a stub for each tool that the history calls, marked as made here and as not to be called. The model can see it, so
-the fix is unsafe; if it calls one all the same, there is nobody to run it.
+The fix offers a stub for each tool that the history calls, marked as made here and as not to be
+called. The model can see it, so the fix is unsafe; if it calls one all the same, there is nobody to
+run it.
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.tool_names import FAMILIES
 from toolwire.lint.transforms import MARK, written
 
-STUB = f"{MARK} no longer there: it is offered only because the history holds calls of it. Do not call it."
+STUB = (
+    f"{MARK} no longer there: it is offered only because the history holds calls of it. Do not"
+    " call it."
+)
 
 
 def _bare(view: View) -> bool:
-    asked = view.profile.offers and view.conversation.kind == "request" and not view.conversation.tools
+    asked = (
+        view.profile.offers and view.conversation.kind == "request" and not view.conversation.tools
+    )
     return asked and bool(view.calls or view.results)
 
 
@@ -34,7 +40,10 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     if _bare(view):
         first = (view.calls or view.results)[0]
         count = len(view.calls)
-        message = f"the history holds {count} calls, and no tools are offered; {view.profile.name} refuses that"
+        message = (
+            f"the history holds {count} calls, and no tools are offered; {view.profile.name}"
+            " refuses that"
+        )
         yield first.at, message, "unsafe" if _names(view) else None
 
 
@@ -53,7 +62,9 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         return None
     at = (view.calls or view.results)[0].at
     names = ", ".join(tool.name for tool in stubs)
-    return Fixed(written(replace(view.conversation, tools=stubs)), ((at, f"stubs are offered for {names}"),))
+    return Fixed(
+        written(replace(view.conversation, tools=stubs)), ((at, f"stubs are offered for {names}"),)
+    )
 
 
 _SAID: list[JSON] = [
@@ -63,11 +74,17 @@ _SAID: list[JSON] = [
 ]
 _F: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
 RULE = Rule(
-    "TW061", "tools-undefined", "the history holds calls, and no tools are offered", "lossy", _check, _mend, order=60,
+    "TW061",
+    "tools-undefined",
+    "the history holds calls, and no tools are offered",
+    "lossy",
+    _check,
+    _mend,
+    order=60,
     bad=(Example("bedrock", "bedrock", {"messages": _SAID}),),
     good=(
         Example("bedrock", "bedrock", {"messages": _SAID, "toolConfig": {"tools": [_F]}}),
         Example("bedrock", "bedrock", {"messages": [_SAID[0]]}),
         chat(USER, asks(call("c1")), told("c1")),
     ),
-)  # fmt: skip
+)

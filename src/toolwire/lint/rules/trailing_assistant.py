@@ -1,10 +1,12 @@
 """A request ends with the assistant's own words.
 
-Some providers want the last word to be a user's or a tool's: "Expected last role to be one of: [tool, user]". It happens when an
-answer is stored and the next request goes out before the user has spoken. A message that is marked as the beginning of the answer
-(`prefix`) is meant so, and calls at the end wait for their results: neither is found.
+Some providers want the last word to be a user's or a tool's: "Expected last role to be one of:
+[tool, user]". It happens when an answer is stored and the next request goes out before the user has
+spoken. A message that is marked as the beginning of the answer (`prefix`) is meant so, and calls at
+the end wait for their results: neither is found.
 
-The fix, which is not safe, adds a short marked message of the user that asks to go on. Better let the user speak.
+The fix, which is not safe, adds a short marked message of the user that asks to go on. Better let
+the user speak.
 """
 
 from __future__ import annotations
@@ -19,8 +21,16 @@ from toolwire.lint.transforms import note, rewritten, written
 
 
 def _last(view: View) -> Message | None:
-    last = view.messages[-1] if view.messages and view.profile.ends and view.conversation.kind == "request" else None
-    if last is None or last.role != "assistant" or any(isinstance(part, Call) for part in last.parts):
+    last = (
+        view.messages[-1]
+        if view.messages and view.profile.ends and view.conversation.kind == "request"
+        else None
+    )
+    if (
+        last is None
+        or last.role != "assistant"
+        or any(isinstance(part, Call) for part in last.parts)
+    ):
         return None
     return None if isinstance(last.raw, dict) and last.raw.get("prefix") else last
 
@@ -28,7 +38,11 @@ def _last(view: View) -> Message | None:
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     last = _last(view)
     if last is not None:
-        yield last.at, f"the assistant speaks last; {view.profile.name} wants a user or a result at the end", "unsafe"
+        yield (
+            last.at,
+            f"the assistant speaks last; {view.profile.name} wants a user or a result at the end",
+            "unsafe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -36,17 +50,26 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if last is None or not unsafe:
         return None
     messages = (*view.messages, note("please go on"))
-    return Fixed(written(rewritten(view.conversation, messages)), ((last.at, "a message of the user was added at the end"),))
+    return Fixed(
+        written(rewritten(view.conversation, messages)),
+        ((last.at, "a message of the user was added at the end"),),
+    )
 
 
 _USER: JSON = {"role": "user", "content": "hi"}
 _SAID: Object = {"role": "assistant", "content": "hello"}
 RULE = Rule(
-    "TW040", "trailing-assistant", "a request ends with the assistant's own words", "lossy", _check, _mend, order=48,
+    "TW040",
+    "trailing-assistant",
+    "a request ends with the assistant's own words",
+    "lossy",
+    _check,
+    _mend,
+    order=48,
     bad=(Example("mistral", "mistral", {"messages": [_USER, _SAID]}),),
     good=(
         Example("mistral", "mistral", {"messages": [_USER, _SAID, _USER]}),
         Example("mistral", "mistral", {"messages": [_USER, {**_SAID, "prefix": True}]}),
         Example("openai-chat", "openai-chat", {"messages": [_USER, _SAID]}),
     ),
-)  # fmt: skip
+)

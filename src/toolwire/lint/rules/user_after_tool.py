@@ -1,10 +1,10 @@
 """A user speaks directly after a result.
 
-Some models want to answer first: "Unexpected role 'user' after role 'tool'". It happens when a user interrupts while tools run,
-or when a program puts a reminder or a picture after the results.
+Some models want to answer first: "Unexpected role 'user' after role 'tool'". It happens when a user
+interrupts while tools run, or when a program puts a reminder or a picture after the results.
 
-The fix, which is not safe, puts a short marked message of the assistant between the two, and nowhere else: after all results of
-the turn, so that no result is parted from its call.
+The fix, which is not safe, puts a short marked message of the assistant between the two, and
+nowhere else: after all results of the turn, so that no result is parted from its call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ def _places(view: View) -> list[int]:
     after = sorted({view.at(result) + 1 for result in view.results})
     known = (n for n in after if n < len(view.messages))
     return [
-        n for n in known if view.messages[n].role == "user" and not any(isinstance(p, Result) for p in view.messages[n].parts)
+        n
+        for n in known
+        if view.messages[n].role == "user"
+        and not any(isinstance(p, Result) for p in view.messages[n].parts)
     ]
 
 
@@ -33,7 +36,10 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for n in _places(view):
         yield (
             view.messages[n].at,
-            f"a user speaks directly after a result; {view.profile.name} wants the assistant to answer it",
+            (
+                f"a user speaks directly after a result; {view.profile.name} wants the assistant to"
+                " answer it"
+            ),
             "unsafe",
         )
 
@@ -46,7 +52,10 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     messages: list[Message] = []
     for n, message in enumerate(view.messages):
         messages += [between, message] if n in places else [message]
-    changes = tuple((view.messages[n].at, "a message of the assistant was put between a result and the user") for n in places)
+    changes = tuple(
+        (view.messages[n].at, "a message of the assistant was put between a result and the user")
+        for n in places
+    )
     return Fixed(written(taking_turns(view, messages)), changes)
 
 
@@ -58,13 +67,21 @@ _ASKS: JSON = {
 }
 _TOLD: JSON = {"role": "tool", "tool_call_id": "abcdefghi", "content": "1"}
 RULE = Rule(
-    "TW039", "user-after-tool", "a user speaks directly after a result", "lossy", _check, _mend, order=47,
-    bad=(
-        Example("mistral", "mistral-legacy", {"messages": [_USER, _ASKS, _TOLD, _USER]}),
-    ),
+    "TW039",
+    "user-after-tool",
+    "a user speaks directly after a result",
+    "lossy",
+    _check,
+    _mend,
+    order=47,
+    bad=(Example("mistral", "mistral-legacy", {"messages": [_USER, _ASKS, _TOLD, _USER]}),),
     good=(
-        Example("mistral", "mistral-legacy", {"messages": [_USER, _ASKS, _TOLD, {"role": "assistant", "content": "ok"}, _USER]}),
+        Example(
+            "mistral",
+            "mistral-legacy",
+            {"messages": [_USER, _ASKS, _TOLD, {"role": "assistant", "content": "ok"}, _USER]},
+        ),
         Example("mistral", "mistral-legacy", {"messages": [_USER, _ASKS, _TOLD]}),
         Example("openai-chat", "openai-chat", {"messages": [_USER, _ASKS, _TOLD, _USER]}),
     ),
-)  # fmt: skip
+)

@@ -1,10 +1,12 @@
 """A message or item is said in the words of another wire.
 
-A chat has messages of the role `tool` and calls in the field `tool_calls`; a history of items has `function_call` and
-`function_call_output`. Clients that moved from one to the other mix them, and the server refuses what it does not know: "Invalid
-value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
+A chat has messages of the role `tool` and calls in the field `tool_calls`; a history of items has
+`function_call` and `function_call_output`. Clients that moved from one to the other mix them, and
+the server refuses what it does not know: "Invalid value: 'tool'. Supported values are: 'assistant',
+'system', 'developer', and 'user'."
 
-The fix says the same in the words of the wire: ids, names, arguments and outputs stay to the letter.
+The fix says the same in the words of the wire: ids, names, arguments and outputs stay to the
+letter.
 """
 
 from __future__ import annotations
@@ -22,16 +24,28 @@ _ITEMS = ("function_call", "function_call_output")
 
 def _chatty(view: View) -> list[tuple[int, Object]]:
     """Items that are messages of a chat."""
-    return [(n, item) for n, _, item in items(view) if item.get("role") == "tool" or isinstance(item.get("tool_calls"), list)]
+    return [
+        (n, item)
+        for n, _, item in items(view)
+        if item.get("role") == "tool" or isinstance(item.get("tool_calls"), list)
+    ]
 
 
 def _itemised(view: View) -> list[tuple[int, Object]]:
     """Messages of a chat that are items."""
     body = view.body
-    found = body.get("messages") if isinstance(body, dict) and view.conversation.kind == "request" else None
+    found = (
+        body.get("messages")
+        if isinstance(body, dict) and view.conversation.kind == "request"
+        else None
+    )
     if not isinstance(found, list):
         return []
-    return [(n, m) for n, m in enumerate(found) if isinstance(m, dict) and "role" not in m and m.get("type") in _ITEMS]
+    return [
+        (n, m)
+        for n, m in enumerate(found)
+        if isinstance(m, dict) and "role" not in m and m.get("type") in _ITEMS
+    ]
 
 
 def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
@@ -39,7 +53,11 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         what = "a message of the role `tool`" if item.get("role") == "tool" else "`tool_calls`"
         yield ("input", n), f"{what} is how a chat says it; here it is an item of its own", "safe"
     for n, item in _itemised(view):
-        yield ("messages", n), f"{item['type']} is an item of another wire; in a chat it is said by a message", "safe"
+        yield (
+            ("messages", n),
+            f"{item['type']} is an item of another wire; in a chat it is said by a message",
+            "safe",
+        )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -57,17 +75,39 @@ def _as_items(message: Object) -> list[JSON]:
     """A message of a chat as items."""
     content = message.get("content")
     if message.get("role") == "tool":
-        said: Object = {"call_id": message["tool_call_id"]} if message.get("tool_call_id") is not None else {}
-        output: JSON = [_block(block, "input_text") for block in content] if isinstance(content, list) else content
-        return [{"type": "function_call_output", **said, "output": "" if output is None else output}]
-    blocks: JSON = [_block(block, "output_text") for block in content] if isinstance(content, list) else content
-    out: list[JSON] = [{"role": message.get("role", "assistant"), "content": blocks}] if blocks else []
+        said: Object = (
+            {"call_id": message["tool_call_id"]} if message.get("tool_call_id") is not None else {}
+        )
+        output: JSON = (
+            [_block(block, "input_text") for block in content]
+            if isinstance(content, list)
+            else content
+        )
+        return [
+            {"type": "function_call_output", **said, "output": "" if output is None else output}
+        ]
+    blocks: JSON = (
+        [_block(block, "output_text") for block in content]
+        if isinstance(content, list)
+        else content
+    )
+    out: list[JSON] = (
+        [{"role": message.get("role", "assistant"), "content": blocks}] if blocks else []
+    )
     calls = message["tool_calls"]
-    return out + [_call(one) for one in calls if isinstance(one, dict)] if isinstance(calls, list) else out
+    return (
+        out + [_call(one) for one in calls if isinstance(one, dict)]
+        if isinstance(calls, list)
+        else out
+    )
 
 
 def _block(block: JSON, kind: str) -> JSON:
-    return {**block, "type": kind} if isinstance(block, dict) and block.get("type") == "text" else block
+    return (
+        {**block, "type": kind}
+        if isinstance(block, dict) and block.get("type") == "text"
+        else block
+    )
 
 
 def _call(one: Object) -> JSON:
@@ -75,8 +115,18 @@ def _call(one: Object) -> JSON:
     inner: Object = held if isinstance(held, dict) else {}
     given: Object = {"call_id": one["id"]} if one.get("id") is not None else {}
     if "custom" in one:
-        return {"type": "custom_tool_call", **given, "name": inner.get("name", ""), "input": inner.get("input", "")}
-    return {"type": "function_call", **given, "name": inner.get("name", ""), "arguments": inner.get("arguments", "{}")}
+        return {
+            "type": "custom_tool_call",
+            **given,
+            "name": inner.get("name", ""),
+            "input": inner.get("input", ""),
+        }
+    return {
+        "type": "function_call",
+        **given,
+        "name": inner.get("name", ""),
+        "arguments": inner.get("arguments", "{}"),
+    }
 
 
 def _as_messages(messages: JSON) -> list[JSON]:
@@ -89,7 +139,10 @@ def _as_messages(messages: JSON) -> list[JSON]:
             calls = None
             out.append(one)
         elif kind == "function_call":
-            function: Object = {"name": one.get("name", ""), "arguments": one.get("arguments", "{}")}
+            function: Object = {
+                "name": one.get("name", ""),
+                "arguments": one.get("arguments", "{}"),
+            }
             named: Object = {"id": one["call_id"]} if one.get("call_id") is not None else {}
             if calls is None:
                 calls = []
@@ -98,18 +151,36 @@ def _as_messages(messages: JSON) -> list[JSON]:
         else:
             calls = None
             output = one.get("output", "")
-            whose: Object = {"tool_call_id": one["call_id"]} if one.get("call_id") is not None else {}
-            out.append({"role": "tool", **whose, "content": output if isinstance(output, str) else text_of(output)})
+            whose: Object = (
+                {"tool_call_id": one["call_id"]} if one.get("call_id") is not None else {}
+            )
+            out.append(
+                {
+                    "role": "tool",
+                    **whose,
+                    "content": output if isinstance(output, str) else text_of(output),
+                }
+            )
     return out
 
 
 RULE = Rule(
-    "TW045", "wrong-vocabulary", "a message or item is said in the words of another wire", "lossless", _check, _mend, order=10,
+    "TW045",
+    "wrong-vocabulary",
+    "a message or item is said in the words of another wire",
+    "lossless",
+    _check,
+    _mend,
+    order=10,
     bad=(
         listed(asked("c1"), told("c1")),
-        listed(asks(call("c1"), call("c2", "g")), told("c1"), told("c2", [{"type": "text", "text": "2"}])),
+        listed(
+            asks(call("c1"), call("c2", "g")),
+            told("c1"),
+            told("c2", [{"type": "text", "text": "2"}]),
+        ),
         chat(USER, asks(call("c1")), answered("c1")),
         chat(USER, asked("c1"), asked("c2"), answered("c1"), answered("c2")),
     ),
     good=(listed(asked("c1"), answered("c1")), chat(USER, asks(call("c1")), told("c1"))),
-)  # fmt: skip
+)

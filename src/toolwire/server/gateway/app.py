@@ -1,7 +1,7 @@
 """The gateway as an ASGI app: every front wire to every model.
 
-Finds out whose path it is, who asks and which model is meant; the rest is an exchange. Keeps nothing between requests: any
-replica can serve any of them. Knows no wire by name.
+Finds out whose path it is, who asks and which model is meant; the rest is an exchange. Keeps
+nothing between requests: any replica can serve any of them. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ class Gateway:
         self._relays = Relays()
         self._upstream = Upstream()
         self._names = Names(models.config.server.names)
-        self._intake = Intake(Limits(body=int(models.config.server.body_mb * MIB), buffered=1024 * MIB))
+        self._intake = Intake(
+            Limits(body=int(models.config.server.body_mb * MIB), buffered=1024 * MIB)
+        )
         self._busy: dict[int, tuple[ModelRow, asyncio.Semaphore]] = {}
         self._moments = Moments()
         """Of the event loop that opened it."""
@@ -141,10 +143,14 @@ class Gateway:
         except Exception as error:
             _log.exception("a request was not answered as it should be")
             seen.error = f"{type(error).__name__} in the gateway"
-            if seen.first is not None:  # the answer has begun: all that can be done is to break it off
+            if (
+                seen.first is not None
+            ):  # the answer has begun: all that can be done is to break it off
                 raise
             seen.status = 500
-            body, media = shaped(routed.front.wire, Refusal("The gateway made a mistake; its log says which.", 500))
+            body, media = shaped(
+                routed.front.wire, Refusal("The gateway made a mistake; its log says which.", 500)
+            )
             await answer(send, 500, body, pairs({"content-type": media}))
         finally:
             self.watch.over(seen)
@@ -153,7 +159,9 @@ class Gateway:
         """What is no path of a front wire."""
         if request.path in ("/health", "/healthz"):
             status = 503 if self._draining else 200
-            await answer(send, status, dump({"status": "draining" if self._draining else "ok"}), _JSON)
+            await answer(
+                send, status, dump({"status": "draining" if self._draining else "ok"}), _JSON
+            )
             return
         if request.path == "/metrics" and request.method == "GET":
             await answer(send, 200, self.watch.render().encode(), _METRICS)
@@ -162,7 +170,12 @@ class Gateway:
         status = 405 if methods else 404
         headers = [*_JSON, *([(b"allow", ", ".join(methods).encode())] if methods else [])]
         told = f"{request.method} {request.path[:200]} is not served here"
-        await answer(send, status, dump({"error": {"message": told, "type": "invalid_request_error"}}), headers)
+        await answer(
+            send,
+            status,
+            dump({"error": {"message": told, "type": "invalid_request_error"}}),
+            headers,
+        )
 
     async def _routed(self, request: Request, routed: Routed, send: Send, seen: Exchange) -> None:
         holder: Holder | None = None
@@ -195,7 +208,9 @@ class Gateway:
         if not self._names.take(request):
             raise Refused("This server does not answer to that name.", 421)
         # A page of another site can send anything but JSON without asking first
-        if not is_json(request.headers) and (b"origin" in request.headers or b"sec-fetch-site" in request.headers):
+        if not is_json(request.headers) and (
+            b"origin" in request.headers or b"sec-fetch-site" in request.headers
+        ):
             raise Refused("A request is sent as application/json.", 415)
         if not self.auth.on:
             return None
@@ -203,7 +218,9 @@ class Gateway:
         held = self.auth.holder(headers) if isinstance(self.auth, Keys) else None
         name = self.auth.principal(headers) if held is None else held.name
         if name is None:
-            raise Refused("The key is missing or not known here.", 401, headers={"www-authenticate": "Bearer"})
+            raise Refused(
+                "The key is missing or not known here.", 401, headers={"www-authenticate": "Bearer"}
+            )
         seen.key = name
         if held is not None and (wait := held.take()) is not None:
             told = "This key has reached its limit of requests. Please try again later."
@@ -223,7 +240,13 @@ class Gateway:
         await answer(send, 200, dump(body), _JSON)
 
     async def _asked(
-        self, request: Request, routed: Routed, raw: bytes, send: Send, seen: Exchange, holder: Holder | None
+        self,
+        request: Request,
+        routed: Routed,
+        raw: bytes,
+        send: Send,
+        seen: Exchange,
+        holder: Holder | None,
     ) -> None:
         try:
             value = parsed(raw, routed.front.wire)
@@ -234,9 +257,13 @@ class Gateway:
             seen.status = 200
             await answer(send, 200, dump(shown(seen.model)), _JSON)
             return
-        seen.stream = routed.does == "stream" or (routed.does == "answer" and routed.front.streams(value))
+        seen.stream = routed.does == "stream" or (
+            routed.does == "answer" and routed.front.streams(value)
+        )
         strict = self.config.server.strict if self._strict is None else self._strict
-        asked = Asked(request, routed, raw, send, seen, strict=strict, own=self.own, relays=self._relays)
+        asked = Asked(
+            request, routed, raw, send, seen, strict=strict, own=self.own, relays=self._relays
+        )
         failed: Failed | None = None
         for target in targets:
             seen.tries += 1
@@ -256,9 +283,16 @@ class Gateway:
             raise Refused(failed.message, failed.status, headers=failed.headers)
         seen.status, seen.error = failed.status, failed.message
         seen.said(failed.raw)
-        await answer(send, failed.status, failed.raw, pairs({"content-type": "application/json", **failed.headers}))
+        await answer(
+            send,
+            failed.status,
+            failed.raw,
+            pairs({"content-type": "application/json", **failed.headers}),
+        )
 
-    def _targets(self, routed: Routed, value: Object, seen: Exchange, holder: Holder | None) -> list[Target]:
+    def _targets(
+        self, routed: Routed, value: Object, seen: Exchange, holder: Holder | None
+    ) -> list[Target]:
         """The models that may answer, the first one first. Raises Refused."""
         given = routed.model or value.get("model")
         name = given.removeprefix("models/") if isinstance(given, str) else None
@@ -284,7 +318,8 @@ def _unknown(name: str) -> Refused:
 
 
 def _keyed(request: Request) -> Mapping[bytes, bytes]:
-    """The header fields with the key where it is looked for: each wire's clients send it in a field of their own."""
+    """The header fields with the key where it is looked for: each wire's clients send it in a field
+    of their own."""
     headers = dict(request.headers)
     for name in (b"x-api-key", b"x-goog-api-key", b"api-key"):
         if name in headers:

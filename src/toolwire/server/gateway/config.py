@@ -1,12 +1,9 @@
-"""Which models a gateway has, and how each is reached: a TOML file, or the keys that are in the environment.
+"""Which models a gateway has, and how each is reached: a TOML file, or the keys that are in the
+environment.
 
-    [models."claude-*"]
-    upstream = "anthropic"
+    [models."claude-*"] upstream = "anthropic"
 
-    [models.fast]
-    upstream = "groq"
-    model = "llama-4"
-    fallbacks = ["claude-haiku"]
+    [models.fast] upstream = "groq" model = "llama-4" fallbacks = ["claude-haiku"]
 
 Every mistake is told at once, each with its place in the file and what to do. Opens no connection.
 """
@@ -44,20 +41,25 @@ class ConfigMistake(Exception):
 
 
 class ModelRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`[models.NAME]`, one for each name that clients may use. A name may be a pattern with `*`; the longest that fits counts."""
+    """`[models.NAME]`, one for each name that clients may use. A name may be a pattern with `*`;
+    the longest that fits counts."""
 
     upstream: str
-    """Whose model it is: a provider or profile as `toolwire wires` lists them, or `demo`, or `demo:` and a provider."""
+    """Whose model it is: a provider or profile as `toolwire wires` lists them, or `demo`, or
+    `demo:` and a provider."""
     model: str | None = None
-    """What the provider calls it. Without it, the name that the client used; of `groq/*` what stands behind the slash."""
+    """What the provider calls it. Without it, the name that the client used; of `groq/*` what
+    stands behind the slash."""
     base_url: str | None = None
     """Another address than the provider's usual one."""
     key_env: str | None = None
-    """The variable of the environment that holds the key. Without it, the one that the provider's own tools use."""
+    """The variable of the environment that holds the key. Without it, the one that the provider's
+    own tools use."""
     key_file: str | None = None
     """A file that holds the key, and nothing else. Relative to this file."""
     fallbacks: tuple[str, ...] = ()
-    """Models that are tried, in this order, if this one gives no answer; only before the first byte."""
+    """Models that are tried, in this order, if this one gives no answer; only before the first
+    byte."""
     connect: float = WAITS.connect
     """Seconds until a connection must stand."""
     timeout: float = WAITS.silence
@@ -74,9 +76,11 @@ class ToolsRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`[tools]`: tools that are offered to every model and run by the gateway."""
 
     sources: tuple[str, ...] = ()
-    """Python files and packages, OXP servers (`http://…`), MCP servers (`mcp+http://…`, `mcp:COMMAND`)."""
+    """Python files and packages, OXP servers (`http://…`), MCP servers (`mcp+http://…`,
+    `mcp:COMMAND`)."""
     ledger: str = "memory:"
-    """Where calls are recorded: `sqlite:///FILE` or `postgresql://…`. `memory:` is that of one process."""
+    """Where calls are recorded: `sqlite:///FILE` or `postgresql://…`. `memory:` is that of one
+    process."""
     turns: int = 20
     """Answers of the model to one request, at most."""
     parallel: int = 8
@@ -114,7 +118,8 @@ class KeysRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`[keys]`: who may ask."""
 
     file: str | None = None
-    """A file with virtual keys (`.toml`, `.jsonl`, `.db`), as `--new-key` writes it. Relative to this file."""
+    """A file with virtual keys (`.toml`, `.jsonl`, `.db`), as `--new-key` writes it. Relative to
+    this file."""
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -126,7 +131,11 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     keys: KeysRow = KeysRow()
 
 
-TABLES: dict[str, type[ServerRow] | type[ToolsRow] | type[KeysRow]] = {"server": ServerRow, "tools": ToolsRow, "keys": KeysRow}
+TABLES: dict[str, type[ServerRow] | type[ToolsRow] | type[KeysRow]] = {
+    "server": ServerRow,
+    "tools": ToolsRow,
+    "keys": KeysRow,
+}
 MODELS = "models"
 
 
@@ -140,15 +149,18 @@ class Target(Struct, frozen=True, kw_only=True):
     settings: dict[str, Setting] = {}
 
 
-# --- reading -------------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def read(text: str, where: str = "the configuration") -> Config:
-    """The configuration in a text. Raises ConfigMistake that lists everything that is wrong with its form."""
+    """The configuration in a text. Raises ConfigMistake that lists everything that is wrong with
+    its form."""
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigMistake([f"{where}: not TOML: {str(error)[:1].lower()}{str(error)[1:]}"]) from None
+        raise ConfigMistake(
+            [f"{where}: not TOML: {str(error)[:1].lower()}{str(error)[1:]}"]
+        ) from None
     reading = _Reading(where, text)
     config = reading.config(given)
     if reading.mistakes:
@@ -168,20 +180,36 @@ class _Reading:
         made: dict[str, object] = {}
         for name, value in given.items():
             if name == MODELS and isinstance(value, dict):
-                rows = {key: self._row(ModelRow, f"models.{_written(key)}", one) for key, one in value.items()}
+                rows = {
+                    key: self._row(ModelRow, f"models.{_written(key)}", one)
+                    for key, one in value.items()
+                }
                 made[name] = {key: row for key, row in rows.items() if row is not None}
             elif name in TABLES and isinstance(value, dict):
                 row = self._row(TABLES[name], name, value)
                 made |= {name: row} if row is not None else {}
             elif name in TABLES or name == MODELS:
-                self._say(name, "", "expected a table, as in [models.fast]" if name == MODELS else f"expected a table: [{name}]")
+                self._say(
+                    name,
+                    "",
+                    (
+                        "expected a table, as in [models.fast]"
+                        if name == MODELS
+                        else f"expected a table: [{name}]"
+                    ),
+                )
             else:
                 self._say("", name, f"no such table{_near(name, [*TABLES, MODELS])}")
         return Config(**made)  # type: ignore[arg-type]
 
     def _row(self, kind: type[Struct], table: str, value: object) -> Struct | None:
         if not isinstance(value, dict):
-            self._say(table, "", f"expected a table with {', '.join(one.name for one in fields(kind) if one.required)}")
+            self._say(
+                table,
+                "",
+                "expected a table with"
+                f" {', '.join(one.name for one in fields(kind) if one.required)}",
+            )
             return None
         known: dict[str, FieldInfo] = {one.name: one for one in fields(kind)}
         made: dict[str, object] = {}
@@ -231,8 +259,16 @@ def _near(name: str, known: list[str]) -> str:
 
 def _plain(text: str) -> str:
     """What the converter says, in the words of a file."""
-    for before, after in (("`str`", "a text"), ("`int`", "a whole number"), ("`float`", "a number"), ("`bool`", "true or false"),
-                          ("`array`", "a list"), ("`object`", "a table"), (" | null", ""), ("Expected", "expected")):  # fmt: skip
+    for before, after in (
+        ("`str`", "a text"),
+        ("`int`", "a whole number"),
+        ("`float`", "a number"),
+        ("`bool`", "true or false"),
+        ("`array`", "a list"),
+        ("`object`", "a table"),
+        (" | null", ""),
+        ("Expected", "expected"),
+    ):
         text = text.replace(before, after)
     return text
 
@@ -242,13 +278,20 @@ def _written(name: str) -> str:
     return name if _BARE.fullmatch(name) else f'"{name}"'
 
 
-# --- models --------------------------------------------------------------------------------------------------------------
+# --- models ---------------------------------------------------------------------------------------
 
 
 class Models:
     """The models of a configuration, by what clients call them."""
 
-    def __init__(self, config: Config, env: Mapping[str, str], *, demo: str | None = None, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        env: Mapping[str, str],
+        *,
+        demo: str | None = None,
+        folder: Path | None = None,
+    ) -> None:
         """`demo` is the address of the offline model, `folder` the one that files are relative to.
 
         Raises ConfigMistake that lists everything that is wrong.
@@ -263,7 +306,8 @@ class Models:
             mistakes += self._wrong(name, row)
         if config.server.default is not None and not self._rows(config.server.default):
             mistakes.append(
-                f"[server] default: no such model: {config.server.default}{_near(config.server.default, self.names())}"
+                "[server] default: no such model:"
+                f" {config.server.default}{_near(config.server.default, self.names())}"
             )
         mistakes += _misfits(config)
         if mistakes:
@@ -276,7 +320,11 @@ class Models:
     def secrets(self) -> list[str]:
         """The keys of all upstreams: what must not be told."""
         rows = self.config.models.items()
-        return [one for name, row in rows for one in self._target(name.replace("*", "x"), name, row).address.secrets()]
+        return [
+            one
+            for name, row in rows
+            for one in self._target(name.replace("*", "x"), name, row).address.secrets()
+        ]
 
     def find(self, name: str | None) -> list[Target]:
         """Where a request for a model goes, the first one first; none if there is no such model."""
@@ -296,7 +344,11 @@ class Models:
             return name, exact
         rows = self.config.models.items()
         # of `groq/` alone nothing would be left to ask the provider for
-        fits = [key for key, row in rows if "*" in key and fnmatchcase(name, key) and (row.model or _own_name(name, key))]
+        fits = [
+            key
+            for key, row in rows
+            if "*" in key and fnmatchcase(name, key) and (row.model or _own_name(name, key))
+        ]
         best = max(fits, key=len, default=None)
         return None if best is None else (best, self.config.models[best])
 
@@ -315,19 +367,32 @@ class Models:
         for key, value in row.settings.items():
             settings[key] = [*value] if isinstance(value, list) else value
         where = self._address(row.model or _own_name(name, pattern), row)
-        return Target(name=name, row=row, address=where, waits=Waits(row.connect, row.timeout), settings=settings)
+        return Target(
+            name=name,
+            row=row,
+            address=where,
+            waits=Waits(row.connect, row.timeout),
+            settings=settings,
+        )
 
     def _address(self, model: str, row: ModelRow) -> Address:
         if row.upstream == DEMO or row.upstream.startswith(f"{DEMO}:"):
             spoken = row.upstream.partition(":")[2] or "openai"
             if spoken not in BY_NAME:
-                raise LocalError("", (), f"upstream: there is no demo of {spoken}{_near(spoken, list(BY_NAME))}")
+                raise LocalError(
+                    "", (), f"upstream: there is no demo of {spoken}{_near(spoken, list(BY_NAME))}"
+                )
             if self._demo is None:
                 raise LocalError("", (), "upstream: the offline model is not served here")
-            return address(f"{spoken}:{model}", {}, base=f"{self._demo}/{spoken}{below(spoken)}", key=DEMO)
+            return address(
+                f"{spoken}:{model}", {}, base=f"{self._demo}/{spoken}{below(spoken)}", key=DEMO
+            )
         if row.upstream not in BY_NAME and row.upstream not in PROFILES:
             raise LocalError(
-                "", (), f"upstream: no such provider: {row.upstream}{_near(row.upstream, [*BY_NAME, *PROFILES, DEMO])}"
+                "",
+                (),
+                "upstream: no such provider:"
+                f" {row.upstream}{_near(row.upstream, [*BY_NAME, *PROFILES, DEMO])}",
             )
         return address(f"{row.upstream}:{model}", self._env, base=row.base_url, key=self._key(row))
 
@@ -360,10 +425,15 @@ class Models:
         url = row.base_url
         if url is not None and not url.startswith(("http://", "https://")):
             scheme, found, _ = url.partition("://")  # without one it may begin with a password
-            out.append(f"base_url: expected http:// or https://{f', got {scheme}' if found else ''}")
+            out.append(
+                f"base_url: expected http:// or https://{f', got {scheme}' if found else ''}"
+            )
         for one in row.fallbacks:
             if self._rows(one) is None:
-                out.append(f"fallbacks: no such model: {one}{_near(one, self.names()) if self.names() else ''}")
+                out.append(
+                    "fallbacks: no such model:"
+                    f" {one}{_near(one, self.names()) if self.names() else ''}"
+                )
             elif one == name:
                 out.append(f"fallbacks: {one} cannot stand in for itself")
         if row.concurrency is not None and row.concurrency < 1:
@@ -372,15 +442,41 @@ class Models:
             if value <= 0:
                 out.append(f"{key}: expected seconds, got {value:g}")
         kept = {one.lower() for one in row.headers}
-        out += [f"headers: {one} is the gateway's own and is never passed on" for one in sorted(kept & _NEVER)]
-        out += [f"headers: {one} is between the client and the gateway and is never passed on" for one in sorted(kept & _HOP)]
+        out += [
+            f"headers: {one} is the gateway's own and is never passed on"
+            for one in sorted(kept & _NEVER)
+        ]
+        out += [
+            f"headers: {one} is between the client and the gateway and is never passed on"
+            for one in sorted(kept & _HOP)
+        ]
         return [f"[models.{_written(name)}] {one}" for one in out]
 
 
-_NEVER = {"authorization", "x-api-key", "api-key", "x-goog-api-key", "host", "cookie", "content-length", "content-type",
-          "content-encoding", "transfer-encoding", "accept-encoding"}  # fmt: skip
+_NEVER = {
+    "authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "host",
+    "cookie",
+    "content-length",
+    "content-type",
+    "content-encoding",
+    "transfer-encoding",
+    "accept-encoding",
+}
 """Who the gateway is for a server, and what it says of a body that it wrote itself."""
-_HOP = {"connection", "expect", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "upgrade"}
+_HOP = {
+    "connection",
+    "expect",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "upgrade",
+}
 """What says something of one connection only."""
 
 
@@ -411,12 +507,17 @@ def below(spoken: str) -> str:
 
 
 def found_in(env: Mapping[str, str]) -> Config:
-    """Models for the keys that are in the environment: any model of a provider by `provider/model`; if none, the demo."""
+    """Models for the keys that are in the environment: any model of a provider by `provider/model`;
+    if none, the demo."""
     models: dict[str, ModelRow] = {}
     for row in ROWS:
         if row.base and row.keys and not row.free and any(env.get(key) for key in row.keys):
             models[f"{row.name}{_FOLDERS}"] = ModelRow(upstream=row.name)
-    models |= {pattern: ModelRow(upstream=name) for pattern, name in _USUAL.items() if f"{name}{_FOLDERS}" in models}
+    models |= {
+        pattern: ModelRow(upstream=name)
+        for pattern, name in _USUAL.items()
+        if f"{name}{_FOLDERS}" in models
+    }
     alone = not models
     models[DEMO] = ModelRow(upstream=DEMO)
     if alone:  # so that what any example asks for is answered
@@ -424,6 +525,16 @@ def found_in(env: Mapping[str, str]) -> Config:
     return Config(models=models, server=ServerRow(default=DEMO if alone else None))
 
 
-_USUAL = {"gpt-*": "openai", "o3*": "openai", "o4*": "openai", "claude-*": "anthropic", "gemini-*": "gemini",
-          "mistral-*": "mistral", "command-*": "cohere", "grok-*": "xai", "deepseek-*": "deepseek", "kimi-*": "kimi"}  # fmt: skip
+_USUAL = {
+    "gpt-*": "openai",
+    "o3*": "openai",
+    "o4*": "openai",
+    "claude-*": "anthropic",
+    "gemini-*": "gemini",
+    "mistral-*": "mistral",
+    "command-*": "cohere",
+    "grok-*": "xai",
+    "deepseek-*": "deepseek",
+    "kimi-*": "kimi",
+}
 """What models are usually called, and whose they are."""

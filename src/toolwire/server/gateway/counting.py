@@ -1,4 +1,5 @@
-"""Where a model's server counts the tokens of a request, and what it is asked. One row per wire that has such a place."""
+"""Where a model's server counts the tokens of a request, and what it is asked. One row per wire
+that has such a place."""
 
 from __future__ import annotations
 
@@ -25,15 +26,38 @@ def _only(*keys: str) -> Callable[[Object, str], Object]:
 
 
 def _gemini(body: Object, model: str) -> Object:
-    kept: Object = {key: body[key] for key in ("contents", "systemInstruction", "tools", "toolConfig") if key in body}
-    return {"generateContentRequest": {"model": f"models/{model}", **kept}} if len(kept) > 1 else kept
+    kept: Object = {
+        key: body[key]
+        for key in ("contents", "systemInstruction", "tools", "toolConfig")
+        if key in body
+    }
+    return (
+        {"generateContentRequest": {"model": f"models/{model}", **kept}} if len(kept) > 1 else kept
+    )
 
 
 COUNTS = {
-    "anthropic": Count(lambda path: f"{path}/count_tokens", "input_tokens",
-                       _only("model", "messages", "system", "tools", "tool_choice", "thinking")),
-    "gemini": Count(lambda path: path.replace(":generateContent", ":countTokens"), "totalTokens", _gemini),
-    "openai-responses": Count(lambda path: f"{path}/input_tokens", "input_tokens",
-                              _only("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning",
-                                    "text", "truncation")),
-}  # fmt: skip
+    "anthropic": Count(
+        lambda path: f"{path}/count_tokens",
+        "input_tokens",
+        _only("model", "messages", "system", "tools", "tool_choice", "thinking"),
+    ),
+    "gemini": Count(
+        lambda path: path.replace(":generateContent", ":countTokens"), "totalTokens", _gemini
+    ),
+    "openai-responses": Count(
+        lambda path: f"{path}/input_tokens",
+        "input_tokens",
+        _only(
+            "model",
+            "input",
+            "instructions",
+            "tools",
+            "tool_choice",
+            "parallel_tool_calls",
+            "reasoning",
+            "text",
+            "truncation",
+        ),
+    ),
+}

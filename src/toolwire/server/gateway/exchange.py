@@ -1,7 +1,8 @@
 """One request on its way to a model and back: other models are tried only before the first byte.
 
-What the client's wire looks like is known to the relay, who may ask to the app. Here are time, failure and order: a client that
-leaves, a server that refuses, hangs, breaks off or never ends. Knows no wire by name.
+What the client's wire looks like is known to the relay, who may ask to the app. Here are time,
+failure and order: a client that leaves, a server that refuses, hangs, breaks off or never ends.
+Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -43,8 +44,15 @@ _LAST = 0.25
 _LONG = 1024 * 1024
 """Bytes of a line that is passed on before its end."""
 _UNREAD = (*LOST, WireError, ValueError)
-"""What is raised when an answer cannot be had or read. ValueError: it is larger than any answer is."""
-_FAULTS = (("overloaded", 529), ("rate_limit", 429), ("throttl", 429), ("unavailable", 503), ("timeout", 504))
+"""What is raised when an answer cannot be had or read. ValueError: it is larger than any answer is.
+"""
+_FAULTS = (
+    ("overloaded", 529),
+    ("rate_limit", 429),
+    ("throttl", 429),
+    ("unavailable", 503),
+    ("timeout", 504),
+)
 """What a server says in a stream that it ends before it began, and the status for that."""
 
 
@@ -76,12 +84,15 @@ class Asked:
         self.own = own
         """Tools that are run here."""
         query = request.scope.get("query_string", b"")
-        self.array = routed.does == "stream" and isinstance(query, bytes) and b"alt=sse" not in query
+        self.array = (
+            routed.does == "stream" and isinstance(query, bytes) and b"alt=sse" not in query
+        )
         """Whether a stream is read as one JSON array."""
 
 
 class Relays:
-    """The ways from fronts to models that were used last. Clients choose the names of models, so there are only so many."""
+    """The ways from fronts to models that were used last. Clients choose the names of models, so
+    there are only so many."""
 
     def __init__(self, most: int = 64) -> None:
         self._most = most
@@ -89,12 +100,22 @@ class Relays:
 
     def find(self, front: Front, target: Target) -> Relay:
         """The way from a front to a model."""
-        key = (front.wire, target.address.row.profile, target.address.model, repr(target.settings) if target.settings else "")
+        key = (
+            front.wire,
+            target.address.row.profile,
+            target.address.model,
+            repr(target.settings) if target.settings else "",
+        )
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= self._most:
                 self._known.clear()
-            made = Relay(front, target.address.row.profile, model=target.address.model, settings=target.settings)
+            made = Relay(
+                front,
+                target.address.row.profile,
+                model=target.address.model,
+                settings=target.settings,
+            )
             found = self._known[key] = made.remember()
         return found
 
@@ -112,7 +133,9 @@ async def exchanged(asked: Asked, target: Target, upstream: Upstream) -> None:
         return
     sent = relayed(asked, relay)
     address = target.address
-    data = sent.data(lambda body: address.body(body, stream=seen.stream), (address.row.name, seen.stream))
+    data = sent.data(
+        lambda body: address.body(body, stream=seen.stream), (address.row.name, seen.stream)
+    )
     response = await _posted(asked, target, upstream, data)
     try:
         if response.status >= 300:
@@ -140,14 +163,18 @@ def relayed(asked: Asked, relay: Relay) -> Sent:
 def _noted(asked: Asked, sent: Sent) -> None:
     """What was done to a request, told. Raises Refused if nothing may be."""
     seen = asked.seen
-    seen.changes = tuple(dict.fromkeys(change.name for change in sent.changes)) if sent.changes else ()
+    seen.changes = (
+        tuple(dict.fromkeys(change.name for change in sent.changes)) if sent.changes else ()
+    )
     seen.losses = tuple(map(str, sent.losses)) if sent.losses else ()
     if asked.strict and sent.changes:
         told = "; ".join(map(str, sent.changes[:5]))
         raise Refused(f"This history would have to be repaired: {told}", headers=done(sent))
 
 
-async def _posted(asked: Asked, target: Target, upstream: Upstream, data: bytes, url: str | None = None) -> Reply:
+async def _posted(
+    asked: Asked, target: Target, upstream: Upstream, data: bytes, url: str | None = None
+) -> Reply:
     seen, headers = asked.seen, asked.request.headers
     more = dict(seen.carrier)
     front = asked.routed.front
@@ -157,23 +184,37 @@ async def _posted(asked: Asked, target: Target, upstream: Upstream, data: bytes,
             more[name.lower()] = value.decode("latin-1")
     seen.sent(data)
     try:
-        return await upstream.post(target.address, data, stream=seen.stream, more=more, url=url, waits=target.waits)
+        return await upstream.post(
+            target.address, data, stream=seen.stream, more=more, url=url, waits=target.waits
+        )
     except LOST as error:
         raise lost(error, f"{target.address.row.name} could not be reached") from None
     except ValueError as error:  # its address or its key is none: the words hold neither
-        raise Failed(f"{target.address.row.name} cannot be asked: {error}", 502, again=True) from None
+        raise Failed(
+            f"{target.address.row.name} cannot be asked: {error}", 502, again=True
+        ) from None
 
 
 def lost(error: BaseException, what: str) -> Failed:
-    """What a lost connection is for the client: by its kind only, for its words may hold secrets."""
-    return Failed(f"{what}: {type(error).__name__}", 504 if isinstance(error, TimeoutError) else 502, again=True)
+    """What a lost connection is for the client: by its kind only, for its words may hold
+    secrets.
+    """
+    return Failed(
+        f"{what}: {type(error).__name__}",
+        504 if isinstance(error, TimeoutError) else 502,
+        again=True,
+    )
 
 
 def _unread(error: Exception) -> Failed:
     """What an answer that cannot be had or read is for the client."""
     if isinstance(error, LOST):
         return lost(error, "the answer broke off")
-    return Failed(f"the answer cannot be read: {error}" if isinstance(error, WireError) else str(error), 502, again=True)
+    return Failed(
+        f"the answer cannot be read: {error}" if isinstance(error, WireError) else str(error),
+        502,
+        again=True,
+    )
 
 
 async def _whole(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
@@ -197,7 +238,11 @@ async def _whole(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> Non
 
 def _kept(response: Reply) -> dict[str, str]:
     headers = response.headers
-    return {} if _KEPT.isdisjoint(headers) else {name: value for name, value in headers.items() if name in _KEPT}
+    return (
+        {}
+        if _KEPT.isdisjoint(headers)
+        else {name: value for name, value in headers.items() if name in _KEPT}
+    )
 
 
 class _Out:
@@ -224,7 +269,9 @@ class _Out:
         if not self.begun:
             return self.piece(data)
         self._asked.seen.said(data)
-        steps = self._asked.send({"type": "http.response.body", "body": data, "more_body": True}).__await__()
+        steps = self._asked.send(
+            {"type": "http.response.body", "body": data, "more_body": True}
+        ).__await__()
         try:
             waits_for = next(steps)
         except StopIteration:
@@ -235,12 +282,25 @@ class _Out:
 async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
     pipe = relay.stream(sent, array=asked.array)
     media = "application/json" if asked.array else pipe.to.media
-    out = _Out(asked, {"content-type": media, "cache-control": "no-cache", **pipe.to.headers, **_kept(response), **done(sent)})
+    out = _Out(
+        asked,
+        {
+            "content-type": media,
+            "cache-control": "no-cache",
+            **pipe.to.headers,
+            **_kept(response),
+            **done(sent),
+        },
+    )
     rest: list[bytes] = []
     broken: Failed | None = None
     at_once = _at_once(relay, response)
     try:
-        rest = pipe.told_whole(await whole(response)) if at_once else await _fed(asked, pipe, response, out)
+        rest = (
+            pipe.told_whole(await whole(response))
+            if at_once
+            else await _fed(asked, pipe, response, out)
+        )
         if not at_once:
             rest += pipe.end()
     except _UNREAD as error:
@@ -262,7 +322,8 @@ async def _streamed(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> 
 
 
 async def _fed(asked: Asked, pipe: RelayPipe, response: Reply, out: _Out) -> list[bytes]:
-    """Pass on what comes, and give what is still to be sent. Raises ValueError if something never ends."""
+    """Pass on what comes, and give what is still to be sent. Raises ValueError if something never
+    ends."""
     held = 0
     heard, feed = asked.seen.heard, pipe.feed
     rest: list[bytes] = []
@@ -325,7 +386,9 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
                     seen.said(piece)
                     await answer(asked.send, 200, piece, pairs(head))
     except (Failed, *_UNREAD) as error:
-        if out.begun:  # nobody else can be asked any more, and no error be told: all that is left is to break it off
+        # nobody else can be asked any more, and no error be told: all that is left is to break it
+        # off
+        if out.begun:
             raise RuntimeError("an answer that had begun cannot go on") from error
         raise error if isinstance(error, Failed) else _unread(error) from None
     if seen.stream:
@@ -333,8 +396,12 @@ async def _tooled(asked: Asked, own: Own, relay: Relay, target: Target, upstream
 
 
 async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) -> None:
-    """Pass on what comes line by line, to the byte: what breaks off in a line is not passed on, so that an error can follow."""
-    head = {"content-type": response.headers.get("content-type", "text/event-stream"), "cache-control": "no-cache"}
+    """Pass on what comes line by line, to the byte: what breaks off in a line is not passed on, so
+    that an error can follow."""
+    head = {
+        "content-type": response.headers.get("content-type", "text/event-stream"),
+        "cache-control": "no-cache",
+    }
     out = _Out(asked, {**head, **_kept(response), **done(sent)})
     held = b""
     named = False
@@ -365,12 +432,15 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) ->
 
 
 def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) -> None:
-    """The beginning of a stream before it is passed on. Raises Failed if it is an error, or nothing that could be one."""
+    """The beginning of a stream before it is passed on. Raises Failed if it is an error, or nothing
+    that could be one."""
     if at_once:
         if data.lstrip()[:1] != b"{":
             raise Failed("the answer cannot be read: it is no JSON object", 502, again=True)
         return
-    if data.lstrip()[:1] == b"<":  # no framing begins so, and one that skips what it does not know would pass it on
+    if (
+        data.lstrip()[:1] == b"<"
+    ):  # no framing begins so, and one that skips what it does not know would pass it on
         raise Failed("the answer cannot be read: it is a page", 502, again=True)
     pipe: Pipe[bytes] = Pipe(relay.wire, relay.wire, ids=NO_MAP)
     pipe.feed(data)
@@ -386,7 +456,10 @@ def _faulted(fault: Fault) -> Failed:
 
 def _at_once(relay: Relay, response: Reply) -> bool:
     """Whether a server gave the whole answer although it was asked for a stream."""
-    return response.headers.get("content-type", "").startswith("application/json") and relay.media != "application/json"
+    return (
+        response.headers.get("content-type", "").startswith("application/json")
+        and relay.media != "application/json"
+    )
 
 
 def _status(text: str) -> int:
@@ -400,9 +473,13 @@ async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstrea
     count = COUNTS.get(relay.wire)
     if count is None:
         raise Refused(f"{address.row.name} does not count tokens.", 404)
-    url = address.base.rstrip("/") + count.path(address.row.path).replace("{model}", quote(address.model, safe=""))
+    url = address.base.rstrip("/") + count.path(address.row.path).replace(
+        "{model}", quote(address.model, safe="")
+    )
     sent = relayed(asked, relay)
-    response = await _posted(asked, target, upstream, dump(count.asks(sent.whole(), address.model)), url)
+    response = await _posted(
+        asked, target, upstream, dump(count.asks(sent.whole(), address.model)), url
+    )
     try:
         if response.status >= 300:
             raise await _refusal(response, relay, sent, target)
@@ -422,7 +499,9 @@ async def _counted(asked: Asked, relay: Relay, target: Target, upstream: Upstrea
 async def _refusal(response: Reply, relay: Relay, sent: Sent, target: Target) -> Failed:
     """What an upstream's refusal is for the client."""
     name = target.address.row.name
-    status = response.status if response.status < 600 else 502  # beyond that nothing has a meaning, and no server can say it
+    status = (
+        response.status if response.status < 600 else 502
+    )  # beyond that nothing has a meaning, and no server can say it
     try:
         data = await whole(response)
     except (*LOST, ValueError):
@@ -431,12 +510,25 @@ async def _refusal(response: Reply, relay: Relay, sent: Sent, target: Target) ->
     text = hide(said(data)) or f"{name} said {response.status}"
     kept = _kept(response) | done(sent)
     if status < 400:
-        return Failed(f"{name} said {status}: it is elsewhere, and nobody is followed there", 502, again=False, headers=kept)
+        return Failed(
+            f"{name} said {status}: it is elsewhere, and nobody is followed there",
+            502,
+            again=False,
+            headers=kept,
+        )
     if status in (401, 403):
-        return Failed(f"{name} does not take this gateway's key ({status})", 502, again=True, headers=kept)
+        return Failed(
+            f"{name} does not take this gateway's key ({status})", 502, again=True, headers=kept
+        )
     meaning = explain(text, sent.whole(), relay.target) if status in _WRONG else []
     if meaning:
         kept["x-toolwire-explain"] = header("; ".join(map(str, meaning)))
         text = f"{text} ({meaning[0].message})"
-    raw = data if sent.same and data and hide(data.decode("utf-8", "replace")) == data.decode("utf-8", "replace") else None
+    raw = (
+        data
+        if sent.same
+        and data
+        and hide(data.decode("utf-8", "replace")) == data.decode("utf-8", "replace")
+        else None
+    )
     return Failed(text, status, again=status in BUSY or status >= 500, headers=kept, raw=raw)

@@ -1,7 +1,8 @@
 """Virtual keys: who may ask a gateway for which models, and how often.
 
-A file holds hashes only; a key is shown once, when it is made. Which key it is, is looked up by its hash, so that time tells
-nothing about it. Limits are counted in each process. A key that is unknown, expired or taken back is told the same.
+A file holds hashes only; a key is shown once, when it is made. Which key it is, is looked up by its
+hash, so that time tells nothing about it. Limits are counted in each process. A key that is
+unknown, expired or taken back is told the same.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9_.@-]{1,64}")
 _TABLES = (".db", ".sqlite", ".sqlite3")
 _MAKE = """create table if not exists keys (
-    name text primary key, sha256 text not null unique, models text, rpm real, concurrency integer, expires text)"""
+    name text primary key, sha256 text not null unique, models text,
+    rpm real, concurrency integer, expires text)"""
 _log = logging.getLogger("toolwire.gateway")
 
 
@@ -117,7 +119,11 @@ class Keys(Auth):
     """The keys that a gateway takes."""
 
     def __init__(
-        self, rows: Sequence[KeyRow] = (), *, clock: Callable[[], float] = time.time, ticks: Callable[[], float] = time.monotonic
+        self,
+        rows: Sequence[KeyRow] = (),
+        *,
+        clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._clock = clock
@@ -135,7 +141,9 @@ class Keys(Auth):
             if before is not None and before.row == row:
                 self._holders[known] = before
             else:
-                self._holders[known] = before.like(row) if before is not None else Holder(row, self._ticks)
+                self._holders[known] = (
+                    before.like(row) if before is not None else Holder(row, self._ticks)
+                )
 
     @property
     def on(self) -> bool:
@@ -164,7 +172,7 @@ class Keys(Auth):
         return held
 
 
-# --- files -----------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def read_keys(path: Path) -> list[KeyRow]:
@@ -199,7 +207,9 @@ def _given(path: Path) -> list[tuple[str, Mapping[str, object]]]:
             raise FileNotFoundError(2, "no such file")
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as held:
             held.row_factory = sqlite3.Row
-            rows = held.execute("select name, sha256, models, rpm, concurrency, expires from keys order by name").fetchall()
+            rows = held.execute(
+                "select name, sha256, models, rpm, concurrency, expires from keys order by name"
+            ).fetchall()
         return [(f"keys {row['name']}", _columns(dict(row))) for row in rows]
     text = path.read_text()
     if path.suffix == ".toml":
@@ -207,7 +217,10 @@ def _given(path: Path) -> list[tuple[str, Mapping[str, object]]]:
         table = whole.get("keys", {})
         if set(whole) - {"keys"} or not isinstance(table, dict):
             raise ValueError("expected tables [keys.NAME] and nothing else")
-        return [(f"[keys.{name}]", {"name": name, **(row if isinstance(row, dict) else {})}) for name, row in table.items()]
+        return [
+            (f"[keys.{name}]", {"name": name, **(row if isinstance(row, dict) else {})})
+            for name, row in table.items()
+        ]
     out: list[tuple[str, Mapping[str, object]]] = []
     for n, line in enumerate(text.splitlines(), 1):
         if line.strip():
@@ -227,13 +240,19 @@ def _columns(row: dict[str, object]) -> dict[str, object]:
 
 def _row(value: Mapping[str, object]) -> tuple[KeyRow | None, list[str]]:
     known = [one.name for one in fields(KeyRow)]
-    wrong = [f"no such field: {name}; there are {', '.join(known)}" for name in value if name not in known]
+    wrong = [
+        f"no such field: {name}; there are {', '.join(known)}"
+        for name in value
+        if name not in known
+    ]
     try:
         row = convert({name: _plain(one) for name, one in value.items() if name in known}, KeyRow)
     except ValidationError as error:
         return None, [*wrong, str(error)]
     if not _HASH.fullmatch(row.sha256):
-        wrong.append("sha256: expected the 64 hexadecimal digits that --new-key writes, not the key")
+        wrong.append(
+            "sha256: expected the 64 hexadecimal digits that --new-key writes, not the key"
+        )
     if not _NAME.fullmatch(row.name):
         wrong.append("name: expected letters, digits, _ . @ and -")
     if row.rpm is not None and row.rpm <= 0:
@@ -261,7 +280,8 @@ def _seconds(when: str | float | None) -> float | None:
 
 
 def new_key(path: Path, name: str) -> str:
-    """A new key, whose hash is added to a file. It is told here and never again. Raises KeysMistake."""
+    """A new key, whose hash is added to a file. It is told here and never again. Raises
+    KeysMistake."""
     if not _NAME.fullmatch(name):
         raise KeysMistake([f"{name}: expected letters, digits, _ . @ and -"])
     if path.exists() and any(row.name == name for row in read_keys(path)):
@@ -287,6 +307,10 @@ def _add(path: Path, name: str, known: str) -> None:
             held.execute("insert into keys (name, sha256) values (?, ?)", (name, known))
         return
     row: dict[str, JSON] = {"name": name, "sha256": known}
-    told = f'\n[keys."{name}"]\nsha256 = "{known}"\n' if path.suffix == ".toml" else f"{dump(row).decode()}\n"
+    told = (
+        f'\n[keys."{name}"]\nsha256 = "{known}"\n'
+        if path.suffix == ".toml"
+        else f"{dump(row).decode()}\n"
+    )
     with path.open("a") as file:
         file.write(told)

@@ -1,6 +1,8 @@
-"""A client that leaves: whatever is done for it stops at once, and the model's server is told by its closed connection.
+"""A client that leaves: whatever is done for it stops at once, and the model's server is told by
+its closed connection.
 
-Most answers are over before anybody could leave, so nobody is watched in the first moment. Knows no protocol above HTTP.
+Most answers are over before anybody could leave, so nobody is watched in the first moment. Knows no
+protocol above HTTP.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ SOON = 0.05
 
 
 class Moments:
-    """Looks after the first moment of many blocks with one timer: one of its own for each would cost more than all the rest.
+    """Looks after the first moment of many blocks with one timer: one of its own for each would
+    cost more than all the rest.
 
     Belongs to the event loop that first used it.
     """
@@ -36,11 +39,14 @@ class Moments:
         young, now = self._young, loop.time()
         while young and (young[0][1].over or young[0][0] <= now):
             young.popleft()[1].watch(loop)
-        self._timer = loop.call_later(max(young[0][0] - now, 0.001), self._look, loop) if young else None
+        self._timer = (
+            loop.call_later(max(young[0][0] - now, 0.001), self._look, loop) if young else None
+        )
 
 
 class Leaving:
-    """A block that is left when the client has gone; `gone` says so then. Its body must have been read."""
+    """A block that is left when the client has gone; `gone` says so then. Its body must have been
+    read."""
 
     __slots__ = ("_before", "_moments", "_receive", "_task", "_watcher", "gone", "over")
 
@@ -72,10 +78,19 @@ class Leaving:
                 self._task.cancel()
                 return
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
         self.over = True
         if self._watcher is not None:
             self._watcher.cancel()
         if not self.gone:
             return False
-        return self._task.uncancel() <= self._before and kind is not None and issubclass(kind, asyncio.CancelledError)
+        return (
+            self._task.uncancel() <= self._before
+            and kind is not None
+            and issubclass(kind, asyncio.CancelledError)
+        )

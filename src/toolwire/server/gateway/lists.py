@@ -19,15 +19,30 @@ def _anthropic(name: str) -> JSON:
 
 
 def _gemini(name: str) -> JSON:
-    return {"name": f"models/{name}", "displayName": name, "version": "1",
-            "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"]}  # fmt: skip
+    return {
+        "name": f"models/{name}",
+        "displayName": name,
+        "version": "1",
+        "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
+    }
 
 
 def _ollama(name: str) -> JSON:
-    return {"name": name, "model": name, "modified_at": _DAY, "size": 0, "digest": "0" * 64, "details": {}}
+    return {
+        "name": name,
+        "model": name,
+        "modified_at": _DAY,
+        "size": 0,
+        "digest": "0" * 64,
+        "details": {},
+    }
 
 
-_ONE: dict[str, Callable[[str], JSON]] = {"anthropic": _anthropic, "gemini": _gemini, "ollama": _ollama}
+_ONE: dict[str, Callable[[str], JSON]] = {
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "ollama": _ollama,
+}
 
 
 def one_model(wire: str, name: str) -> JSON:
@@ -39,7 +54,12 @@ def listed(wire: str, names: Sequence[str]) -> JSON:
     """All models."""
     rows: list[JSON] = [one_model(wire, name) for name in names]
     if wire == "anthropic":
-        return {"data": rows, "has_more": False, "first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+        return {
+            "data": rows,
+            "has_more": False,
+            "first_id": names[0] if names else None,
+            "last_id": names[-1] if names else None,
+        }
     if wire in ("gemini", "ollama"):
         return {"models": rows}
     return {"object": "list", "data": rows}
@@ -47,5 +67,12 @@ def listed(wire: str, names: Sequence[str]) -> JSON:
 
 def shown(name: str) -> JSON:
     """What is known of a model, for clients that ask before they use it."""
-    return {"modelfile": "", "parameters": "", "template": "", "details": {"family": name, "format": ""}, "model_info": {},
-            "capabilities": ["completion", "tools", "vision", "thinking"], "modified_at": _DAY}  # fmt: skip
+    return {
+        "modelfile": "",
+        "parameters": "",
+        "template": "",
+        "details": {"family": name, "format": ""},
+        "model_info": {},
+        "capabilities": ["completion", "tools", "vision", "thinking"],
+        "modified_at": _DAY,
+    }

@@ -1,6 +1,7 @@
 """What a gateway counts, in Prometheus' text format; several processes can be counted together.
 
-Which numbers there are, and under which labels, is a table. Of each label only so many values are told apart. Knows no server.
+Which numbers there are, and under which labels, is a table. Of each label only so many values are
+told apart. Knows no server.
 """
 
 from __future__ import annotations
@@ -21,11 +22,19 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "in_flight": ("gauge", (), "Requests under way."),
     "tokens_total": ("counter", ("upstream", "direction"), "Tokens that models read and wrote."),
     "seconds": ("histogram", ("front", "upstream"), "From the request to the last byte."),
-    "first_byte_seconds": ("histogram", ("front", "upstream"), "From the request to the first byte of the answer."),
+    "first_byte_seconds": (
+        "histogram",
+        ("front", "upstream"),
+        "From the request to the first byte of the answer.",
+    ),
     "repairs_total": ("counter", ("rule", "upstream"), "Requests that were repaired, by rule."),
     "losses_total": ("counter", ("reason", "upstream"), "What a wire could not carry, by reason."),
     "tool_calls_total": ("counter", ("tool", "state"), "Calls that the gateway ran."),
-    "refused_total": ("counter", ("status",), "Requests that were refused before any model was asked."),
+    "refused_total": (
+        "counter",
+        ("status",),
+        "Requests that were refused before any model was asked.",
+    ),
     "gone_total": ("counter", ("front",), "Clients that left before the end."),
     "reloads_total": ("counter", ("taken",), "Configurations that were taken up, or refused."),
 }
@@ -33,7 +42,8 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 
 class Counts:
-    """Numbers by name and labels, in Prometheus' text format. Several processes can be counted together."""
+    """Numbers by name and labels, in Prometheus' text format. Several processes can be counted
+    together."""
 
     def __init__(self, *, most: int = LABELS) -> None:
         self._most = most
@@ -72,10 +82,14 @@ class Counts:
         return dump([[list(at), list(values)] for at, values in self._all().items()])
 
     def _all(self) -> dict[tuple[str, ...], list[float]]:
-        return {**{at: list(values) for at, values in self._values.items()}, ("in_flight",): [float(self.running)]}
+        return {
+            **{at: list(values) for at, values in self._values.items()},
+            ("in_flight",): [float(self.running)],
+        }
 
     def render(self, others: Mapping[bool, list[bytes]] | None = None) -> str:
-        """All numbers, together with what other processes have kept; of those that are dead, only what does not fall again."""
+        """All numbers, together with what other processes have kept; of those that are dead, only
+        what does not fall again."""
         total = self._all()
         for alive, some in (others or {}).items():
             for at, values in (row for one in some for row in _rows(one)):
@@ -99,7 +113,10 @@ def timed(held: list[float], seconds: float) -> None:
 def _samples(kind: str, at: tuple[str, ...], values: list[float]) -> list[str]:
     """The lines of one number."""
     name = _G + at[0]
-    labels = [f'{label}="{_escaped(value)}"' for label, value in zip(_KINDS[at[0]][1], at[1:], strict=True)]
+    labels = [
+        f'{label}="{_escaped(value)}"'
+        for label, value in zip(_KINDS[at[0]][1], at[1:], strict=True)
+    ]
     if kind != "histogram":
         return [f"{name}{_braced(labels)} {values[0]:.10g}"]
     lines: list[str] = []
@@ -108,7 +125,11 @@ def _samples(kind: str, at: tuple[str, ...], values: list[float]) -> list[str]:
         total += many
         within = _braced([*labels, f'le="{bound}"'])
         lines.append(f"{name}_bucket{within} {total:.10g}")
-    return [*lines, f"{name}_sum{_braced(labels)} {values[-1]:.6f}", f"{name}_count{_braced(labels)} {total:.10g}"]
+    return [
+        *lines,
+        f"{name}_sum{_braced(labels)} {values[-1]:.6f}",
+        f"{name}_count{_braced(labels)} {total:.10g}",
+    ]
 
 
 def _braced(labels: list[str]) -> str:

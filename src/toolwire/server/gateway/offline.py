@@ -1,4 +1,5 @@
-"""The offline model beside a gateway: any provider's wire, on a port of this machine that is opened when it is first needed.
+"""The offline model beside a gateway: any provider's wire, on a port of this machine that is opened
+when it is first needed.
 
     http://127.0.0.1:PORT/anthropic/v1/messages
 

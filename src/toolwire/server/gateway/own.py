@@ -1,9 +1,11 @@
 """Tools of the gateway's own: offered to every model beside those of the client, and run here.
 
-The model is asked; calls of the gateway's tools are run, and it is asked again, until it says something or calls a tool of the
-client. To the client all that is one answer, told as it comes. What happened behind it travels in a parcel, so that the next
-request has it again and no replica remembers anything. A call is recorded under a key made of the client's request and of the
-call itself: a request that is sent again runs nothing again. Where a name is taken, the client's tool keeps it.
+The model is asked; calls of the gateway's tools are run, and it is asked again, until it says
+something or calls a tool of the client. To the client all that is one answer, told as it comes.
+What happened behind it travels in a parcel, so that the next request has it again and no replica
+remembers anything. A call is recorded under a key made of the client's request and of the call
+itself: a request that is sent again runs nothing again. Where a name is taken, the client's tool
+keeps it.
 """
 
 from __future__ import annotations
@@ -50,7 +52,17 @@ LONGEST = 100_000
 """Characters of a result."""
 MARK = "gateway_"
 """Before the name of a tool whose own name the client uses."""
-_NO_MATTER = frozenset({"model", "stream", "stream_options", "user", "metadata", "safety_identifier", "prompt_cache_key"})
+_NO_MATTER = frozenset(
+    {
+        "model",
+        "stream",
+        "stream_options",
+        "user",
+        "metadata",
+        "safety_identifier",
+        "prompt_cache_key",
+    }
+)
 """Fields of a request that may differ when it is sent again."""
 _log = logging.getLogger("toolwire.gateway")
 
@@ -85,7 +97,9 @@ class Own:
         loop = asyncio.get_running_loop()
         opened: asyncio.Future[None] = loop.create_future()
         self._stop = asyncio.Event()
-        self._life = loop.create_task(self._lived(opened))  # what some of them open must be closed by the same task
+        self._life = loop.create_task(
+            self._lived(opened)
+        )  # what some of them open must be closed by the same task
         await opened
 
     async def _lived(self, opened: asyncio.Future[None]) -> None:
@@ -129,9 +143,18 @@ class Work:
     """One request whose model may call tools of the gateway."""
 
     def __init__(
-        self, own: Own, relay: Relay, raw: bytes, told: Exchange, *, stream: bool, array: bool = False, mark: str = ""
+        self,
+        own: Own,
+        relay: Relay,
+        raw: bytes,
+        told: Exchange,
+        *,
+        stream: bool,
+        array: bool = False,
+        mark: str = "",
     ) -> None:
-        """`mark` tells apart requests that are the same to the letter, if the client gave one. Raises as `Relay.request` does."""
+        """`mark` tells apart requests that are the same to the letter, if the client gave one.
+        Raises as `Relay.request` does."""
         self._own = own
         self._relay = relay
         self._told = told
@@ -142,16 +165,24 @@ class Work:
         asked: Object = source if isinstance(source, dict) else {}
         kept: Object = {key: value for key, value in asked.items() if key not in _NO_MATTER}
         self._base = hashlib.sha256(
-            b"\x00".join((relay.front.wire.encode(), self._who.encode(), mark.encode(), dump(_sorted(kept))))
+            b"\x00".join(
+                (relay.front.wire.encode(), self._who.encode(), mark.encode(), dump(_sorted(kept)))
+            )
         )
-        self._names = own.named({tool.name for tool in self._read.tools}) if _free(self._read) else {}
+        self._names = (
+            own.named({tool.name for tool in self._read.tools}) if _free(self._read) else {}
+        )
         self._tools = tuple(_offered(name, tool) for name, tool in self._names.items())
         self._times: Counter[bytes] = Counter()
         self._turns: list[Message] = []
         """What happened behind the answer, in the wire of the model."""
         self._usage: Usage | None = None
         self.first = self._sent(False)
-        hosted: Hosted = "drop" if own.row.show == "none" or isinstance(self._read.settings.get("format"), Format) else "text"
+        hosted: Hosted = (
+            "drop"
+            if own.row.show == "none" or isinstance(self._read.settings.get("format"), Format)
+            else "text"
+        )
         self._pipe = Told(relay, self.first, self._turns, stream=stream, array=array, hosted=hosted)
         self._base_slot = self._next_slot = 0
         self._finish: events.Finish | None = None
@@ -173,13 +204,19 @@ class Work:
         read, settings = self._read, self._read.settings
         if last:
             settings = {**settings, "choice": Choice("none")}
-        asks = replace(read, messages=(*read.messages, *self._turns), tools=(*read.tools, *self._tools), settings=settings)
+        asks = replace(
+            read,
+            messages=(*read.messages, *self._turns),
+            tools=(*read.tools, *self._tools),
+            settings=settings,
+        )
         return self._relay.sent(asks, read, self._parcels)
 
     async def run(self, ask: Asks) -> AsyncGenerator[bytes]:
         """The answer in the client's wire, piece by piece; as one piece if it is not a stream.
 
-        Raises what `ask` raises and RemoteError; once `begun` it tells the client and raises nothing.
+        Raises what `ask` raises and RemoteError; once `begun` it tells the client and raises
+        nothing.
         """
         self._own.running += 1
         try:
@@ -203,7 +240,11 @@ class Work:
             except (Failed, WireError, ValueError, *LOST) as error:
                 if not self.begun:
                     raise
-                why = error.message if isinstance(error, Failed) else f"the answer broke off: {type(error).__name__}"
+                why = (
+                    error.message
+                    if isinstance(error, Failed)
+                    else f"the answer broke off: {type(error).__name__}"
+                )
                 self._told.error = why
                 yield self._out([events.Fault(why)]) + self._pipe.tail
                 return
@@ -214,7 +255,12 @@ class Work:
                 break
             results = await self._ran(own, sent)
             self._turns.append(Message("tool", tuple(results)))
-            out = self._out([self._result(call, result, sent) for call, result in zip(own, results, strict=True)])
+            out = self._out(
+                [
+                    self._result(call, result, sent)
+                    for call, result in zip(own, results, strict=True)
+                ]
+            )
             if out:
                 yield out
             if len(own) < len(calls_of(message)) or turn > self._own.row.turns:
@@ -270,20 +316,30 @@ class Work:
         """An event of one of several answers as one of the only answer that the client gets."""
         match event:
             case events.Begin(settings):
-                return [replace(event, settings=_without(settings))] if not self._turns else [events.Turn("assistant")]
+                return (
+                    [replace(event, settings=_without(settings))]
+                    if not self._turns
+                    else [events.Turn("assistant")]
+                )
             case events.Note(settings):
                 return [replace(event, settings=kept)] if (kept := _without(settings)) else []
             case events.Finish(choice=0):
                 self._finish = event
             case events.Start(slot=slot, part=part, choice=0):
-                shown = self._shown(part, sent) if isinstance(part, Call) else replace(part, seal=None)
+                shown = (
+                    self._shown(part, sent) if isinstance(part, Call) else replace(part, seal=None)
+                )
                 return [replace(event, slot=self._slot(slot), part=shown)]
             case events.Delta(slot=slot):
                 return [replace(event, slot=self._slot(slot))]
             case events.End(slot=slot):
                 return [replace(event, slot=self._slot(slot), seal=None)]
             case events.Whole(part=part, choice=0):
-                return [replace(event, part=self._shown(part, sent))] if isinstance(part, Call) else [event]
+                return (
+                    [replace(event, part=self._shown(part, sent))]
+                    if isinstance(part, Call)
+                    else [event]
+                )
             case events.Left():
                 return [event]
         return []
@@ -313,14 +369,18 @@ class Work:
         if self._finish is not None:
             stop = self._finish.stop
             asked = turns[-1].role == "tool" or bool(calls_of(turns[-1]))
-            told.append(events.Finish("stop" if stop == "tool" and not (asked and self._open()) else stop))
+            told.append(
+                events.Finish("stop" if stop == "tool" and not (asked and self._open()) else stop)
+            )
         pieces = [*self._pipe.tell(told), *self._pipe.close()]
         self._told.losses += tuple(map(str, self._pipe.losses))
         return b"".join((*pieces, self._pipe.tail)) if self._stream else dump(self._pipe.whole())
 
     def _open(self) -> bool:
         """Whether a call waits for the client."""
-        told = {part.call_id for one in self._turns for part in one.parts if isinstance(part, Result)}
+        told = {
+            part.call_id for one in self._turns for part in one.parts if isinstance(part, Result)
+        }
         return any(call.id not in told for one in self._turns[-2:] for call in calls_of(one))
 
     # --- the tools ---
@@ -336,10 +396,13 @@ class Work:
             async with slots:
                 return await self._run(call, key, sent)
 
-        return list(await asyncio.gather(*(one(call, key) for call, key in zip(calls, keys, strict=True))))
+        return list(
+            await asyncio.gather(*(one(call, key) for call, key in zip(calls, keys, strict=True)))
+        )
 
     def _key(self, call: Call, sent: Sent) -> str:
-        """The id under which a call is recorded: the same whenever this request is sent again and the model asks for the same."""
+        """The id under which a call is recorded: the same whenever this request is sent again and
+        the model asks for the same."""
         said = dump([_home(call, sent), _sorted(call.input)])
         n = self._times[said]
         self._times[said] += 1
@@ -352,21 +415,37 @@ class Work:
         assert tool is not None
         given = arguments_of(call)
         if given is None:
-            return self._ended(tool, failed(call, "the arguments are not a JSON object"), "bad-arguments")
+            return self._ended(
+                tool, failed(call, "the arguments are not a JSON object"), "bad-arguments"
+            )
         who = f"gateway:{self._who}" if self._who else "gateway"
-        ask = Ask(tool=tool, input=given, call_id=key, principal=who, user_id=self._who or None, secrets=self._own.secrets)
+        ask = Ask(
+            tool=tool,
+            input=given,
+            call_id=key,
+            principal=who,
+            user_id=self._who or None,
+            secrets=self._own.secrets,
+        )
         try:
             answer = await asyncio.wait_for(self._answered(ask), self._own.row.seconds)
         except InvalidInput as error:
-            return self._ended(tool, failed(call, f"the arguments do not fit: {error}"), "bad-arguments")
+            return self._ended(
+                tool, failed(call, f"the arguments do not fit: {error}"), "bad-arguments"
+            )
         except MissingRequirements as error:
             return self._ended(tool, failed(call, str(error)), "missing-requirements")
         except TimeoutError:
-            return self._ended(tool, failed(call, "the tool took too long; it may still be running"), "timeout")
-        return self._ended(tool, cut(call, outcome_of(call, answer), LONGEST), answer.state, answer.replayed)
+            return self._ended(
+                tool, failed(call, "the tool took too long; it may still be running"), "timeout"
+            )
+        return self._ended(
+            tool, cut(call, outcome_of(call, answer), LONGEST), answer.state, answer.replayed
+        )
 
     async def _answered(self, ask: Ask) -> Answer:
-        """What became of a call; one that ran so long ago that nobody can be sending it again is another one."""
+        """What became of a call; one that ran so long ago that nobody can be sending it again is
+        another one."""
         for n in count(1):
             answer = await self._own.calls.call(ask)
             age = time() - (answer.started_at or 0) / 1000

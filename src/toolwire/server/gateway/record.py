@@ -1,10 +1,11 @@
-"""One line of JSON for each exchange, and each stream as it came, for those who want to look at it again.
+"""One line of JSON for each exchange, and each stream as it came, for those who want to look at it
+again.
 
     DIR/exchanges-4711.jsonl              what came, what was sent, what was answered
     DIR/streams/4711-12.anthropic.txt     toolwire stream THIS --from anthropic --to openai-chat
 
-Keys are taken out, also where they stand inside a text; what a model says piece by piece is looked at piece by piece. Knows no
-wire.
+Keys are taken out, also where they stand inside a text; what a model says piece by piece is looked
+at piece by piece. Knows no wire.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ class Recorder:
         pid = os.getpid()
         name = f"{pid}-{seen.id.rpartition('-')[2]}"
         told: Object = {"at": round(time(), 3), **seen.summary()}
-        told |= {"request": self._clean(tape.request), "sent": [self._clean(one) for one in tape.sent]}
+        told |= {
+            "request": self._clean(tape.request),
+            "sent": [self._clean(one) for one in tape.sent],
+        }
         heard, answer = b"".join(tape.heard), b"".join(tape.told)
         if seen.stream and heard and seen.wire:
             file = self._folder / "streams" / f"{name}.{seen.wire}.txt"
@@ -65,7 +69,8 @@ class Recorder:
         return self.secrets.tree(value)
 
     def _bytes(self, data: bytes) -> bytes:
-        """A stream without secrets; one that is not text is left as it is, for its frames are counted."""
+        """A stream without secrets; one that is not text is left as it is, for its frames are
+        counted."""
         try:
             return self.secrets(data.decode()).encode()
         except UnicodeDecodeError:

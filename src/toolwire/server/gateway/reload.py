@@ -1,7 +1,8 @@
 """A configuration that is read again while the gateway runs: on SIGHUP, and when its files change.
 
-What is under way ends as it began; no connection is dropped. A file that is wrong never replaces one that works: what is wrong is
-logged. Where the server listens does not change before it is started anew.
+What is under way ends as it began; no connection is dropped. A file that is wrong never replaces
+one that works: what is wrong is logged. Where the server listens does not change before it is
+started anew.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.server.gateway.app import Gateway
-from toolwire.server.gateway.config import DEMO, Config, ConfigMistake, Models, ToolsRow, found_in, read
+from toolwire.server.gateway.config import (
+    DEMO,
+    Config,
+    ConfigMistake,
+    Models,
+    ToolsRow,
+    found_in,
+    read,
+)
 from toolwire.server.gateway.keys import KeyRow, Keys, KeysMistake, read_keys
 from toolwire.server.gateway.own import Own
 
@@ -37,7 +46,8 @@ class Loaded(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Where a configuration comes from: a file, or the environment; and what the command line says on top of it."""
+    """Where a configuration comes from: a file, or the environment; and what the command line says
+    on top of it."""
 
     env: Mapping[str, str]
     demo: Callable[[], str]
@@ -47,20 +57,33 @@ class Source(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
 
     def load(self) -> Loaded:
-        """The configuration as it is now. Raises ConfigMistake that lists everything that is wrong."""
+        """The configuration as it is now. Raises ConfigMistake that lists everything that
+        is wrong.
+        """
         config = self._config()
         if self.tools:
-            config = replace(config, tools=replace(config.tools, sources=(*config.tools.sources, *self.tools)))
+            config = replace(
+                config, tools=replace(config.tools, sources=(*config.tools.sources, *self.tools))
+            )
         folder = self.file.parent if self.file is not None else Path()
         mistakes: list[str] = []
         models: Models | None = None
         try:
-            demo = self.demo() if any(row.upstream.partition(":")[0] == DEMO for row in config.models.values()) else None
+            demo = (
+                self.demo()
+                if any(row.upstream.partition(":")[0] == DEMO for row in config.models.values())
+                else None
+            )
             models = Models(config, self.env, demo=demo, folder=folder)
         except ConfigMistake as error:
-            mistakes += [f"{self.file}: {one}" if self.file is not None else one for one in error.mistakes]
+            mistakes += [
+                f"{self.file}: {one}" if self.file is not None else one for one in error.mistakes
+            ]
         if self.file is not None and not config.models:
-            mistakes.append(f'{self.file}: there are no models; write [models."claude-*"] and upstream = "anthropic", say')
+            mistakes.append(
+                f'{self.file}: there are no models; write [models."claude-*"] and upstream ='
+                ' "anthropic", say'
+            )
         kept = self.keys or (folder / config.keys.file if config.keys.file is not None else None)
         rows: list[KeyRow] | None = None
         try:
@@ -70,7 +93,9 @@ class Source(Struct, frozen=True, kw_only=True):
         if mistakes or models is None:
             raise ConfigMistake(mistakes)
         held = [folder / row.key_file for row in config.models.values() if row.key_file is not None]
-        return Loaded(models, rows, tuple(one for one in (self.file, kept, *held) if one is not None))
+        return Loaded(
+            models, rows, tuple(one for one in (self.file, kept, *held) if one is not None)
+        )
 
     def _config(self) -> Config:
         if self.file is None:
@@ -78,7 +103,11 @@ class Source(Struct, frozen=True, kw_only=True):
         try:
             text = self.file.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else "not a text"
+            why = (
+                (error.strerror or str(error)).lower()
+                if isinstance(error, OSError)
+                else "not a text"
+            )
             raise ConfigMistake([f"{self.file}: {why}"]) from None
         return read(text, str(self.file))
 
@@ -112,7 +141,9 @@ class Reloader:
         loop = asyncio.get_running_loop()
         self._now = asyncio.Event()
         self._task = loop.create_task(self._look())
-        with suppress(ValueError, RuntimeError, NotImplementedError):  # only the main thread gets signals
+        with suppress(
+            ValueError, RuntimeError, NotImplementedError
+        ):  # only the main thread gets signals
             loop.add_signal_handler(signal.SIGHUP, self._now.set)
 
     async def close(self) -> None:

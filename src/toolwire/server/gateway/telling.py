@@ -1,7 +1,8 @@
-"""Several answers of a model, and what a gateway did between them, told to its client as one answer.
+"""Several answers of a model, and what a gateway did between them, told to its client as one
+answer.
 
-What happened behind it goes along in a parcel: at the end, or where clients take the end for the answer, between the answers as
-soon as it has happened. Knows no wire.
+What happened behind it goes along in a parcel: at the end, or where clients take the end for the
+answer, between the answers as soon as it has happened. Knows no wire.
 """
 
 from __future__ import annotations
@@ -21,15 +22,26 @@ from toolwire.wires.engine.server_tools import Hosted
 
 
 class Told(RelayPipe):
-    """Several answers of a model, and what the gateway did between them, as one answer for the client."""
+    """Several answers of a model, and what the gateway did between them, as one answer for the
+    client."""
 
-    def __init__(self, relay: Relay, sent: Sent, turns: Sequence[Message], *, stream: bool, array: bool, hosted: Hosted) -> None:
+    def __init__(
+        self,
+        relay: Relay,
+        sent: Sent,
+        turns: Sequence[Message],
+        *,
+        stream: bool,
+        array: bool,
+        hosted: Hosted,
+    ) -> None:
         """`turns`, which grow, are what happened behind the answer."""
         super().__init__(relay, sent, array=array)
         self.same = False
         self.listed = array
         self._thoughts = bool(relay.rules.echo) and not relay.same
-        """Whether the model wants thoughts back that nobody signed, and the client's wire could not carry them."""
+        """Whether the model wants thoughts back that nobody signed, and the client's wire could not
+        carry them."""
         self._turns = turns
         self._packed = 0
         """How many of them went into a parcel."""
@@ -53,7 +65,8 @@ class Told(RelayPipe):
         return [] if self.fault is not None else list(map(self._shape, self._say(told)))
 
     def between(self) -> list[bytes]:
-        """What stands before the next answer: what happened so far, where a parcel cannot wait for the end."""
+        """What stands before the next answer: what happened so far, where a parcel cannot wait for
+        the end."""
         front = self._relay.front
         if self.fault is not None or front.ends:
             return []
@@ -66,13 +79,23 @@ class Told(RelayPipe):
 
     def close(self) -> list[bytes]:
         """What the answer ends with."""
-        return [] if self.fault is not None else list(map(self._shape, [*self._unanswered(), *self._last()]))
+        return (
+            []
+            if self.fault is not None
+            else list(map(self._shape, [*self._unanswered(), *self._last()]))
+        )
 
     def _last(self) -> list[Chunk]:
         last, left = super()._last(), self._due()
-        if not left or not (self._relay.front.ends or self._streams) or not any(map(self.closes, left)):
+        if (
+            not left
+            or not (self._relay.front.ends or self._streams)
+            or not any(map(self.closes, left))
+        ):
             return last
-        return self._relay.front.chunks(last, self._parcel(left, self.body(last)), self._blocks - self._between)
+        return self._relay.front.chunks(
+            last, self._parcel(left, self.body(last)), self._blocks - self._between
+        )
 
     def whole(self) -> JSON:
         """The whole answer, when it is closed."""

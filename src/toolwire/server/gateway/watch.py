@@ -1,8 +1,8 @@
 """What is known of the requests through a gateway: for logs, metrics, traces and those who look on.
 
-Labels are bounded: names of fronts, upstreams, rules and tools come from tables and configuration, and beyond some number they
-are counted together; nothing that a client chooses is a label. What was said is only kept where somebody asked for it. Knows no
-wire by name.
+Labels are bounded: names of fronts, upstreams, rules and tools come from tables and configuration,
+and beyond some number they are counted together; nothing that a client chooses is a label. What was
+said is only kept where somebody asked for it. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -37,9 +37,15 @@ _TOLD = 20
 """So many losses are told one by one."""
 _SHOWN = 20_000
 """Characters of a body in a log."""
-_IN = re.compile(rb'"(?:prompt_tokens|input_tokens|promptTokenCount|prompt_eval_count|inputTokens)"\s*:\s*(\d+)')
-_OUT = re.compile(rb'"(?:completion_tokens|output_tokens|candidatesTokenCount|eval_count|outputTokens)"\s*:\s*(\d+)')
-_STOP = re.compile(rb'"(?:finish_reason|stop_reason|finishReason|done_reason|stopReason|finish_type)"\s*:\s*"([A-Za-z_-]{1,40})"')
+_IN = re.compile(
+    rb'"(?:prompt_tokens|input_tokens|promptTokenCount|prompt_eval_count|inputTokens)"\s*:\s*(\d+)'
+)
+_OUT = re.compile(
+    rb'"(?:completion_tokens|output_tokens|candidatesTokenCount|eval_count|outputTokens)"\s*:\s*(\d+)'
+)
+_STOP = re.compile(
+    rb'"(?:finish_reason|stop_reason|finishReason|done_reason|stopReason|finish_type)"\s*:\s*"([A-Za-z_-]{1,40})"'
+)
 _VARIES = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\d+")
 _TRACE = ((b"traceparent", "traceparent"), (b"tracestate", "tracestate"))
 _CHAT = {"gen_ai.operation.name": "chat"}
@@ -130,7 +136,11 @@ class Exchange(Struct):
         self.ends = ends[-_NEAR:]
         if self.usage is None:
             spent = [_last(one, ends) or _last(one, self.head[:_ENDS]) for one in (_IN, _OUT)]
-            self.usage = Usage(*[None if one is None else int(one) for one in spent]) if spent != [None, None] else None
+            self.usage = (
+                Usage(*[None if one is None else int(one) for one in spent])
+                if spent != [None, None]
+                else None
+            )
 
     @property
     def stop(self) -> str:
@@ -143,13 +153,29 @@ class Exchange(Struct):
         used = self.usage or Usage()
         first = None if self.first is None else round(self.first - self.start, 4)
         out: Object = {
-            "id": self.id, "front": self.front, "model": self.model, "upstream": self.upstream, "wire": self.wire,
-            "status": self.status, "stream": self.stream, "seconds": round(self.seconds, 4), "first": first, "tries": self.tries,
-            "input_tokens": used.input, "output_tokens": used.output, "stop": self.stop or None,
-            "repairs": list(self.changes), "losses": list(self.losses[:_TOLD]),
-            "lost": len(self.losses) if len(self.losses) > _TOLD else None, "key": self.key or None, "error": self.error,
-            "gone": self.gone or None, "tools": [f"{name} {state}{' (replayed)' * again}" for name, state, again in self.tools],
-        }  # fmt: skip
+            "id": self.id,
+            "front": self.front,
+            "model": self.model,
+            "upstream": self.upstream,
+            "wire": self.wire,
+            "status": self.status,
+            "stream": self.stream,
+            "seconds": round(self.seconds, 4),
+            "first": first,
+            "tries": self.tries,
+            "input_tokens": used.input,
+            "output_tokens": used.output,
+            "stop": self.stop or None,
+            "repairs": list(self.changes),
+            "losses": list(self.losses[:_TOLD]),
+            "lost": len(self.losses) if len(self.losses) > _TOLD else None,
+            "key": self.key or None,
+            "error": self.error,
+            "gone": self.gone or None,
+            "tools": [
+                f"{name} {state}{' (replayed)' * again}" for name, state, again in self.tools
+            ],
+        }
         return {key: value for key, value in out.items() if value not in (None, [], "")}
 
 
@@ -162,11 +188,12 @@ def _last(pattern: re.Pattern[bytes], text: bytes) -> bytes | None:
     return None
 
 
-# --- those who look on -----------------------------------------------------------------------------------------------------
+# --- those who look on ----------------------------------------------------------------------------
 
 
 class Feed:
-    """The last exchanges, the newest at the end: for a page that shows them. Each has a number that only grows."""
+    """The last exchanges, the newest at the end: for a page that shows them. Each has a number that
+    only grows."""
 
     def __init__(self, most: int = KEPT) -> None:
         self._ring: deque[tuple[int, float, Exchange]] = deque(maxlen=most)
@@ -178,14 +205,16 @@ class Feed:
 
     def since(self, number: int = 0) -> list[tuple[int, Object]]:
         """The exchanges after one of them."""
-        return [(n, {"at": round(at, 3), **seen.summary()}) for n, at, seen in self._ring if n > number]
+        return [
+            (n, {"at": round(at, 3), **seen.summary()}) for n, at, seen in self._ring if n > number
+        ]
 
 
 class Watch:
     """Sees every exchange when it begins and when it is over.
 
-    `keeps` is given each exchange with its tape; without it, and without `bodies`, nothing that was said is kept. `folder` is
-    where processes that share a port put their numbers.
+    `keeps` is given each exchange with its tape; without it, and without `bodies`, nothing that was
+    said is kept. `folder` is where processes that share a port put their numbers.
     """
 
     def __init__(
@@ -219,14 +248,17 @@ class Watch:
         self.secrets = Scrubber(values)
 
     def begin(self, front: str, headers: Mapping[bytes, bytes]) -> Exchange:
-        """An exchange begins. It joins the trace that the client names, and names it to the model's server."""
+        """An exchange begins. It joins the trace that the client names, and names it to the model's
+        server."""
         number = next(self._numbers)
         seen = Exchange(front, start=perf_counter(), id=f"{self._prefix}{number}")
         if self._bodies or self._keeps is not None:
             seen.tape = Tape()
         self.counts.running += 1
         carrier = {name: headers[key].decode("latin-1") for key, name in _TRACE if key in headers}
-        if self._traces or not number % _SELDOM or number == 1:  # to look for an SDK costs more than all the rest
+        if (
+            self._traces or not number % _SELDOM or number == 1
+        ):  # to look for an SDK costs more than all the rest
             tracer = self._telemetry.tracer()
             self._traces = tracer is not None
         else:
@@ -236,9 +268,13 @@ class Watch:
             return seen
         try:
             above = propagate.extract(carrier) if carrier else None
-            seen.span = tracer.start_span("chat", context=above, kind=SpanKind.CLIENT, attributes=_CHAT)
+            seen.span = tracer.start_span(
+                "chat", context=above, kind=SpanKind.CLIENT, attributes=_CHAT
+            )
             propagate.inject(seen.carrier, trace.set_span_in_context(seen.span, above))
-        except Exception:  # samplers, processors and propagators are anybody's: a request does not fail for them
+        except (
+            Exception
+        ):  # samplers, processors and propagators are anybody's: a request does not fail for them
             _log.exception("a trace was not begun")
             seen.carrier = carrier
         return seen
@@ -293,29 +329,46 @@ class Watch:
         """Where the numbers stand that every exchange counts: they are looked up once."""
         at = self.counts.at
         found = self._kinds[front, upstream, status] = (
-            at("requests_total", front, upstream, str(status)), at("seconds", front, upstream),
-            at("first_byte_seconds", front, upstream), at("tokens_total", upstream, "input"),
+            at("requests_total", front, upstream, str(status)),
+            at("seconds", front, upstream),
+            at("first_byte_seconds", front, upstream),
+            at("tokens_total", upstream, "input"),
             at("tokens_total", upstream, "output"),
-        )  # fmt: skip
+        )
         return found
 
     def _traced(self, seen: Exchange, span: Span) -> None:
         span.update_name(f"chat {seen.model}" if seen.model else "chat")
         used = seen.usage or Usage()
         given: dict[str, str | int | float | bool | None] = {
-            "gen_ai.provider.name": seen.upstream or None, "gen_ai.request.model": seen.model or None,
-            "gen_ai.response.model": seen.asked or None, "gen_ai.usage.input_tokens": used.input,
-            "gen_ai.usage.output_tokens": used.output, "http.response.status_code": seen.status or None,
-            "toolwire.front": seen.front, "toolwire.stream": seen.stream, "toolwire.repairs": len(seen.changes),
-            "toolwire.losses": len(seen.losses), "toolwire.tries": seen.tries,
-        }  # fmt: skip
+            "gen_ai.provider.name": seen.upstream or None,
+            "gen_ai.request.model": seen.model or None,
+            "gen_ai.response.model": seen.asked or None,
+            "gen_ai.usage.input_tokens": used.input,
+            "gen_ai.usage.output_tokens": used.output,
+            "http.response.status_code": seen.status or None,
+            "toolwire.front": seen.front,
+            "toolwire.stream": seen.stream,
+            "toolwire.repairs": len(seen.changes),
+            "toolwire.losses": len(seen.losses),
+            "toolwire.tries": seen.tries,
+        }
         for name, value in given.items():
             if value is not None:
                 span.set_attribute(name, value)
         if stop := seen.stop:
             span.set_attribute("gen_ai.response.finish_reasons", [stop])
         if seen.gone or seen.status >= 400 or seen.error is not None:
-            span.set_attribute("error.type", "client_gone" if seen.gone else str(seen.status) if seen.status >= 400 else "stream")
+            span.set_attribute(
+                "error.type",
+                (
+                    "client_gone"
+                    if seen.gone
+                    else str(seen.status)
+                    if seen.status >= 400
+                    else "stream"
+                ),
+            )
             span.set_status(StatusCode.ERROR, seen.error)
         span.end()
 
@@ -327,8 +380,16 @@ class Watch:
         else:
             _log.info("%s", _line(seen))
         if self._bodies and seen.tape is not None:
-            for what, data in (("request", seen.tape.request), ("answer", b"".join(seen.tape.told))):
-                _log.info("%s %s: %s", seen.id, what, self.secrets(data[:_SHOWN].decode("utf-8", "replace")))
+            for what, data in (
+                ("request", seen.tape.request),
+                ("answer", b"".join(seen.tape.told)),
+            ):
+                _log.info(
+                    "%s %s: %s",
+                    seen.id,
+                    what,
+                    self.secrets(data[:_SHOWN].decode("utf-8", "replace")),
+                )
 
     # --- several processes ---
 
@@ -366,7 +427,10 @@ def _line(seen: Exchange) -> str:
         f"ran {', '.join(name for name, _, _ in seen.tools)}" if seen.tools else "",
     ]
     whose = f" ({seen.key})" if seen.key else ""
-    head = f"{seen.front} {seen.model or '-'}{whose} -> {seen.upstream or '-'}: {seen.status} in {seen.seconds:.3f} s"
+    head = (
+        f"{seen.front} {seen.model or '-'}{whose} -> {seen.upstream or '-'}: {seen.status} in"
+        f" {seen.seconds:.3f} s"
+    )
     return "; ".join((head, *(one for one in more if one)))
 
 

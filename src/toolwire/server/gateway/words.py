@@ -1,4 +1,5 @@
-"""What a gateway says beside the answer itself: refusals, and header fields that tell what was done. Knows no wire by name."""
+"""What a gateway says beside the answer itself: refusals, and header fields that tell what was
+done. Knows no wire by name."""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ class Refused(Exception):
     """A request that gets no answer, and why."""
 
     def __init__(
-        self, message: str, status: int = 400, *, headers: Mapping[str, str] | None = None, code: str | None = None
+        self,
+        message: str,
+        status: int = 400,
+        *,
+        headers: Mapping[str, str] | None = None,
+        code: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -28,7 +34,13 @@ class Failed(Exception):
     """An upstream that gave no answer; another one may be tried if `again`."""
 
     def __init__(
-        self, message: str, status: int, *, again: bool, headers: Mapping[str, str] | None = None, raw: bytes | None = None
+        self,
+        message: str,
+        status: int,
+        *,
+        again: bool,
+        headers: Mapping[str, str] | None = None,
+        raw: bytes | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -41,7 +53,10 @@ class Failed(Exception):
 
 def pairs(fields: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     """Header fields as a server sends them."""
-    return [(name.lower().encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in fields.items()]
+    return [
+        (name.lower().encode("latin-1", "replace"), value.encode("latin-1", "replace"))
+        for name, value in fields.items()
+    ]
 
 
 def header(text: str) -> str:
@@ -67,6 +82,10 @@ def _lost(losses: Sequence[Loss]) -> str:
     """How many losses, and each kind of them once: by its reason and the last word of its place."""
     kinds: dict[tuple[str, str], list[Loss]] = {}
     for loss in losses:
-        kinds.setdefault((loss.reason, loss.pointer.rpartition("/")[2].strip("0123456789")), []).append(loss)
-    told = [f"{some[0]}{f' ({len(some)} times)' if len(some) > 1 else ''}" for some in kinds.values()]
+        kinds.setdefault(
+            (loss.reason, loss.pointer.rpartition("/")[2].strip("0123456789")), []
+        ).append(loss)
+    told = [
+        f"{some[0]}{f' ({len(some)} times)' if len(some) > 1 else ''}" for some in kinds.values()
+    ]
     return f"{len(losses)}: {'; '.join(told)}"

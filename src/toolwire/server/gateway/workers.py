@@ -1,7 +1,8 @@
 """Several processes behind one port.
 
-The first process listens and serves nothing: its children take the connections from its socket. SIGTERM lets all of them finish,
-SIGHUP is handed on, and one that dies is replaced, unless they die as soon as they start. Knows no app.
+The first process listens and serves nothing: its children take the connections from its socket.
+SIGTERM lets all of them finish, SIGHUP is handed on, and one that dies is replaced, unless they die
+as soon as they start. Knows no app.
 """
 
 from __future__ import annotations
@@ -33,7 +34,14 @@ _log = logging.getLogger("toolwire.gateway")
 class Workers:
     """Children that serve what `make` makes, each its own."""
 
-    def __init__(self, make: Callable[[], App], listener: socket.socket, many: int, *, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self,
+        make: Callable[[], App],
+        listener: socket.socket,
+        many: int,
+        *,
+        bounds: Bounds | None = None,
+    ) -> None:
         self._make = make
         self._listener = listener
         self._many = many
@@ -43,7 +51,8 @@ class Workers:
         self._early = 0
 
     def run(self, ready: Callable[[str], None]) -> int:
-        """Serve until SIGTERM or SIGINT; the exit code. `ready` is told the address once all of them serve."""
+        """Serve until SIGTERM or SIGINT; the exit code. `ready` is told the address once all of
+        them serve."""
         handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {number: signal.signal(number, self._signal) for number in handled}
         try:
@@ -89,7 +98,9 @@ class Workers:
         code = 1
         try:
             code = self._child(says)
-        except BaseException as error:  # nothing of a child may come back into the code of its parent
+        except (
+            BaseException
+        ) as error:  # nothing of a child may come back into the code of its parent
             print(f"toolwire: {type(error).__name__}: {error}", file=sys.stderr)
         finally:
             sys.stdout.flush()
@@ -107,7 +118,9 @@ class Workers:
                 os.write(says, b"!")
             os.close(says)
 
-        server = Server(config(app, self._bounds), app, self._bounds, url_of(self._listener), listening)
+        server = Server(
+            config(app, self._bounds), app, self._bounds, url_of(self._listener), listening
+        )
         try:
             server.run(sockets=[self._listener])
         except SystemExit:

@@ -1,7 +1,7 @@
 """Bytes to payloads and back: SSE, NDJSON, JSON arrays, AWS event streams.
 
-Each framing is a decoder that is fed bytes as they come, cut anywhere, and gives whole frames; and a function that writes one.
-Knows no wire: a frame is an event name, bytes, and nothing else.
+Each framing is a decoder that is fed bytes as they come, cut anywhere, and gives whole frames; and
+a function that writes one. Knows no wire: a frame is an event name, bytes, and nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class Frame(NamedTuple):
 class Decoder:
     """Fed bytes, gives frames; `end` gives what an unfinished stream leaves.
 
-    Its two halves, `cut` and `frame`, can be used apart: who has seen a piece before need not look into it again.
+    Its two halves, `cut` and `frame`, can be used apart: who has seen a piece before need not look
+    into it again.
     """
 
     __slots__ = ()
@@ -52,7 +53,8 @@ class Decoder:
 
 
 class Held:
-    """Bytes that wait for a mark. They are put together once, when it comes, however small the pieces are."""
+    """Bytes that wait for a mark. They are put together once, when it comes, however small the
+    pieces are."""
 
     __slots__ = ("_edge", "_mark", "_parts", "_size")
 

@@ -1,4 +1,5 @@
-"""One JSON array, sent piece by piece: its elements are the elements, wherever the network cuts. Knows no wire."""
+"""One JSON array, sent piece by piece: its elements are the elements, wherever the network cuts.
+Knows no wire."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """AWS event streams: binary messages with typed headers and two checksums. Knows no wire.
 
-Layout: total length, header length, CRC of these eight bytes; headers; payload; CRC of all before it. Integers are big-endian.
+Layout: total length, header length, CRC of these eight bytes; headers; payload; CRC of all before
+it. Integers are big-endian.
 """
 
 from __future__ import annotations
@@ -48,10 +49,14 @@ class AwsEvents(Decoder):
         """A message's payload, under the type of the event or exception that it is."""
         header = struct.unpack_from(">I", piece, 4)[0]
         named = _headers(piece[12 : 12 + header])
-        if named.get(":message-type") == "error":  # it has no payload: what it says stands in its headers
+        if (
+            named.get(":message-type") == "error"
+        ):  # it has no payload: what it says stands in its headers
             said = dump({"message": named.get(":error-message", "")})
             return Frame(f"{named.get(':error-code', 'unknown')}Exception", said)
-        return Frame(named.get(":exception-type") or named.get(":event-type") or "", piece[12 + header : -4])
+        return Frame(
+            named.get(":exception-type") or named.get(":event-type") or "", piece[12 + header : -4]
+        )
 
     def end(self) -> list[Frame]:
         """A message that was cut off has no frame: its checksum never came."""
@@ -92,4 +97,10 @@ def write(data: bytes, event: str, *, kind: str = "event") -> bytes:
 
 def _header(name: str, value: str) -> bytes:
     text = value.encode()
-    return bytes((len(name),)) + name.encode() + bytes((_STRING,)) + struct.pack(">H", len(text)) + text
+    return (
+        bytes((len(name),))
+        + name.encode()
+        + bytes((_STRING,))
+        + struct.pack(">H", len(text))
+        + text
+    )

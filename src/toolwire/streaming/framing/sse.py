@@ -1,7 +1,8 @@
 """Server-sent events.
 
-Lines end in CR, LF or CRLF and in nothing else; U+2028 is text here. A frame without its closing blank line is given at the end
-all the same: a socket that just closes must not swallow the last event. Knows no wire.
+Lines end in CR, LF or CRLF and in nothing else; U+2028 is text here. A frame without its closing
+blank line is given at the end all the same: a socket that just closes must not swallow the last
+event. Knows no wire.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ class SSE(Decoder):
         for line in piece.split(b"\n"):
             name, _, value = line.partition(b":")
             value = value.removeprefix(b" ")
-            if name in (b"data", b"error"):  # a field of no standard, in which some frameworks report errors
+            if name in (
+                b"data",
+                b"error",
+            ):  # a field of no standard, in which some frameworks report errors
                 data.append(value)
             elif name == b"event":
                 event = value.decode("utf-8", "replace")

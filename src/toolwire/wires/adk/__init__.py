@@ -1,27 +1,34 @@
 """Google ADK: a list of Events, or a session that holds one.
 
 - parts-are-geminis: a content's parts are those of Gemini, in camelCase or snake_case.
-- ids-are-the-logs-own: where the model gave a call no id, ADK makes one up (`adk-` and a UUID) and the response repeats it. On
-  this wire it is the id like any other: it is kept, pairs, and goes to every wire that has ids. ADK itself takes it off
-  before it speaks to Gemini, and so does that wire's writer: an id of this kind is the log's, not the model's.
-- author-says-who: an Event is the user's if its author is `user`, else an agent's; results come in Events of the agent whose
-  content has the role `user`.
-- long-running-answers-twice: a call named in `longRunningToolIds` may be answered first with a note and later with the
-  result, under the same id. The first answer is paired; the later ones stay visible.
-- long-running-is-for-others: the agent does not finish such a call; in what a run returned it waits for whoever reads it, even
-  if a note stands in its place. Any other call of an Event that has the field the agent runs itself. So the calls of another
-  wire, which wait for their reader, are named there.
-- confirmation-is-a-call: `adk_request_confirmation` and its kin are calls with ids of their own. The first is about another
-  call, which it names; what answers that one meanwhile is not its result. Leave that another wire keeps with its call is asked
-  and answered here in such calls.
-- partial-is-repeated: an Event with `partial: true` is a fragment that a later one repeats whole. It counts only if it holds
-  a call that is answered and nowhere repeated, as ADK before 1.22 sent them.
-- events-without-content: errors, state and other actions say nothing to a model; they stay in the log.
-- log-keeping: an Event's id, invocation, author's name and time belong to the log and are not reported as losses.
-- instruction-is-the-agents: system prompt, tools and settings belong to the agent; a log has no place for them.
+- ids-are-the-logs-own: where the model gave a call no id, ADK makes one up (`adk-` and a UUID) and
+  the response repeats it. On this wire it is the id like any other: it is kept, pairs, and goes to
+  every wire that has ids. ADK itself takes it off before it speaks to Gemini, and so does that
+  wire's writer: an id of this kind is the log's, not the model's.
+- author-says-who: an Event is the user's if its author is `user`, else an agent's; results come in
+  Events of the agent whose content has the role `user`.
+- long-running-answers-twice: a call named in `longRunningToolIds` may be answered first with a note
+  and later with the result, under the same id. The first answer is paired; the later ones stay
+  visible.
+- long-running-is-for-others: the agent does not finish such a call; in what a run returned it waits
+  for whoever reads it, even if a note stands in its place. Any other call of an Event that has the
+  field the agent runs itself. So the calls of another wire, which wait for their reader, are named
+  there.
+- confirmation-is-a-call: `adk_request_confirmation` and its kin are calls with ids of their own.
+  The first is about another call, which it names; what answers that one meanwhile is not its
+  result. Leave that another wire keeps with its call is asked and answered here in such calls.
+- partial-is-repeated: an Event with `partial: true` is a fragment that a later one repeats whole.
+  It counts only if it holds a call that is answered and nowhere repeated, as ADK before 1.22 sent
+  them.
+- events-without-content: errors, state and other actions say nothing to a model; they stay in the
+  log.
+- log-keeping: an Event's id, invocation, author's name and time belong to the log and are not
+  reported as losses.
+- instruction-is-the-agents: system prompt, tools and settings belong to the agent; a log has no
+  place for them.
 
-A response is what a run returned: its Events are one answer, and calls that were answered inside it are done. What another
-provider ran is told as if the agent had.
+A response is what a run returned: its Events are one answer, and calls that were answered inside it
+are done. What another provider ran is told as if the agent had.
 """
 
 from __future__ import annotations
@@ -53,7 +60,7 @@ from toolwire.wires.adk.events import (
     noted,
     read_event,
     says,
-)  # fmt: skip
+)
 from toolwire.wires.adk.stream_reader import stream
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
@@ -61,7 +68,7 @@ from toolwire.wires.engine.specs import Wire, answers, blame, list_at, object_at
 from toolwire.wires.families.contents.settings import MEANS, SAYS, pick
 from toolwire.wires.families.turns.history import Turns, bare, merged
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _place(body: JSON) -> At:
@@ -77,10 +84,17 @@ def read(body: JSON, kind: Kind) -> Conversation:
     """A log of events as a conversation, or what a run returned as one answer."""
     place = _place(body)
     events = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, body, place))]
-    beside = [(key,) for key, value in body.items() if key != "events" and says(value)] if isinstance(body, dict) else []
+    beside = (
+        [(key,) for key, value in body.items() if key != "events" and says(value)]
+        if isinstance(body, dict)
+        else []
+    )
     unknown: list[At] = [*beside]
     pieces = fragments(events)
-    last = max((i for i, event in enumerate(events) if i not in pieces and event.role == "assistant"), default=-1)
+    last = max(
+        (i for i, event in enumerate(events) if i not in pieces and event.role == "assistant"),
+        default=-1,
+    )
     said: list[Message] = []
     for i, event in enumerate(events):
         if i in pieces:
@@ -89,18 +103,33 @@ def read(body: JSON, kind: Kind) -> Conversation:
         if kind == "response" and event.role == "user":
             unknown += [event.at] if event.parts else []
             continue
-        unknown += extra(object_at(NAME, event.raw, ()), event.at, ANSWER if kind == "response" else KNOWN)  # type: ignore[arg-type]
+        unknown += extra(
+            object_at(NAME, event.raw, ()), event.at, ANSWER if kind == "response" else KNOWN
+        )  # type: ignore[arg-type]
         if event.parts:
             said.append(event)
     if kind == "response":
-        return _answer(body, said, [event for i, event in enumerate(events) if i not in pieces], unknown)
+        return _answer(
+            body, said, [event for i, event in enumerate(events) if i not in pieces], unknown
+        )
     ordered = bare(said)
-    return Conversation(settle(tuple(said), seed="", ordered=ordered), (), {}, NAME, "request", body, unknown=tuple(unknown),
-                        ordered=ordered)  # fmt: skip
+    return Conversation(
+        settle(tuple(said), seed="", ordered=ordered),
+        (),
+        {},
+        NAME,
+        "request",
+        body,
+        unknown=tuple(unknown),
+        ordered=ordered,
+    )
 
 
-def _answer(body: JSON, said: list[Message], events: list[Message], unknown: list[At]) -> Conversation:
-    """The events of a run as one message. Tokens add up; of everything else the first event that says it speaks."""
+def _answer(
+    body: JSON, said: list[Message], events: list[Message], unknown: list[At]
+) -> Conversation:
+    """The events of a run as one message. Tokens add up; of everything else the first event that
+    says it speaks."""
     values: dict[str, Setting] = {}
     places: dict[str, At] = {}
     stop: str | None = None
@@ -108,7 +137,9 @@ def _answer(body: JSON, said: list[Message], events: list[Message], unknown: lis
         if event.role != "assistant":
             continue
         raw = object_at(NAME, event.raw, ())  # type: ignore[arg-type]
-        found = read_fields(FIELDS, {key: value for key, value in raw.items() if key in SETTINGS}, frozenset())
+        found = read_fields(
+            FIELDS, {key: value for key, value in raw.items() if key in SETTINGS}, frozenset()
+        )
         unknown += [event.at + path for path in found.unknown]
         places = {**{name: event.at + path for name, path in found.places.items()}, **places}
         used, more = values.get("usage"), found.values.get("usage")
@@ -124,7 +155,17 @@ def _answer(body: JSON, said: list[Message], events: list[Message], unknown: lis
     message = replace(message, parts=tuple(_owned(message.parts, held)))
     called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
     message = replace(message, stop="tool" if called and stop in ("stop", None) else stop)
-    return Conversation((message,), (), values, NAME, "response", body, unknown=tuple(unknown), places=places, ordered=ordered)
+    return Conversation(
+        (message,),
+        (),
+        values,
+        NAME,
+        "response",
+        body,
+        unknown=tuple(unknown),
+        places=places,
+        ordered=ordered,
+    )
 
 
 def _owned(parts: Iterable[Part], events: Mapping[At, Object]) -> Iterator[Part]:
@@ -139,14 +180,22 @@ def _owned(parts: Iterable[Part], events: Mapping[At, Object]) -> Iterator[Part]
             yield noted(part) if isinstance(part, Result) and part.call_id in open_ones else part
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _message(role: Role, blocks: list[JSON]) -> JSON:
-    asked: list[JSON] = [get(block, ("functionCall", "id")) for block in blocks if _confirms(block, "functionCall")]  # type: ignore[misc]
-    author = "user" if role in ("user", "system") or any(_confirms(block) for block in blocks) else AGENT
+    asked: list[JSON] = [
+        get(block, ("functionCall", "id")) for block in blocks if _confirms(block, "functionCall")
+    ]  # type: ignore[misc]
+    author = (
+        "user" if role in ("user", "system") or any(_confirms(block) for block in blocks) else AGENT
+    )
     content: JSON = {"role": "model" if role == "assistant" else "user", "parts": blocks}
-    return {"author": author, "content": content, **({"longRunningToolIds": asked} if asked else {})}
+    return {
+        "author": author,
+        "content": content,
+        **({"longRunningToolIds": asked} if asked else {}),
+    }
 
 
 def _confirms(block: JSON, kind: str = "functionResponse") -> bool:
@@ -154,8 +203,11 @@ def _confirms(block: JSON, kind: str = "functionResponse") -> bool:
 
 
 def _asked(messages: list[Message], page: Page) -> list[Message]:
-    """The messages, with the calls that ask leave for others, and what was answered, in messages of their own."""
-    answered = {part.call_id for message in messages for part in message.parts if isinstance(part, Result)}
+    """The messages, with the calls that ask leave for others, and what was answered, in messages of
+    their own."""
+    answered = {
+        part.call_id for message in messages for part in message.parts if isinstance(part, Result)
+    }
     out: list[Message] = []
     for message in messages:
         out.append(message)
@@ -166,8 +218,15 @@ def _asked(messages: list[Message], page: Page) -> list[Message]:
             if leave is None or not isinstance(call, Call):
                 continue
             page.losses[:] = [loss for loss in page.losses if loss.path != leave.at]
-            about: JSON = {"id": page.call_id(call), "name": page.name(call.name), "args": call.input or {}}
-            given: JSON = {"originalFunctionCall": about, "toolConfirmation": {"hint": "", "confirmed": False}}
+            about: JSON = {
+                "id": page.call_id(call),
+                "name": page.name(call.name),
+                "args": call.input or {},
+            }
+            given: JSON = {
+                "originalFunctionCall": about,
+                "toolConfirmation": {"hint": "", "confirmed": False},
+            }
             asking = Call(leave.id, CONFIRM, Json(UNSET, given), about=call.id, at=leave.at)
             asked.append(asking)
             if leave.given is not None:
@@ -182,15 +241,29 @@ def _asked(messages: list[Message], page: Page) -> list[Message]:
 
 
 def _parted(event: JSON) -> list[JSON]:
-    """The results of a turn, as Events: what a user answered to a question for leave is the user's, and comes first."""
+    """The results of a turn, as Events: what a user answered to a question for leave is the user's,
+    and comes first."""
     blocks = get(event, ("content", "parts"))
-    if not isinstance(blocks, list) or all(map(_confirms, blocks)) or not any(map(_confirms, blocks)):
+    if (
+        not isinstance(blocks, list)
+        or all(map(_confirms, blocks))
+        or not any(map(_confirms, blocks))
+    ):
         return [event]
     theirs = [block for block in blocks if _confirms(block)]
-    return [_message("tool", theirs), _message("tool", [block for block in blocks if not _confirms(block)])]
+    return [
+        _message("tool", theirs),
+        _message("tool", [block for block in blocks if not _confirms(block)]),
+    ]
 
 
-HISTORY = Turns(NAME, read_event, PARTS.foreign, _message, lambda raw, blocks: put(raw, ("content", "parts"), blocks))
+HISTORY = Turns(
+    NAME,
+    read_event,
+    PARTS.foreign,
+    _message,
+    lambda raw, blocks: put(raw, ("content", "parts"), blocks),
+)
 
 
 def write(conversation: Conversation, page: Page) -> JSON:
@@ -204,21 +277,31 @@ def write(conversation: Conversation, page: Page) -> JSON:
     messages = list(conversation.messages)
     while messages and (messages[0].role == "system" or not messages[0].parts):
         if messages[0].parts:
-            page.lose(messages[0], "the instruction belongs to the agent; a log has no place for it")
+            page.lose(
+                messages[0], "the instruction belongs to the agent; a log has no place for it"
+            )
         del messages[0]
     for message in messages:
         if message.role == "system":
             page.lose(message, "a system message in mid-conversation becomes a user's")
     if not mine:
-        return [one for event in HISTORY.write(_asked(messages, page), page) for one in _parted(event)]
+        return [
+            one for event in HISTORY.write(_asked(messages, page), page) for one in _parted(event)
+        ]
     events = HISTORY.write(_woven(messages, conversation.source), page)
-    return {**conversation.source, "events": events} if isinstance(conversation.source, dict) else events
+    return (
+        {**conversation.source, "events": events}
+        if isinstance(conversation.source, dict)
+        else events
+    )
 
 
 def _woven(messages: list[Message], source: JSON) -> list[Message]:
     """The messages with the events between them that say nothing to a model."""
     place = _place(source)
-    events = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, source, place))]
+    events = [
+        read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, source, place))
+    ]
     pieces = fragments(events)
     place_of = {event.at: i for i, event in enumerate(events)}
     silent = [i for i, event in enumerate(events) if i in pieces or not event.parts]
@@ -256,9 +339,14 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
     if conversation.wire == NAME and conversation.kind == page.kind:
         log = _changed(conversation, page)
         place = _place(log)
-        before = [read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, log, place))]
+        before = [
+            read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, log, place))
+        ]
         pieces = fragments(before)
-        kept = [replace(one, parts=()) if i in pieces or one.role == "user" else one for i, one in enumerate(before)]
+        kept = [
+            replace(one, parts=()) if i in pieces or one.role == "user" else one
+            for i, one in enumerate(before)
+        ]
         events = HISTORY.spread(first, kept, page)
         return {**log, "events": events} if isinstance(log, dict) else events
     body = write_fields(FIELDS, conversation, page)
@@ -277,12 +365,18 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
     return _events(runs or [(False, [])], {**body, "author": AGENT}, stop)
 
 
-def _events(runs: list[tuple[bool, list[tuple[Part, JSON]]]], frame: Object, stop: str | None) -> JSON:
-    """What a model said and what tools answered, in turn: the last Event has the tokens and the reason."""
+def _events(
+    runs: list[tuple[bool, list[tuple[Part, JSON]]]], frame: Object, stop: str | None
+) -> JSON:
+    """What a model said and what tools answered, in turn: the last Event has the tokens and the
+    reason."""
     head = {key: value for key, value in frame.items() if key != "usageMetadata"}
     events: list[JSON] = []
     for answers_call, written in runs:
-        content: JSON = {"role": "user" if answers_call else "model", "parts": [block for _, block in written]}
+        content: JSON = {
+            "role": "user" if answers_call else "model",
+            "parts": [block for _, block in written],
+        }
         events.append({**head, **marked(written), "content": content})
     last: Object = {**frame, **({} if stop is None else {"finishReason": stop})}
     if runs[-1][0]:
@@ -291,7 +385,7 @@ def _events(runs: list[tuple[bool, list[tuple[Part, JSON]]]], frame: Object, sto
     return [*events, {**last, **said}] if isinstance(said, dict) else events
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 
 def looks(body: JSON) -> int:
@@ -302,7 +396,16 @@ def looks(body: JSON) -> int:
     if isinstance(body, dict) and ("appName" in body or "app_name" in body):
         return 3
     marks = ("author", "invocationId", "invocation_id")
-    return 3 if events and all(isinstance(event, dict) and any(mark in event for mark in marks) for event in events) else 0
+    return (
+        3
+        if events
+        and all(
+            isinstance(event, dict) and any(mark in event for mark in marks) for event in events
+        )
+        else 0
+    )
 
 
-WIRE = Wire(NAME, "Google ADK events", rows_of(PARTS.rows), read, write, looks, stream(write), hosts=True)
+WIRE = Wire(
+    NAME, "Google ADK events", rows_of(PARTS.rows), read, write, looks, stream(write), hosts=True
+)

@@ -1,6 +1,7 @@
 """What one Event of Google ADK says: its parts, whose it is, and whether a later one repeats it.
 
-Parts are those of Gemini; everything else an Event has belongs to the log. Knows nothing of whole logs or streams.
+Parts are those of Gemini; everything else an Event has belongs to the log. Knows nothing of whole
+logs or streams.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def read_event(event: JSON, at: At) -> Message:
 
 
 def _asking(part: Part, noted: JSON) -> Part:
-    """A call that asks leave for another, or what stands for the result of that one while nobody answered; else the part."""
+    """A call that asks leave for another, or what stands for the result of that one while nobody
+    answered; else the part."""
     if isinstance(part, Call) and part.name == CONFIRM:
         asked = part.input.get("originalFunctionCall") if isinstance(part.input, dict) else None
         one = asked.get("id") if isinstance(asked, dict) else None
@@ -53,7 +55,8 @@ def _asking(part: Part, noted: JSON) -> Part:
 
 
 def noted(result: Result) -> Result:
-    """What answers a call that the agent left to others: a note, unless it says that the call failed."""
+    """What answers a call that the agent left to others: a note, unless it says that the call
+    failed."""
     return replace(result, preliminary=True) if not result.error else result
 
 
@@ -62,7 +65,9 @@ def _role(event: Object, inside: tuple[Part, ...]) -> Role:
     if author == "user" or (not author and said != "model"):
         return "user"
     answers = [isinstance(part, Result) and part.executor == "client" for part in inside]
-    return "tool" if answers and (all(answers) or (any(answers) and said != "model")) else "assistant"
+    return (
+        "tool" if answers and (all(answers) or (any(answers) and said != "model")) else "assistant"
+    )
 
 
 KNOWN = keys("id", "invocationId", "author", "content", "timestamp", "partial", "turnComplete")
@@ -82,8 +87,16 @@ def extra(event: Object, at: At, known: frozenset[str]) -> Iterator[At]:
     for key, value in event.items():
         if key in _INSIDE and isinstance(value, dict):
             skip = keys("role", "parts") if key == "content" else frozenset()
-            yield from ((*at, key, name) for name, inner in value.items() if name not in skip and says(inner))
-        elif key not in known and says(value) and (key, value) not in (("finishReason", "STOP"), ("finish_reason", "STOP")):
+            yield from (
+                (*at, key, name)
+                for name, inner in value.items()
+                if name not in skip and says(inner)
+            )
+        elif (
+            key not in known
+            and says(value)
+            and (key, value) not in (("finishReason", "STOP"), ("finish_reason", "STOP"))
+        ):
             yield (*at, key)
 
 
@@ -92,20 +105,37 @@ def fragments(events: list[Message]) -> set[int]:
     partial = [i for i, event in enumerate(events) if get(event.raw, ("partial",)) is True]  # type: ignore[arg-type]
     if not partial:
         return set()
-    whole = {part.id for i, event in enumerate(events) if i not in partial for part in event.parts if isinstance(part, Call)}
-    answered = {part.call_id for event in events for part in event.parts if isinstance(part, Result) and part.call_id}
+    whole = {
+        part.id
+        for i, event in enumerate(events)
+        if i not in partial
+        for part in event.parts
+        if isinstance(part, Call)
+    }
+    answered = {
+        part.call_id
+        for event in events
+        for part in event.parts
+        if isinstance(part, Result) and part.call_id
+    }
     alone = answered - whole
-    return {i for i in partial if not any(isinstance(part, Call) and part.id in alone for part in events[i].parts)}
+    return {
+        i
+        for i in partial
+        if not any(isinstance(part, Call) and part.id in alone for part in events[i].parts)
+    }
 
 
 def left_open(event: Object, call: Call) -> bool | None:
-    """Whether the agent leaves a call to others; what answers it in the same run is only a note. None if it does not say."""
+    """Whether the agent leaves a call to others; what answers it in the same run is only a note.
+    None if it does not say."""
     listed = pick(event, "longRunningToolIds")
     return call.id in listed if isinstance(listed, list) else None
 
 
 def block_of(part: Part, page: Page) -> JSON:
-    """A part of another wire as a block. What was run has an id, even one that was made up: in a run nothing is without."""
+    """A part of another wire as a block. What was run has an id, even one that was made up: in a
+    run nothing is without."""
     write = PARTS.foreign[type(part)]
     if not isinstance(part, Call | Result) or part.executor == "client":
         return write(part, page)
@@ -116,12 +146,20 @@ def block_of(part: Part, page: Page) -> JSON:
 
 
 def marked(written: Iterable[tuple[Part, JSON]]) -> Object:
-    """The field that says which of the calls among some parts, with their blocks, are left to whoever reads the Event.
+    """The field that says which of the calls among some parts, with their blocks, are left to
+    whoever reads the Event.
 
-    It stands wherever there are calls, and is left out where one that waits has no id to be named by.
+    It stands wherever there are calls, and is left out where one that waits has no id to be named
+    by.
     """
-    calls = [(part, get(block, ("functionCall", "id"))) for part, block in written if isinstance(part, Call)]
-    ids: list[JSON] = [one for part, one in calls if part.executor == "client" and isinstance(one, str)]
+    calls = [
+        (part, get(block, ("functionCall", "id")))
+        for part, block in written
+        if isinstance(part, Call)
+    ]
+    ids: list[JSON] = [
+        one for part, one in calls if part.executor == "client" and isinstance(one, str)
+    ]
     nameless = any(part.executor == "client" and not isinstance(one, str) for part, one in calls)
     return {"longRunningToolIds": ids} if calls and not nameless else {}
 
@@ -131,10 +169,12 @@ def trailing(event: Object) -> bool:
     return event.get("error") is not None and "content" not in event and "author" not in event
 
 
-# --- settings ----------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 FIELDS = both(
-    Field("id", ("invocationId",)),  # one run, one answer: an Event's own id is another in every Event
+    Field(
+        "id", ("invocationId",)
+    ),  # one run, one answer: an Event's own id is another in every Event
     MODEL,
     Field("created", ("timestamp",), lambda v: int(v) if isinstance(v, int | float) else UNSET),
     USAGE,

@@ -1,8 +1,9 @@
 """Who runs a call, where a stream also tells the results: held until it is known.
 
-A framework streams the calls of its model, then the results of those it ran. Whoever cannot be told of results must not take
-such a call for one that waits for an answer. So for them calls, and what comes after, wait: a call that is answered was run,
-one that is not when the model speaks again, or when no more comes, is the listener's. Knows no wire.
+A framework streams the calls of its model, then the results of those it ran. Whoever cannot be told
+of results must not take such a call for one that waits for an answer. So for them calls, and what
+comes after, wait: a call that is answered was run, one that is not when the model speaks again, or
+when no more comes, is the listener's. Knows no wire.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Runs:
                 out.append(_ran(event))
             elif isinstance(event, _AT_ONCE):
                 out.append(event)
-            elif isinstance(event, Fault | Finish) or (isinstance(event, Turn) and event.role == "assistant"):
+            elif isinstance(event, Fault | Finish) or (
+                isinstance(event, Turn) and event.role == "assistant"
+            ):
                 out += [*self.rest(), event]
             else:
                 self._line(event)
@@ -56,7 +59,11 @@ class Runs:
 
     def _calls(self, event: Event) -> Call | None:
         part = event.part if isinstance(event, Start | Whole) else None
-        return part if isinstance(part, Call) and part.executor == "client" and part.id not in self.sure else None
+        return (
+            part
+            if isinstance(part, Call) and part.executor == "client" and part.id not in self.sure
+            else None
+        )
 
     def rest(self) -> list[Event]:
         """All that was held: what has no answer waits for one."""
@@ -74,6 +81,10 @@ def _elsewhere(event: Event) -> Event:
 
 def _ran(event: Event) -> Event:
     """A result was given by whoever ran the call."""
-    if isinstance(event, Whole) and isinstance(event.part, Result) and event.part.executor == "client":
+    if (
+        isinstance(event, Whole)
+        and isinstance(event.part, Result)
+        and event.part.executor == "client"
+    ):
         return replace(event, part=replace(event.part, executor="provider", origin="wire"))
     return event

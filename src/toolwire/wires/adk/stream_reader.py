@@ -1,16 +1,20 @@
 """The Events of an ADK run as they come.
 
-- partial-is-a-hint: an Event with `partial: true` tells what a completed one will repeat. Its texts are passed on at once and
-  skipped when they are repeated, and so are calls with ids that the model gave. Calls with ids of ADK's own making are only kept
-  in mind: in some versions the completed Event has others. One that is answered and was never repeated (as before 1.22) is told
-  when its answer comes.
-- ids-are-taken-as-they-are: a call, its completed Event and its response share the id that ADK gave. Where there is none, one
-  is made, once for each call, and reported; a response without an id answers the oldest such call of its name.
-- who-runs-a-call: those named in `longRunningToolIds` are for whoever reads; the others the agent runs itself. Where an Event
-  does not have the field, its calls wait for their answers, which tell.
-- a-result-names-its-call-by-id: two calls of one tool keep their two results. A response to a call that never came (the run
-  that goes on after leave was given begins with such) is told after a call without arguments, unless it is known to be there.
-- a-note-is-no-result: what answers a call that is left to others, or one that waits for leave, only stands in for the result.
+- partial-is-a-hint: an Event with `partial: true` tells what a completed one will repeat. Its texts
+  are passed on at once and skipped when they are repeated, and so are calls with ids that the model
+  gave. Calls with ids of ADK's own making are only kept in mind: in some versions the completed
+  Event has others. One that is answered and was never repeated (as before 1.22) is told when its
+  answer comes.
+- ids-are-taken-as-they-are: a call, its completed Event and its response share the id that ADK
+  gave. Where there is none, one is made, once for each call, and reported; a response without an id
+  answers the oldest such call of its name.
+- who-runs-a-call: those named in `longRunningToolIds` are for whoever reads; the others the agent
+  runs itself. Where an Event does not have the field, its calls wait for their answers, which tell.
+- a-result-names-its-call-by-id: two calls of one tool keep their two results. A response to a call
+  that never came (the run that goes on after leave was given begins with such) is told after a call
+  without arguments, unless it is known to be there.
+- a-note-is-no-result: what answers a call that is left to others, or one that waits for leave, only
+  stands in for the result.
 - no-end-mark: a stream is cut off if what a partial Event began was not completed.
 - the-last-record-is-none: after a failure comes `{"error": ...}`, which is no Event.
 """
@@ -27,7 +31,20 @@ from toolwire.conversation.model import Conversation, Usage
 from toolwire.conversation.parts import Call, Message, Reasoning, Result, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import Gather
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Turn,
+    Whole,
+)
 from toolwire.wires.adk.events import (
     ANSWER,
     FIELDS,
@@ -41,7 +58,7 @@ from toolwire.wires.adk.events import (
     noted,
     read_event,
     trailing,
-)  # fmt: skip
+)
 from toolwire.wires.adk.pending_calls import Runs
 from toolwire.wires.adk.stream_writer import EventWriter
 from toolwire.wires.engine.encode_context import Page
@@ -88,8 +105,15 @@ class _Hints:
         out: list[Event] = []
         for event in events:
             if isinstance(event, Whole) and isinstance(event.part, Call):
-                opened = Start(base + len(events) + len(out), replace(reader.identified(_bare(event.part)), args=Json("")))
-                out += [opened, Delta(opened.slot, event.part.arguments), End(opened.slot, seal=event.part.seal, cut=True)]
+                opened = Start(
+                    base + len(events) + len(out),
+                    replace(reader.identified(_bare(event.part)), args=Json("")),
+                )
+                out += [
+                    opened,
+                    Delta(opened.slot, event.part.arguments),
+                    End(opened.slot, seal=event.part.seal, cut=True),
+                ]
             elif isinstance(event, Start) and isinstance(event.part, Call):
                 out.append(Start(base + event.slot, reader.identified(_bare(event.part))))
             elif isinstance(event, Delta):
@@ -157,11 +181,17 @@ class _Reader(Growing):
         if self.keep:
             self.events.append(event)
         if message.role == "user":
-            return [Left(message.at, "an answer holds only what the assistant says")] if message.parts else []
+            return (
+                [Left(message.at, "an answer holds only what the assistant says")]
+                if message.parts
+                else []
+            )
         out: list[Event] = []
         if not self.begun and message.role == "assistant":
             self.begun = True
-            found = read_fields(FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset()).values
+            found = read_fields(
+                FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset()
+            ).values
             self.seed = str(found.get("id", ""))
             self.said.update(found)
             out.append(Begin({key: value for key, value in found.items() if key != "usage"}))
@@ -171,7 +201,9 @@ class _Reader(Growing):
         self.event = event
         if fragment:
             return [*out, *self._hinted(event, message)]
-        out += [Left(path, "no such field on this wire") for path in extra(event, message.at, ANSWER)]
+        out += [
+            Left(path, "no such field on this wire") for path in extra(event, message.at, ANSWER)
+        ]
         if message.role == "assistant":
             return [*out, *self._completed(event, message)]
         self.begins = False
@@ -197,7 +229,9 @@ class _Reader(Growing):
                 if part.text:
                     self.begins = True
                     self.told[kind] += len(part.text)
-                    out += self.growth.said(part.text, kind, part.raw if isinstance(part.raw, dict) else {}, part.at)
+                    out += self.growth.said(
+                        part.text, kind, part.raw if isinstance(part.raw, dict) else {}, part.at
+                    )
             elif isinstance(part, Call):
                 self.begins = True
                 block = part.raw if isinstance(part.raw, dict) else {}
@@ -259,7 +293,11 @@ class _Reader(Growing):
             out += self.growth.said(part.text[told:], kind, raw, part.at)
         if self.growth.kind == kind:
             return [*out, *(self.growth.close(seal=part.seal) if not self.told[kind] else [])]
-        return out if part.seal is None else [*out, Left(part.at, "a signature that only its own provider can read")]
+        return (
+            out
+            if part.seal is None
+            else [*out, Left(part.at, "a signature that only its own provider can read")]
+        )
 
     def _owned(self, call: Call) -> Call:
         """The call, and who runs it, as far as its Event says."""
@@ -295,20 +333,32 @@ class _Reader(Growing):
         return [*out, Whole(noted(result) if result.call_id in self.runs.sure else result)]
 
     def _asked(self, result: Result) -> int | None:
-        """Where the call that a result answers stands among the open ones: the newest of its id, or the oldest without one."""
+        """Where the call that a result answers stands among the open ones: the newest of its id, or
+        the oldest without one."""
         if result.call_id:
-            return next((i for i in range(len(self.open) - 1, -1, -1) if self.open[i].id == result.call_id), None)
+            return next(
+                (i for i in range(len(self.open) - 1, -1, -1) if self.open[i].id == result.call_id),
+                None,
+            )
         named = (None, "")
         found = (
-            i for i, one in enumerate(self.open) if one.origin == "minted" and (result.name in named or result.name == one.name)
+            i
+            for i, one in enumerate(self.open)
+            if one.origin == "minted" and (result.name in named or result.name == one.name)
         )
         return next(found, None)
 
     def _settings(self, event: Object, at: At) -> list[Event]:
         out: list[Event] = []
-        found = read_fields(FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset())
+        found = read_fields(
+            FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset()
+        )
         out += [Left((*at, *path), "no such field on this wire") for path in found.unknown]
-        late = {key: value for key, value in found.values.items() if key not in self.said and key != "usage"}
+        late = {
+            key: value
+            for key, value in found.values.items()
+            if key not in self.said and key != "usage"
+        }
         self.said.update(late)
         out += [Note(late)] if late else []
         used = found.values.get("usage")
@@ -318,7 +368,9 @@ class _Reader(Growing):
         reason = pick(event, "finishReason")
         self.stop = MEANS.get(reason, reason.lower()) if isinstance(reason, str) else self.stop
         code, said = pick(event, "errorCode"), pick(event, "errorMessage")
-        if isinstance(code, str) and code and code not in MEANS and reason is None:  # reasons to stop are told as errors too
+        if (
+            isinstance(code, str) and code and code not in MEANS and reason is None
+        ):  # reasons to stop are told as errors too
             self.failed = Fault(said if isinstance(said, str) and said else code, code)
         return out
 

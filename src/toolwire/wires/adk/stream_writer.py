@@ -1,7 +1,8 @@
 """The Events of an ADK run as its own runner would give them.
 
-Texts are told at once in partial Events, and calls when they are whole. All parts of a turn are held, because the completed
-Event repeats them, and a turn's results until the next turn, because they stand in one Event.
+Texts are told at once in partial Events, and calls when they are whole. All parts of a turn are
+held, because the completed Event repeats them, and a turn's results until the next turn, because
+they stand in one Event.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class EventWriter(Writer):
 
     results = True
 
-    def __init__(self, write: Callable[[Conversation, Page], JSON], page: Page, version: int | None = None) -> None:
+    def __init__(
+        self, write: Callable[[Conversation, Page], JSON], page: Page, version: int | None = None
+    ) -> None:
         super().__init__(page, version)
         self.write = write
         self.head: Object = {}
@@ -44,7 +47,11 @@ class EventWriter(Writer):
 
     def begin(self, event: Begin) -> list[Chunk]:
         super().begin(event)
-        self.head = {key: value for key, value in self._event().items() if key not in ("content", "usageMetadata")}
+        self.head = {
+            key: value
+            for key, value in self._event().items()
+            if key not in ("content", "usageMetadata")
+        }
         return []
 
     def turn(self, event: Turn) -> list[Chunk]:
@@ -76,8 +83,14 @@ class EventWriter(Writer):
         for piece, text in said:
             part = piece.part
             if text:
-                block: JSON = {"text": text, "thought": True} if isinstance(part, Reasoning) else {"text": text}
-                if piece.fresh or not self.turned or self.turned[-1][2] is not None:  # a turn may end while a text is open
+                block: JSON = (
+                    {"text": text, "thought": True}
+                    if isinstance(part, Reasoning)
+                    else {"text": text}
+                )
+                if (
+                    piece.fresh or not self.turned or self.turned[-1][2] is not None
+                ):  # a turn may end while a text is open
                     piece.fresh = False
                     self.turned.append((part, [], None))
                 self.turned[-1][1].append(text)
@@ -86,7 +99,14 @@ class EventWriter(Writer):
                 if block is None:
                     continue
                 self.turned.append((part, [], block))
-            out.append({**self.head, **marked([(part, block)]), "content": {"role": "model", "parts": [block]}, "partial": True})
+            out.append(
+                {
+                    **self.head,
+                    **marked([(part, block)]),
+                    "content": {"role": "model", "parts": [block]},
+                    "partial": True,
+                }
+            )
         return out
 
     def _written(self) -> list[tuple[Part, JSON]]:
@@ -102,7 +122,13 @@ class EventWriter(Writer):
             return []
         self.sent = True
         written = self._written()
-        return [{**self.head, **marked(written), "content": {"role": "model", "parts": [block for _, block in written]}}]
+        return [
+            {
+                **self.head,
+                **marked(written),
+                "content": {"role": "model", "parts": [block for _, block in written]},
+            }
+        ]
 
     def _answered(self) -> list[Chunk]:
         """The Event with the results of a turn."""
@@ -123,8 +149,20 @@ class EventWriter(Writer):
         written = self._written()
         if not written and self.sent:
             return [*out, {key: value for key, value in last.items() if key != "content"}]
-        return [*out, {**last, **marked(written), "content": {"role": "model", "parts": [block for _, block in written]}}]
+        return [
+            *out,
+            {
+                **last,
+                **marked(written),
+                "content": {"role": "model", "parts": [block for _, block in written]},
+            },
+        ]
 
     def fault(self, event: Fault) -> list[Chunk]:
-        failed: Chunk = {**self.head, "author": AGENT, "errorCode": event.code or "ERROR", "errorMessage": event.message}
+        failed: Chunk = {
+            **self.head,
+            "author": AGENT,
+            "errorCode": event.code or "ERROR",
+            "errorMessage": event.message,
+        }
         return [*self._answered(), failed, {"error": event.message}]

@@ -1,28 +1,36 @@
 """AI SDK: the UI messages of its chat clients (versions 5, 6 and 7) and its model messages.
 
-A request is `{messages: [...]}` as a chat client posts it (`id`, `trigger`, `messageId` beside), or the list alone. A message
-with `parts` is a UI message, one with `content` a model message. A response is one UI message of the assistant, or
-`{messages: [...]}` with model messages, as a result's `response` holds them. What comes from other wires is written as UI
-messages that version 5 reads too, but for approvals. Message ids and `step-start` are bookkeeping: they are made anew elsewhere
-and are no loss.
-An answer is written as the message that a client has when the stream of it is over; `finishReason` stands beside its parts
-where they do not say why the model stopped.
+A request is `{messages: [...]}` as a chat client posts it (`id`, `trigger`, `messageId` beside), or
+the list alone. A message with `parts` is a UI message, one with `content` a model message. A
+response is one UI message of the assistant, or `{messages: [...]}` with model messages, as a
+result's `response` holds them. What comes from other wires is written as UI messages that version 5
+reads too, but for approvals. Message ids and `step-start` are bookkeeping: they are made anew
+elsewhere and are no loss. An answer is written as the message that a client has when the stream of
+it is over; `finishReason` stands beside its parts where they do not say why the model stopped.
 
-- call-and-result-share-a-part: a tool part holds a call and, once there is one, its result; `toolCallId` names both.
-- steps-are-turns: an assistant's message is a run of steps; in each all calls come first, then their results.
-- an-id-comes-back-while-its-call-is-open: ids are unique in a step only; a result belongs to the call in its own part.
-- unfinished-input-stays-open: while input streams, or waits for approval, there is no result; none is invented.
+- call-and-result-share-a-part: a tool part holds a call and, once there is one, its result;
+  `toolCallId` names both.
+- steps-are-turns: an assistant's message is a run of steps; in each all calls come first, then
+  their results.
+- an-id-comes-back-while-its-call-is-open: ids are unique in a step only; a result belongs to the
+  call in its own part.
+- unfinished-input-stays-open: while input streams, or waits for approval, there is no result; none
+  is invented.
 - denied-is-an-error: a refused call has an answer, the reason.
-- approval-stands-with-its-call: elsewhere the question for leave is a call of its own, about another; here it is told in the
-  part of that one, and read as the leave of that call. A wire that asks in calls gets question and answer back as such.
+- approval-stands-with-its-call: elsewhere the question for leave is a call of its own, about
+  another; here it is told in the part of that one, and read as the leave of that call. A wire that
+  asks in calls gets question and answer back as such.
 - preliminary-is-no-answer: an output with that mark only stands in for the result.
 - errors-are-text: a failed tool part has `errorText` and no output, and perhaps only the raw input.
 - content-in-output: an output is any JSON; media stand in it as `{type: "content", value: [...]}`.
 - hosted-tools-answer-in-place: a tool the provider ran answers in the assistant's message.
 - model-messages-name-their-outputs: a model message's result says of its output which kind it is.
-- answered-in-a-response: a call that is answered in a response ran on the server, not with whoever reads it.
-- settings-stand-beside: what is not a message goes beside the messages under the names that `streamText` takes.
-- version-7-parts: steering messages, reasoning files, custom parts and references come only from the newest version.
+- answered-in-a-response: a call that is answered in a response ran on the server, not with whoever
+  reads it.
+- settings-stand-beside: what is not a message goes beside the messages under the names that
+  `streamText` takes.
+- version-7-parts: steering messages, reasoning files, custom parts and references come only from
+  the newest version.
 """
 
 from __future__ import annotations
@@ -37,7 +45,16 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.wires.ai_sdk import model_messages as model
 from toolwire.wires.ai_sdk import ui_messages as ui
 from toolwire.wires.ai_sdk.result_content import NAME
-from toolwire.wires.ai_sdk.settings import MEANS, MESSAGE, PLAIN, REQUEST, RESPONSE, SAYS, read_tools, write_tools
+from toolwire.wires.ai_sdk.settings import (
+    MEANS,
+    MESSAGE,
+    PLAIN,
+    REQUEST,
+    RESPONSE,
+    SAYS,
+    read_tools,
+    write_tools,
+)
 from toolwire.wires.ai_sdk.stream_writer import stream
 from toolwire.wires.ai_sdk.ui_writer import History
 from toolwire.wires.engine.encode_context import Page
@@ -48,7 +65,7 @@ SYSTEM = Row("system", Text, write=lambda part, page: part.text)
 _TOP = ("system", "instructions")
 """Where the system prompt stands when it is no message; the newest version renamed it."""
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _is_ui(message: JSON) -> bool:
@@ -62,10 +79,15 @@ def _read_message(message: JSON, at: At, as_ui: bool) -> list[Message]:
 
 
 def _beside(messages: list[Message], message: JSON, at: At) -> list[At]:
-    """Fields of a UI message that became several: no single one of them can say that they stay behind."""
+    """Fields of a UI message that became several: no single one of them can say that they stay
+    behind."""
     if not isinstance(message, dict) or any(not isinstance(one.raw, UnsetType) for one in messages):
         return []
-    return [(*at, key) for key, value in message.items() if key not in ui.MESSAGE.keys and value is not None]
+    return [
+        (*at, key)
+        for key, value in message.items()
+        if key not in ui.MESSAGE.keys and value is not None
+    ]
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
@@ -81,7 +103,9 @@ def _read_request(body: JSON) -> Conversation:
         prompt = fields.get(key)
         if isinstance(prompt, str):
             text = Text(prompt, raw=prompt, at=(key,), row=SYSTEM)
-            messages.append(Message("system", (text,), None, NAME, raw=prompt, at=(key,), row=model.MESSAGE))
+            messages.append(
+                Message("system", (text,), None, NAME, raw=prompt, at=(key,), row=model.MESSAGE)
+            )
     extra: list[At] = []
     listed = list_at(NAME, body, at)
     for i, message in enumerate(listed):
@@ -92,15 +116,26 @@ def _read_request(body: JSON) -> Conversation:
     tools = read_tools(offered)
     if tools and isinstance(offered, dict):
         extra += (("tools", name) for name, tool in offered.items() if not isinstance(tool, dict))
-    known = {key for key in _TOP if isinstance(fields.get(key), str)} | ({"tools"} if tools else set())
+    known = {key for key in _TOP if isinstance(fields.get(key), str)} | (
+        {"tools"} if tools else set()
+    )
     settings = read_fields(REQUEST, fields, keys("messages", *known))
     settled = settle(ui.settle_tools(tuple(ui.parted(messages)), ""), seed="", ordered=False)
-    return Conversation(settled, tools, settings.values, NAME, "request", body, unknown=(*settings.unknown, *extra),
-                        places=settings.places)  # fmt: skip
+    return Conversation(
+        settled,
+        tools,
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=(*settings.unknown, *extra),
+        places=settings.places,
+    )
 
 
 def _read_response(body: JSON) -> Conversation:
-    """One message of the assistant, whatever steps it took: a response of any wire is one side of one turn."""
+    """One message of the assistant, whatever steps it took: a response of any wire is one side of
+    one turn."""
     if not isinstance(body, dict):
         blame(NAME, (), "an object", body)
     whole = "messages" not in body
@@ -113,11 +148,23 @@ def _read_response(body: JSON) -> Conversation:
         role = get(message, ("role",))
         if not isinstance(message, dict) or role not in ("assistant", "tool"):
             blame(NAME, (*here, "role"), "assistant or tool", role)
-        found = ui.read_run(message, here) if _is_ui(message) else [model.read_message(message, here)]
+        found = (
+            ui.read_run(message, here) if _is_ui(message) else [model.read_message(message, here)]
+        )
         parts += (part for one in found for part in one.parts)
-        extra += [] if whole else [(*here, key) for key in message if key not in ("id", "role", "content", "parts")]
+        extra += (
+            []
+            if whole
+            else [(*here, key) for key in message if key not in ("id", "role", "content", "parts")]
+        )
     reason = body.get("finishReason")
-    known = keys("role", "parts", "content", "messages", *(("finishReason",) if isinstance(reason, str) else ()))
+    known = keys(
+        "role",
+        "parts",
+        "content",
+        "messages",
+        *(("finishReason",) if isinstance(reason, str) else ()),
+    )
     settings = read_fields(MESSAGE if whole else RESPONSE, body, known)
     seed = str(settings.values.get("id", ""))
     one = Message("assistant", tuple(parts), None, NAME, at=(), row=ui.MESSAGE)
@@ -125,27 +172,48 @@ def _read_response(body: JSON) -> Conversation:
     served = replace(settled, parts=_served(settled.parts))
     stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
     answer = replace(served, stop=stop if stop and stop not in PLAIN else _reason(served.parts))
-    return Conversation((answer,), (), settings.values, NAME, "response", body, unknown=(*settings.unknown, *extra),
-                        places=settings.places)  # fmt: skip
+    return Conversation(
+        (answer,),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=(*settings.unknown, *extra),
+        places=settings.places,
+    )
 
 
 def _served(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Whoever reads a response did not run what is answered in it: those tools ran where the response was made."""
+    """Whoever reads a response did not run what is answered in it: those tools ran where the
+    response was made."""
     said = tuple(part for part in parts if not (isinstance(part, Result) and ui.unread(part.raw)))
     waits = {id(call) for call in _waiting(said)}
     return tuple(
-        replace(part, executor="provider") if isinstance(part, Call | Result) and id(part) not in waits else part for part in said
+        (
+            replace(part, executor="provider")
+            if isinstance(part, Call | Result) and id(part) not in waits
+            else part
+        )
+        for part in said
     )
 
 
 def _waiting(parts: tuple[Part, ...]) -> list[Call]:
-    """Calls for whoever reads the response. A result in the part of its call is that call's alone: ids may come again."""
+    """Calls for whoever reads the response. A result in the part of its call is that call's alone:
+    ids may come again."""
     calls = [part for part in parts if isinstance(part, Call)]
-    places = {call.at for call in calls if isinstance(call.row, Row) and call.row.answer is not None}
+    places = {
+        call.at for call in calls if isinstance(call.row, Row) and call.row.answer is not None
+    }
     results = [part for part in parts if isinstance(part, Result) and not part.preliminary]
     here = {result.at for result in results if result.at in places}
     elsewhere = {result.call_id for result in results if result.at not in places}
-    return [call for call in calls if call.executor == "client" and call.at not in here and call.id not in elsewhere]
+    return [
+        call
+        for call in calls
+        if call.executor == "client" and call.at not in here and call.id not in elsewhere
+    ]
 
 
 def _reason(parts: tuple[Part, ...]) -> str:
@@ -153,14 +221,19 @@ def _reason(parts: tuple[Part, ...]) -> str:
     return "tool" if _waiting(parts) else "stop"
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _speaks_model(conversation: Conversation) -> bool:
     """Whether a conversation of this wire came as model messages."""
     source = conversation.source
     listed = source.get("messages", [source]) if isinstance(source, dict) else source
-    return conversation.wire == NAME and isinstance(listed, list) and bool(listed) and not _is_ui(listed[0])
+    return (
+        conversation.wire == NAME
+        and isinstance(listed, list)
+        and bool(listed)
+        and not _is_ui(listed[0])
+    )
 
 
 def _listed(conversation: Conversation, page: Page, messages: tuple[Message, ...]) -> list[JSON]:
@@ -176,15 +249,30 @@ def write(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(REQUEST, conversation, page)
     choice = conversation.settings.get("choice")
     if isinstance(choice, Choice) and len(choice.names) > (choice.mode == "required"):
-        page.lose(conversation.places.get("choice", ("choice",)), "only one tool can be named, and only to demand it")
-    apart = [message for message in conversation.messages if message.wire == NAME and message.at in {(key,) for key in _TOP}]
+        page.lose(
+            conversation.places.get("choice", ("choice",)),
+            "only one tool can be named, and only to demand it",
+        )
+    apart = [
+        message
+        for message in conversation.messages
+        if message.wire == NAME and message.at in {(key,) for key in _TOP}
+    ]
     for key in _TOP if conversation.wire == NAME else ():
-        said = [part.text for message in apart if message.at == (key,) for part in message.parts if isinstance(part, Text)]
+        said = [
+            part.text
+            for message in apart
+            if message.at == (key,)
+            for part in message.parts
+            if isinstance(part, Text)
+        ]
         if said:
             body[key] = "".join(said)
         elif isinstance(body.get(key), str):
             del body[key]
-    messages = tuple(message for message in conversation.messages if not any(message is one for one in apart))
+    messages = tuple(
+        message for message in conversation.messages if not any(message is one for one in apart)
+    )
     listed = _listed(conversation, page, messages)
     if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
         body["tools"] = write_tools(conversation, page)
@@ -204,13 +292,27 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     first = conversation.messages[0] if conversation.messages else Message("assistant", ())
     if not own:
         said_by_parts = _reason(first.parts)
-        word = write_stop(first, SAYS, MEANS, page) if first.stop not in (None, said_by_parts) else None
+        word = (
+            write_stop(first, SAYS, MEANS, page)
+            if first.stop not in (None, said_by_parts)
+            else None
+        )
         if first.stop in PLAIN and word is not None:
-            page.lose(first, f"the parts of a message say why the model stopped, and they do not say `{first.stop}`")
+            page.lose(
+                first,
+                "the parts of a message say why the model stopped, and they do not say"
+                f" `{first.stop}`",
+            )
         elif word is not None and MEANS[word] not in PLAIN:
             body["finishReason"] = word
     if own and "parts" not in body:
-        kept = edited(first.parts, read(conversation.source, "response").parts(), conversation.source, (), page)
+        kept = edited(
+            first.parts,
+            read(conversation.source, "response").parts(),
+            conversation.source,
+            (),
+            page,
+        )
         if isinstance(kept, dict):
             return {**body, **{key: kept[key] for key in ("messages", "content") if key in kept}}
         sides = model.write_messages(conversation, page, model.sides(first))
@@ -222,7 +324,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     return {**frame, **body, "parts": made["parts"]}
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 _PARTS = keys("tool-call", "tool-result", "tool-approval-request", "tool-approval-response")
 _MARKS = keys("maxOutputTokens", "toolChoice", "stopSequences", "topP", "topK")
@@ -233,7 +335,11 @@ def looks(body: JSON) -> int:
     if isinstance(body, dict) and "parts" in body:
         return _sure(body) if isinstance(body.get("role"), str) else 0
     messages = body.get("messages") if isinstance(body, dict) else body
-    if not isinstance(messages, list) or not messages or not all(isinstance(m, dict) and "role" in m for m in messages):
+    if (
+        not isinstance(messages, list)
+        or not messages
+        or not all(isinstance(m, dict) and "role" in m for m in messages)
+    ):
         return 0
     best = max(_sure(message) for message in messages)
     if best == 0 and all(isinstance(get(m, ("content",)), str) for m in messages):
@@ -245,14 +351,26 @@ def _sure(message: JSON) -> int:
     """UI parts and model blocks name their types, in words that only this wire uses."""
     blocks = get(message, ("parts",))
     if isinstance(blocks, list):
-        typed = all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks)
+        typed = all(
+            isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks
+        )
         return (3 if blocks else 2) if typed else 0
     content = get(message, ("content",))
     for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and (block.get("type") in _PARTS or ("mediaType" in block and "type" in block)):
+        if isinstance(block, dict) and (
+            block.get("type") in _PARTS or ("mediaType" in block and "type" in block)
+        ):
             return 3
     return 0
 
 
-WIRE = Wire(NAME, "AI SDK messages", rows_of(ui.ROWS, ui.TOOLS, model.ROWS, model.HOSTED), read, write, looks, stream(write),
-            hosts=True)  # fmt: skip
+WIRE = Wire(
+    NAME,
+    "AI SDK messages",
+    rows_of(ui.ROWS, ui.TOOLS, model.ROWS, model.HOSTED),
+    read,
+    write,
+    looks,
+    stream(write),
+    hosts=True,
+)

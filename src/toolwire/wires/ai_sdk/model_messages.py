@@ -36,7 +36,7 @@ from toolwire.wires.ai_sdk.result_content import (
     plain,
     read_items,
     write_items,
-)  # fmt: skip
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import kind_by, split_data_url
 from toolwire.wires.engine.specs import (
@@ -56,16 +56,18 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
     unknown,
-)  # fmt: skip
+)
 
-# --- media -------------------------------------------------------------------------------------------------------
+# --- media ----------------------------------------------------------------------------------------
 
 
 def _read_media(block: Object, at: At, row: Row) -> Part:
     """Data stand as base64, as a URL or as an object that says which; only a URL has a colon."""
     said = block.get("mediaType")
     kind = "image" if row.name == "image" else kind_by(string(said))
-    media = Media(kind, media_type(said), name=text_or_none(block.get("filename")), raw=block, at=at, row=row)
+    media = Media(
+        kind, media_type(said), name=text_or_none(block.get("filename")), raw=block, at=at, row=row
+    )
     held = block["image" if row.name == "image" else "data"]
     if isinstance(held, dict):
         kind_of_data = string(held["type"])
@@ -81,7 +83,11 @@ def _write_media(media: Media, page: Page) -> Object:
     if found is None:
         return {"type": "text", "text": label(media)}
     held = split_data_url(found[0])
-    out: Object = {"type": "file", "data": found[0] if held is None else held[1], "mediaType": found[1]}
+    out: Object = {
+        "type": "file",
+        "data": found[0] if held is None else held[1],
+        "mediaType": found[1],
+    }
     return {**out, "filename": media.name} if media.name is not None else out
 
 
@@ -89,11 +95,15 @@ def _write_image(media: Media, page: Page) -> Object:
     written = _write_media(media, page)
     if written["type"] == "text":
         return written
-    given = {key: value for key, value in written.items() if key in ("mediaType", "filename") and value != "image/*"}
+    given = {
+        key: value
+        for key, value in written.items()
+        if key in ("mediaType", "filename") and value != "image/*"
+    }
     return {"type": "image", "image": written["data"], **given}
 
 
-# --- calls and results -------------------------------------------------------------------------------------------
+# --- calls and results ----------------------------------------------------------------------------
 
 
 def _read_call(block: Object, at: At, row: Row) -> Part:
@@ -101,14 +111,29 @@ def _read_call(block: Object, at: At, row: Row) -> Part:
     given = block.get("input")
     executor: Executor = "provider" if row.executor == "provider" else "client"
     args = Json("") if given is None else Json(UNSET, given)
-    return Call(one, name_of(block.get("toolName")), args, origin, row.family, executor, raw=block, at=at, row=row)
+    return Call(
+        one,
+        name_of(block.get("toolName")),
+        args,
+        origin,
+        row.family,
+        executor,
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_call(call: Call, page: Page) -> Object:
     args = Json(page.text_of(call)) if page.home.forms and call.args.text else call.args
     value = args.value if call.family != "custom" else None
     given = page.object_of(call) if value is None else value
-    out: Object = {"type": "tool-call", "toolCallId": page.call_id(call), "toolName": page.name(call.name), "input": given}
+    out: Object = {
+        "type": "tool-call",
+        "toolCallId": page.call_id(call),
+        "toolName": page.name(call.name),
+        "input": given,
+    }
     return {**out, "providerExecuted": True} if call.executor == "provider" else out
 
 
@@ -123,7 +148,11 @@ def _read_output(output: Object, at: At) -> tuple[Output, bool]:
         case "execution-denied":
             return text_or_none(output.get("reason")) or DENIED, True
         case "content":
-            parts = () if output["value"] == [] else read_items(output["value"], (*at, "output", "value"))
+            parts = (
+                ()
+                if output["value"] == []
+                else read_items(output["value"], (*at, "output", "value"))
+            )
             if parts is not None:
                 return parts, False
     raise ValueError(kind)
@@ -140,8 +169,18 @@ def _read_result(block: Object, at: At, row: Row) -> Part:
     except (KeyError, TypeError, ValueError):
         # A kind of output nobody knows is still a result, and finds its call.
         output, failed, shape = "" if held is None else held, False, "odd"
-    return Result(one, output, failed, name, origin, row.family, executor, raw=block, at=at,
-                  row=_result(shape, executor == "provider"))  # fmt: skip
+    return Result(
+        one,
+        output,
+        failed,
+        name,
+        origin,
+        row.family,
+        executor,
+        raw=block,
+        at=at,
+        row=_result(shape, executor == "provider"),
+    )
 
 
 def write_output(result: Result, page: Page) -> JSON:
@@ -153,18 +192,34 @@ def write_output(result: Result, page: Page) -> JSON:
         return {"type": "error-json", "value": output}
     if isinstance(output, tuple):
         return {"type": "content", "value": write_items(output, page)}
-    return {"type": "text", "value": output} if isinstance(output, str) else {"type": "json", "value": output}
+    return (
+        {"type": "text", "value": output}
+        if isinstance(output, str)
+        else {"type": "json", "value": output}
+    )
 
 
 def _write_denied(result: Result, page: Page) -> JSON:
-    return {"type": "execution-denied", "reason": output_text(result.output)} if result.error else write_output(result, page)
+    return (
+        {"type": "execution-denied", "reason": output_text(result.output)}
+        if result.error
+        else write_output(result, page)
+    )
 
 
 def _write_odd(result: Result, page: Page) -> JSON:
-    return write_output(result, page) if result.error or isinstance(result.output, tuple) else result.output
+    return (
+        write_output(result, page)
+        if result.error or isinstance(result.output, tuple)
+        else result.output
+    )
 
 
-_SHAPES: dict[str, Callable[[Result, Page], JSON]] = {"known": write_output, "denied": _write_denied, "odd": _write_odd}
+_SHAPES: dict[str, Callable[[Result, Page], JSON]] = {
+    "known": write_output,
+    "denied": _write_denied,
+    "odd": _write_odd,
+}
 
 
 @cache
@@ -173,39 +228,102 @@ def _result(shape: str, hosted: bool) -> Row:
 
     def write(result: Result, page: Page) -> Object:
         name: Object = {"toolName": page.name(result.name)} if result.name else {}
-        return {"type": "tool-result", "toolCallId": page.result_id(result), **name, "output": _SHAPES[shape](result, page)}
+        return {
+            "type": "tool-result",
+            "toolCallId": page.result_id(result),
+            **name,
+            "output": _SHAPES[shape](result, page),
+        }
 
     inner = () if shape == "odd" else (("output", keys("type", "value", "reason")),)
     tell, known = {"type": "tool-result"}, keys("type", "toolCallId", "toolName", "output")
     if hosted:
-        return Row("tool-result", Result, _read_result, write, known, inner, {**tell, "role": "assistant"}, "output",
-                   "server-tool", "provider", (Id("toolCallId"),))  # fmt: skip
-    return Row("tool-result", Result, _read_result, write, known, inner, tell, "output", "function", "client",
-               (Id("toolCallId"),))  # fmt: skip
+        return Row(
+            "tool-result",
+            Result,
+            _read_result,
+            write,
+            known,
+            inner,
+            {**tell, "role": "assistant"},
+            "output",
+            "server-tool",
+            "provider",
+            (Id("toolCallId"),),
+        )
+    return Row(
+        "tool-result",
+        Result,
+        _read_result,
+        write,
+        known,
+        inner,
+        tell,
+        "output",
+        "function",
+        "client",
+        (Id("toolCallId"),),
+    )
 
 
 ROWS = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text},
+        keys("type", "text"),
+    ),
     Row("image", Media, _read_media, _write_image, keys("type", "image", "mediaType")),
     Row("file", Media, _read_media, _write_media, keys("type", "data", "mediaType", "filename")),
-    Row("reasoning", Reasoning, lambda b, at, row: Reasoning(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "reasoning", "text": p.text}, keys("type", "text")),
-    Row("tool-call", Call, _read_call, _write_call, keys("type", "toolCallId", "toolName", "input", "providerExecuted"), (),
-        {"type": "tool-call"}, "call", "function", "client", (Id("toolCallId"),)),
+    Row(
+        "reasoning",
+        Reasoning,
+        lambda b, at, row: Reasoning(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "reasoning", "text": p.text},
+        keys("type", "text"),
+    ),
+    Row(
+        "tool-call",
+        Call,
+        _read_call,
+        _write_call,
+        keys("type", "toolCallId", "toolName", "input", "providerExecuted"),
+        (),
+        {"type": "tool-call"},
+        "call",
+        "function",
+        "client",
+        (Id("toolCallId"),),
+    ),
     _result("known", False),
-)  # fmt: skip
-HOSTED_CALL = Row("tool-call", Call, _read_call, _write_call, ROWS["tool-call"].keys, (),
-             {"type": "tool-call", "providerExecuted": "true"}, "call", "server-tool", "provider",
-             (Id("toolCallId"),))  # fmt: skip
+)
+HOSTED_CALL = Row(
+    "tool-call",
+    Call,
+    _read_call,
+    _write_call,
+    ROWS["tool-call"].keys,
+    (),
+    {"type": "tool-call", "providerExecuted": "true"},
+    "call",
+    "server-tool",
+    "provider",
+    (Id("toolCallId"),),
+)
 HOSTED = (HOSTED_CALL, _result("known", True))
 SPOKEN = ROWS | table(_result("known", True))
 """In the assistant's own message a result is one that the provider made."""
 PLAIN = Row("content", Text, write=lambda part, page: part.text)
 MESSAGE = Row("message", Message, keys=keys("role", "content"))
-ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
 
-# --- messages ----------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 def read_message(message: JSON, at: At) -> Message:
@@ -217,7 +335,9 @@ def read_message(message: JSON, at: At) -> Message:
         blame(NAME, (*at, "role"), "a string", role)
     where = (*at, "content")
     if role not in ROLES:
-        return Message("user", (unknown(role, message, at),), None, NAME, raw=message, at=at, row=MESSAGE)
+        return Message(
+            "user", (unknown(role, message, at),), None, NAME, raw=message, at=at, row=MESSAGE
+        )
     parts: tuple[Part, ...]
     if isinstance(content, str):
         parts = (Text(content, raw=content, at=where, row=PLAIN),) if content else ()
@@ -230,20 +350,32 @@ def read_message(message: JSON, at: At) -> Message:
 
 
 def _read_part(block: JSON, at: At, rows: Mapping[str, Row]) -> Part:
-    if isinstance(block, dict) and block.get("type") == "tool-call" and block.get("providerExecuted") is True:
+    if (
+        isinstance(block, dict)
+        and block.get("type") == "tool-call"
+        and block.get("providerExecuted") is True
+    ):
         return _read_call(block, at, HOSTED_CALL)
     return read_block(NAME, rows, block, at)
 
 
-def write_messages(conversation: Conversation, page: Page, messages: tuple[Message, ...]) -> list[JSON]:
+def write_messages(
+    conversation: Conversation, page: Page, messages: tuple[Message, ...]
+) -> list[JSON]:
     """The history; what this wire sent goes back as it came."""
     called = {
-        id(pair.result): pair.call.name for pair in conversation.pairs() if pair.result is not None and pair.call is not None
+        id(pair.result): pair.call.name
+        for pair in conversation.pairs()
+        if pair.result is not None and pair.call is not None
     }
     out: list[JSON] = []
     for message in messages:
         # One that was read as a UI message cannot be read again as this.
-        kept = own(message, page, read_message) if isinstance(message.raw, dict) and "parts" not in message.raw else UNSET
+        kept = (
+            own(message, page, read_message)
+            if isinstance(message.raw, dict) and "parts" not in message.raw
+            else UNSET
+        )
         if not isinstance(kept, UnsetType):
             out.append(kept)
             continue
@@ -251,13 +383,19 @@ def write_messages(conversation: Conversation, page: Page, messages: tuple[Messa
         content: list[JSON] = []
         for part in message.parts:
             block = _block(part, message, called.get(id(part)), page)
-            away = isinstance(part, Result) and not (message.role == "assistant" and part.executor == "provider")
+            away = isinstance(part, Result) and not (
+                message.role == "assistant" and part.executor == "provider"
+            )
             if block is not None:
                 (answers if away or message.role == "tool" else content).append(block)
         if message.role != "assistant" and answers:
             out.append({"role": "tool", "content": answers})
         if content and message.role == "system":
-            out += [{"role": "system", "content": block["text"]} for block in content if isinstance(block, dict)]
+            out += [
+                {"role": "system", "content": block["text"]}
+                for block in content
+                if isinstance(block, dict)
+            ]
         elif content:
             out.append({"role": message.role, "content": content})
         if message.role == "assistant" and answers:
@@ -299,10 +437,13 @@ def _block(part: Part, message: Message, called: str | None, page: Page) -> JSON
 
 
 def sides(message: Message) -> tuple[Message, ...]:
-    """An answer read as one message, as the sides it has on this wire: what was said, what the tools gave."""
+    """An answer read as one message, as the sides it has on this wire: what was said, what the
+    tools gave."""
     out: list[Message] = []
     for part in message.parts:
-        away = isinstance(part, Result) and (not isinstance(part.row, Row) or part.row.executor == "client")
+        away = isinstance(part, Result) and (
+            not isinstance(part.row, Row) or part.row.executor == "client"
+        )
         role: Role = "tool" if away else "assistant"
         if out and out[-1].role == role:
             out[-1] = replace(out[-1], parts=(*out[-1].parts, part))

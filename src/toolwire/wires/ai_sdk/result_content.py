@@ -1,6 +1,8 @@
-"""AI SDK: what a result can hold when it is content (text and media), the same in both forms of message.
+"""AI SDK: what a result can hold when it is content (text and media), the same in both forms of
+message.
 
-An item names its type and its source in one word (`image-data`, `file-url`); the newest version has one `file` instead.
+An item names its type and its source in one word (`image-data`, `file-url`); the newest version has
+one `file` instead.
 """
 
 from __future__ import annotations
@@ -30,16 +32,23 @@ def media_type(value: JSON) -> str | None:
 def located(media: Media, url: str) -> Media:
     """A medium by its URL, or by the data that the URL holds."""
     held = split_data_url(url)
-    return replace(media, url=url) if held is None else replace(media, data=held[1], mime=media.mime or held[0])
+    return (
+        replace(media, url=url)
+        if held is None
+        else replace(media, data=held[1], mime=media.mime or held[0])
+    )
 
 
 def address(media: Media, page: Page) -> tuple[str, str] | None:
-    """The URL and media type of a medium; None, after a word to the page, if it has neither data nor URL."""
+    """The URL and media type of a medium; None, after a word to the page, if it has neither data
+    nor URL."""
     url, mime = data_url(media), mime_of(media)
     if media.text is not None:
         page.lose(media, "a text document is sent as a file of its bytes")
         mime = mime or "text/plain"
-        url = f"data:{mime};base64,{b64encode(media.text.encode('utf-8', 'surrogatepass')).decode()}"
+        url = (
+            f"data:{mime};base64,{b64encode(media.text.encode('utf-8', 'surrogatepass')).decode()}"
+        )
     if url is None:
         page.lose(media, f"this wire cannot take this {media.kind}; it is named in text")
         return None
@@ -48,7 +57,7 @@ def address(media: Media, page: Page) -> tuple[str, str] | None:
     return url, mime or _ANY.get(media.kind, "application/octet-stream")
 
 
-# --- items of content ---------------------------------------------------------------------------------------------
+# --- items of content -----------------------------------------------------------------------------
 
 _Source = Callable[[Media, JSON], Media]
 
@@ -58,15 +67,23 @@ def _item(kind: str, held: str, place: _Source, fixed: str = "") -> Row:
 
     def read(block: Object, at: At, row: Row) -> Part:
         mime = media_type(block.get("mediaType"))
-        media = Media("image" if fixed else kind_by(text_or_none(block.get("mediaType"))), mime,
-                      name=text_or_none(block.get("filename")), raw=block, at=at, row=row)  # fmt: skip
+        media = Media(
+            "image" if fixed else kind_by(text_or_none(block.get("mediaType"))),
+            mime,
+            name=text_or_none(block.get("filename")),
+            raw=block,
+            at=at,
+            row=row,
+        )
         return place(media, block[held])
 
     return Row(kind, Media, read, keys=keys("type", held, "mediaType", "filename"))
 
 
 def _tagged(media: Media, value: JSON) -> Media:
-    field, neutral = {"data": ("data", "data"), "url": ("url", "url"), "text": ("text", "text")}[string(obj(value)["type"])]
+    field, neutral = {"data": ("data", "data"), "url": ("url", "url"), "text": ("text", "text")}[
+        string(obj(value)["type"])
+    ]
     return replace(media, **{neutral: string(obj(value)[field])})
 
 
@@ -83,7 +100,12 @@ def _file(media: Media, value: JSON) -> Media:
 
 
 ITEMS = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row), keys=keys("type", "text")),
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        keys=keys("type", "text"),
+    ),
     _item("media", "data", _data),
     _item("file-data", "data", _data),
     _item("image-data", "data", _data, "image"),
@@ -96,7 +118,9 @@ ITEMS = table(
 
 
 def read_items(value: JSON, at: At) -> tuple[Part, ...] | None:
-    """The parts of a content list; None if it is none, or not all of its items have a known type."""
+    """The parts of a content list; None if it is none, or not all of its items have a
+    known type.
+    """
     if not isinstance(value, list) or not value:
         return None
     if not all(isinstance(item, dict) and item.get("type") in ITEMS for item in value):
@@ -113,7 +137,10 @@ def _written(part: Part, page: Page) -> JSON:
     if isinstance(part, Media):
         known = isinstance(part.row, Row) and part.row in ITEMS.values()
         if part.file is not None and known:
-            return {"type": "image-file-id" if part.kind == "image" else "file-id", "fileId": part.file}
+            return {
+                "type": "image-file-id" if part.kind == "image" else "file-id",
+                "fileId": part.file,
+            }
         found = address(part, page)
         if found is not None:
             return _medium(part, *found)
@@ -123,7 +150,8 @@ def _written(part: Part, page: Page) -> JSON:
 
 
 def _medium(media: Media, url: str, mime: str) -> Object:
-    """The newer `file-…` items also carry a type or a name; the `image-…` ones are the shorter word for a picture."""
+    """The newer `file-…` items also carry a type or a name; the `image-…` ones are the shorter word
+    for a picture."""
     held = split_data_url(url)
     if held is None:
         typed: Object = {"type": "file-url", "url": url, "mediaType": mime}

@@ -1,4 +1,5 @@
-"""AI SDK: tools and settings beside the messages, under the names that `streamText` takes, and those of a response.
+"""AI SDK: tools and settings beside the messages, under the names that `streamText` takes, and
+those of a response.
 
 A chat client posts few of them or none; whoever builds a prompt as data posts them all.
 """
@@ -19,7 +20,8 @@ _PLAIN = ("function", "dynamic")
 
 
 def read_tools(tools: JSON) -> tuple[Tool, ...]:
-    """The tools on offer: an object of tools by name. Anything else is not read and stays where it is."""
+    """The tools on offer: an object of tools by name. Anything else is not read and stays where it
+    is."""
     if not isinstance(tools, dict):
         return ()
     return tuple(_offer(name, tool) for name, tool in tools.items() if isinstance(tool, dict))
@@ -30,7 +32,15 @@ def _offer(name: str, tool: Object) -> Tool:
     if tool.get("type", "function") not in _PLAIN:
         return Tool(name, kind=name_of(tool.get("id")) or str(tool.get("type")), raw=tool, at=at)
     schema = tool.get("inputSchema", tool.get("parameters"))
-    return Tool(name, text_or_none(tool.get("description")), schema, flag_or_none(tool.get("strict")), raw=tool, at=at, row=OFFER)
+    return Tool(
+        name,
+        text_or_none(tool.get("description")),
+        schema,
+        flag_or_none(tool.get("strict")),
+        raw=tool,
+        at=at,
+        row=OFFER,
+    )
 
 
 def write_tools(conversation: Conversation, page: Page) -> Object:
@@ -41,7 +51,9 @@ def write_tools(conversation: Conversation, page: Page) -> Object:
         if conversation.wire == page.wire and isinstance(tool.raw, dict):
             out[name] = tool.raw
         elif name in out:
-            page.lose(tool, "tools stand under their names here; a second one of this name has no place")
+            page.lose(
+                tool, "tools stand under their names here; a second one of this name has no place"
+            )
         elif tool.kind not in ("function", "custom"):
             page.lose(tool, f"a tool of another provider: {tool.kind}")
         else:
@@ -51,10 +63,16 @@ def write_tools(conversation: Conversation, page: Page) -> Object:
 
 def _offered(tool: Tool, page: Page) -> Object:
     given: Object = {} if tool.description is None else {"description": tool.description}
-    given["inputSchema"] = tool.schema if tool.schema is not None else {"type": "object", "properties": {}}
+    given["inputSchema"] = (
+        tool.schema if tool.schema is not None else {"type": "object", "properties": {}}
+    )
     if tool.kind == "custom":
         page.lose(tool, "a custom tool is offered as a function with one field, `input`")
-        given["inputSchema"] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+        given["inputSchema"] = {
+            "type": "object",
+            "properties": {"input": {"type": "string"}},
+            "required": ["input"],
+        }
     if tool.strict is not None:
         given["strict"] = tool.strict
     return given
@@ -63,7 +81,11 @@ def _offered(tool: Tool, page: Page) -> Object:
 def _read_choice(value: JSON) -> Setting | UnsetType:
     if isinstance(value, str):
         return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
-    return Choice("required", (string(obj(value)["toolName"]),)) if obj(value).get("type") == "tool" else UNSET
+    return (
+        Choice("required", (string(obj(value)["toolName"]),))
+        if obj(value).get("type") == "tool"
+        else UNSET
+    )
 
 
 def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
@@ -82,18 +104,39 @@ REQUEST = (
     Field("seed", ("seed",)),
     Field("presence_penalty", ("presencePenalty",)),
     Field("frequency_penalty", ("frequencyPenalty",)),
-    Field("stop", ("stopSequences",), lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET),
+    Field(
+        "stop",
+        ("stopSequences",),
+        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+    ),
     Field("choice", ("toolChoice",), _read_choice, _write_choice, keys("type", "toolName")),
     # Only the newest major version takes it, so it is read and never written.
-    Field("effort", ("reasoning",), lambda v: v if v in ("minimal", "low", "medium", "high") else UNSET, None),
+    Field(
+        "effort",
+        ("reasoning",),
+        lambda v: v if v in ("minimal", "low", "medium", "high") else UNSET,
+        None,
+    ),
 )
 MEANS = {
-    "stop": "stop", "length": "length", "content-filter": "filter", "tool-calls": "tool", "error": "error", "other": "other",
-}  # fmt: skip
+    "stop": "stop",
+    "length": "length",
+    "content-filter": "filter",
+    "tool-calls": "tool",
+    "error": "error",
+    "other": "other",
+}
 SAYS = {
-    "stop": "stop", "tool": "tool-calls", "length": "length", "filter": "content-filter", "sequence": "stop",
-    "refusal": "content-filter", "context": "length", "error": "error", "other": "other",
-}  # fmt: skip
+    "stop": "stop",
+    "tool": "tool-calls",
+    "length": "length",
+    "filter": "content-filter",
+    "sequence": "stop",
+    "refusal": "content-filter",
+    "context": "length",
+    "error": "error",
+    "other": "other",
+}
 PLAIN = ("stop", "tool")
 """Reasons that the parts of a message say themselves."""
 MESSAGE = (Field("id", ("id",)),)

@@ -1,16 +1,20 @@
 """AI SDK: the chunks of a UI message stream, read into the message that a client makes of them.
 
-What is kept is the message that `readUIMessageStream` of version 6 builds, but for these, where a client loses something:
+What is kept is the message that `readUIMessageStream` of version 6 builds, but for these, where a
+client loses something:
 
-- an-id-twice-in-a-step: a second call under the id of one that is complete overwrites the first in a client; here it is a part
-  of its own.
-- one-call-one-part: `dynamic` that disagrees between start and input makes two parts of one call there, and one here.
-- raw-input-is-not-guessed: of input that never ended a client guesses the rest; here only the text stays.
+- an-id-twice-in-a-step: a second call under the id of one that is complete overwrites the first in
+  a client; here it is a part of its own.
+- one-call-one-part: `dynamic` that disagrees between start and input makes two parts of one call
+  there, and one here.
+- raw-input-is-not-guessed: of input that never ended a client guesses the rest; here only the text
+  stays.
 - an-output-without-its-call: it belongs to an earlier message, and stands under `unplaced`.
-- why-the-model-stopped: it stands under `finishReason` where the parts do not say it; a client forgets it.
+- why-the-model-stopped: it stands under `finishReason` where the parts do not say it; a client
+  forgets it.
 
-A call that is answered in the same stream ran on the server, so what a call is shows when its output comes or the stream ends:
-till then the call waits, and so does what comes after it.
+A call that is answered in the same stream ran on the server, so what a call is shows when its
+output comes or the stream ends: till then the call waits, and so does what comes after it.
 """
 
 from __future__ import annotations
@@ -23,7 +27,18 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Json, Object
 from toolwire.conversation.parts import Call, Opaque, Part, Result
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Start,
+    Whole,
+)
 from toolwire.wires.ai_sdk.result_content import NAME
 from toolwire.wires.ai_sdk.settings import MEANS, PLAIN
 from toolwire.wires.ai_sdk.stream_tool_parts import Tool, Tools, rest
@@ -83,7 +98,11 @@ class ChunkReader(Reader):
         kind = event.get("type")
         move = _MOVES.get(kind) if isinstance(kind, str) else None
         if move is None:
-            move = ChunkReader._data if isinstance(kind, str) and kind.startswith("data-") else ChunkReader._other
+            move = (
+                ChunkReader._data
+                if isinstance(kind, str) and kind.startswith("data-")
+                else ChunkReader._other
+            )
         self.known = self.known or move is not ChunkReader._other
         if self.begun or move is ChunkReader._start:
             return move(self, event)
@@ -149,10 +168,18 @@ class ChunkReader(Reader):
         if block.get("state") == "input-streaming":
             slot = self._slot()
             grown: list[Event] = [Delta(slot, call.args.text)] if call.args.text else []
-            said: list[Event] = [Start(slot, replace(call, args=Json(""))), *grown, End(slot, cut=True)]
+            said: list[Event] = [
+                Start(slot, replace(call, args=Json(""))),
+                *grown,
+                End(slot, cut=True),
+            ]
         else:
             said = [Whole(call)]
-        said += (Whole(replace(one, call_id=call.id, executor="provider")) for one in answer if isinstance(one, Result))
+        said += (
+            Whole(replace(one, call_id=call.id, executor="provider"))
+            for one in answer
+            if isinstance(one, Result)
+        )
         return said
 
     def _slot(self) -> int:
@@ -163,7 +190,11 @@ class ChunkReader(Reader):
 
     def _text_start(self, event: Chunk) -> list[Event]:
         kind = "text" if event["type"] == "text-start" else "reasoning"
-        before = self._text_end({"type": f"{kind}-end", "id": event.get("id")}) if _key(kind, event) in self.open else []
+        before = (
+            self._text_end({"type": f"{kind}-end", "id": event.get("id")})
+            if _key(kind, event) in self.open
+            else []
+        )
         one = _Said({"type": kind, "text": "", "state": "streaming"}, self._slot(), [])
         if kind == "reasoning":
             one.block["id"] = event.get("id")
@@ -208,7 +239,9 @@ class ChunkReader(Reader):
 
     def _late(self, one: _Said, event: Chunk) -> list[Event]:
         """What a later chunk says of an open text beside more of it."""
-        extra = {key: value for key, value in rest(event, "id", "delta").items() if value is not None}
+        extra = {
+            key: value for key, value in rest(event, "id", "delta").items() if value is not None
+        }
         one.block.update(extra)
         return [Left((self.count, key), _EXTRA) for key in extra]
 
@@ -228,7 +261,11 @@ class ChunkReader(Reader):
         if tool is None:
             return self._lost(event)
         if tool.told and not self.keep:
-            return [] if tool.repeats(event) else [Left((self.count,), "another output of a call that was answered")]
+            return (
+                []
+                if tool.repeats(event)
+                else [Left((self.count,), "another output of a call that was answered")]
+            )
         tool.output(event)
         return self._released()
 
@@ -275,8 +312,16 @@ class ChunkReader(Reader):
         named = event.get("messageId")
         extra = rest(event, "messageId", "messageMetadata")
         if self.begun:
-            late = {key: value for key, value in (("messageId", named), *extra.items()) if value is not None}
-            again = [Left((self.count, key), "an answer begins once") for key in late if named != self.message["id"]]
+            late = {
+                key: value
+                for key, value in (("messageId", named), *extra.items())
+                if value is not None
+            }
+            again = [
+                Left((self.count, key), "an answer begins once")
+                for key in late
+                if named != self.message["id"]
+            ]
             return [*again, *self._metadata(event)]
         began = self._begin({"id": named} if isinstance(named, str) and named else {})
         self.message.update(extra)
@@ -301,16 +346,25 @@ class ChunkReader(Reader):
         return [Left((self.count, key), _EXTRA) for key in rest(event)]
 
     def _finish_step(self, event: Chunk) -> list[Event]:
-        """No output follows an input that was refused. Texts may go on: the newest version allows it."""
+        """No output follows an input that was refused. Texts may go on: the newest version allows
+        it."""
         for tool in (one for _, one in self.queue if isinstance(one, Tool)):
-            tool.answered = tool.answered or (not tool.complete and tool.block.get("state") == "output-error")
+            tool.answered = tool.answered or (
+                not tool.complete and tool.block.get("state") == "output-error"
+            )
         return [*self._released(), *(Left((self.count, key), _EXTRA) for key in rest(event))]
 
     def _reset_step(self, event: Chunk) -> list[Event]:
-        told: list[Event] = [Left((self.count,), "a step was taken back that was told already")] if self.spoke else []
+        told: list[Event] = (
+            [Left((self.count,), "a step was taken back that was told already")]
+            if self.spoke
+            else []
+        )
         self.tools.forget()
         self.queue = deque(one for one in self.queue if one[0] != self.step)
-        last = max((i for i, part in enumerate(self.parts) if part.get("type") == "step-start"), default=-1)
+        last = max(
+            (i for i, part in enumerate(self.parts) if part.get("type") == "step-start"), default=-1
+        )
         del self.parts[last + 1 :]
         self.texts = [one for one in self.texts if any(part is one.block for part in self.parts)]
         closed: list[Event] = [End(one.slot) for one in self.open.values() if one.slot in self.live]
@@ -327,7 +381,9 @@ class ChunkReader(Reader):
 
     def _error(self, event: Chunk) -> list[Event]:
         said = event.get("errorText")
-        return self._broken(Fault(said if isinstance(said, str) and said else "the server reported an error"))
+        return self._broken(
+            Fault(said if isinstance(said, str) and said else "the server reported an error")
+        )
 
     def _abort(self, event: Chunk) -> list[Event]:
         said = event.get("reason")
@@ -339,7 +395,9 @@ class ChunkReader(Reader):
 
     def _all(self, *, cut: bool) -> list[Event]:
         """Everything that waits or is open."""
-        closed = [event for one in self.open.values() for event in self._tell(End(one.slot, cut=cut))]
+        closed = [
+            event for one in self.open.values() for event in self._tell(End(one.slot, cut=cut))
+        ]
         self.open.clear()
         return [*closed, *self._released(all_of_it=True)]
 
@@ -361,7 +419,9 @@ class ChunkReader(Reader):
         for tool in tools:
             tool.block.update(tool.assembled())
         body: Object = {**self.message, "parts": list(self.parts)}
-        waits = any(_waits(tool.block) and tool.block.get("providerExecuted") is not True for tool in tools)
+        waits = any(
+            _waits(tool.block) and tool.block.get("providerExecuted") is not True for tool in tools
+        )
         waits = waits or any(unread(tool.block) for tool in tools)
         if self.reason is not None and self.reason not in ("stop", "tool-calls" if waits else None):
             body["finishReason"] = self.reason

@@ -1,7 +1,8 @@
 """AI SDK: tool parts while a stream fills them, chunk by chunk.
 
-A chunk finds its part by `toolCallId`: in the current step, else the newest. The fields of a part are those that a client of
-version 6 has at the same moment. Knows nothing of the order in which parts are told.
+A chunk finds its part by `toolCallId`: in the current step, else the newest. The fields of a part
+are those that a client of version 6 has at the same moment. Knows nothing of the order in which
+parts are told.
 """
 
 from __future__ import annotations
@@ -22,9 +23,13 @@ _ANSWERS = ("output", "errorText", "preliminary", "inputEncoding")
 _INPUT = keys("toolCallId", "toolName", "dynamic", "input", "errorText", "providerMetadata")
 _OUTPUT = keys("toolCallId", "dynamic", "providerMetadata", "providerExecuted")
 _STATES = {
-    "tool-input-start": "input-streaming", "tool-input-available": "input-available", "tool-input-error": "output-error",
-    "tool-output-available": "output-available", "tool-output-error": "output-error", "tool-output-denied": "output-denied",
-}  # fmt: skip
+    "tool-input-start": "input-streaming",
+    "tool-input-available": "input-available",
+    "tool-input-error": "output-error",
+    "tool-output-available": "output-available",
+    "tool-output-error": "output-error",
+    "tool-output-denied": "output-denied",
+}
 _APPROVALS = {"approvalId": "id", "approvalDescriptor": "descriptor", "reason": "requestReason"}
 
 
@@ -54,7 +59,10 @@ class Tool(Struct):
     def repeats(self, event: Chunk) -> bool:
         """Whether an output says again that the input was refused, as older servers do."""
         said = (_STATES[str(event["type"])], event.get("errorText"))
-        return said[0] == "output-error" and said == (self.block.get("state"), self.block.get("errorText"))
+        return said[0] == "output-error" and said == (
+            self.block.get("state"),
+            self.block.get("errorText"),
+        )
 
     def input(self, event: Chunk) -> None:
         """Input begins, is all there, or is refused: what was said of an older one is gone."""
@@ -71,7 +79,9 @@ class Tool(Struct):
         block.update({"toolCallId": event.get("toolCallId"), "state": state})
         block.update(rest(event, *_INPUT))
         if given is not None:
-            block["resultProviderMetadata" if state == "output-error" else "callProviderMetadata"] = given
+            block[
+                "resultProviderMetadata" if state == "output-error" else "callProviderMetadata"
+            ] = given
         if state == "input-available":
             self.complete = True
             block["input"] = event.get("input")
@@ -90,7 +100,10 @@ class Tool(Struct):
             for key in _ANSWERS if state == "output-error" else (*_ANSWERS, "rawInput"):
                 block.pop(key, None)
             block.update(rest(event, *_OUTPUT))
-            for key, field in (("providerMetadata", "resultProviderMetadata"), ("providerExecuted", "providerExecuted")):
+            for key, field in (
+                ("providerMetadata", "resultProviderMetadata"),
+                ("providerExecuted", "providerExecuted"),
+            ):
                 if event.get(key) is not None:
                     block[field] = event[key]
         block["state"] = state
@@ -115,10 +128,14 @@ class Tools:
             found[:] = [tool for tool in found if tool.step != self.step]
 
     def find(self, event: Chunk) -> Tool | None:
-        """The part a chunk is about: of this step, else the newest; among several of one id, one that is still open."""
+        """The part a chunk is about: of this step, else the newest; among several of one id, one
+        that is still open."""
         found = self._found.get(_id(event), ())
         here = [tool for tool in found if tool.step == self.step]
-        return next((tool for tool in here if not tool.answered), here[-1] if here else found[-1] if found else None)
+        return next(
+            (tool for tool in here if not tool.answered),
+            here[-1] if here else found[-1] if found else None,
+        )
 
     def input(self, event: Chunk, at: At) -> Tool | None:
         """Take in what a chunk says of an input; None if it is a fragment of nothing."""
@@ -133,7 +150,8 @@ class Tools:
         return held
 
     def _placed(self, event: Chunk, at: At) -> Tool:
-        """The part for an input: a new one, unless that of its id is still on its way or the chunk only repeats it."""
+        """The part for an input: a new one, unless that of its id is still on its way or the chunk
+        only repeats it."""
         found = self._found.setdefault(_id(event), [])
         if found and found[-1].step == self.step and not found[-1].told:
             last = found[-1]
@@ -152,16 +170,30 @@ class Tools:
             if held is None or held.told:
                 return False
             asked: Object = {
-                _APPROVALS.get(key, key): value for key, value in rest(event, "toolCallId").items() if value is not None
+                _APPROVALS.get(key, key): value
+                for key, value in rest(event, "toolCallId").items()
+                if value is not None
             }
             held.block.update({"state": "approval-requested", "approval": asked})
             return True
         for tool in self.all():
             approval = tool.block.get("approval")
-            if isinstance(approval, dict) and approval.get("id") == event.get("approvalId") and not tool.told:
-                given = {key: value for key, value in event.items() if key in ("approved", "reason") and value is not None}
-                tool.block.update({"state": "approval-responded", "approval": {**approval, **given}})
-                tool.block.update(rest(event, "approvalId", "approved", "reason", "providerMetadata"))
+            if (
+                isinstance(approval, dict)
+                and approval.get("id") == event.get("approvalId")
+                and not tool.told
+            ):
+                given = {
+                    key: value
+                    for key, value in event.items()
+                    if key in ("approved", "reason") and value is not None
+                }
+                tool.block.update(
+                    {"state": "approval-responded", "approval": {**approval, **given}}
+                )
+                tool.block.update(
+                    rest(event, "approvalId", "approved", "reason", "providerMetadata")
+                )
                 if event.get("providerMetadata") is not None:
                     tool.block["callProviderMetadata"] = event["providerMetadata"]
                 return True
@@ -171,7 +203,11 @@ class Tools:
 def typed(event: Chunk) -> str:
     """The type of the part that a chunk makes."""
     name = event.get("toolName")
-    return "dynamic-tool" if event.get("dynamic") is True else f"tool-{name if isinstance(name, str) else ''}"
+    return (
+        "dynamic-tool"
+        if event.get("dynamic") is True
+        else f"tool-{name if isinstance(name, str) else ''}"
+    )
 
 
 def _id(event: Chunk) -> str:

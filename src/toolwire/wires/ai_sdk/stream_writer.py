@@ -1,13 +1,15 @@
-"""The UI message stream of the AI SDK: what may be said to which version of the client, and saying it.
+"""The UI message stream of the AI SDK: what may be said to which version of the client, and saying
+it.
 
-- strict-clients: a type that a client does not know ends the stream, and in older releases so does a key; so what is newer
-  than the first release of the version asked for is left out.
-- steps: a step is opened with its first part, and a new one with what is said after the results of functions. Texts are closed
-  before their step: older clients forget them.
-- input-that-cannot-be-read: the client gets its text, and that it is an error; older versions expect an output that says so too.
+- strict-clients: a type that a client does not know ends the stream, and in older releases so does
+  a key; so what is newer than the first release of the version asked for is left out.
+- steps: a step is opened with its first part, and a new one with what is said after the results of
+  functions. Texts are closed before their step: older clients forget them.
+- input-that-cannot-be-read: the client gets its text, and that it is an error; older versions
+  expect an output that says so too.
 
-An empty text is no part, so a text is opened with its first words. A call that was cut off, though its text can be read,
-waits for the end of the stream to say whether that is all.
+An empty text is no part, so a text is opened with its first words. A call that was cut off, though
+its text can be read, waits for the end of the stream to say whether that is all.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from toolwire.wires.ai_sdk.ui_writer import (
     thought,
     write_call,
     write_said,
-)  # fmt: skip
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import write_stop
 from toolwire.wires.engine.stream import DONE, Stream, Writer, data_only
@@ -46,7 +48,7 @@ from toolwire.wires.engine.stream import DONE, Stream, Writer, data_only
 CUT_OFF = "The arguments of this call were cut off."
 VERSIONS = (6, 5, 7)
 
-# --- what each version of the client knows -----------------------------------------------------------------------
+# --- what each version of the client knows --------------------------------------------------------
 
 _Release = tuple[int, int]
 """Major version and patch: 6.0.39 is (6, 39)."""
@@ -80,17 +82,39 @@ CHUNKS: dict[str, _Type] = {
     "reasoning-start": _since(_5, _TEXT),
     "reasoning-delta": _since(_5, f"{_TEXT} delta"),
     "reasoning-end": _since(_5, _TEXT),
-    "tool-input-start": _since(_5, "toolCallId toolName providerExecuted dynamic", title=_6, providerMetadata=(6, 39),
-                               toolMetadata=(6, 176), inputEncoding=(7, 142)),
+    "tool-input-start": _since(
+        _5,
+        "toolCallId toolName providerExecuted dynamic",
+        title=_6,
+        providerMetadata=(6, 39),
+        toolMetadata=(6, 176),
+        inputEncoding=(7, 142),
+    ),
     "tool-input-delta": _since(_5, "toolCallId inputTextDelta"),
     "tool-input-available": _since(_5, _INPUT, title=_6, toolMetadata=(6, 176)),
     "tool-input-error": _since((5, 8), f"{_INPUT} errorText", title=_6, toolMetadata=(6, 176)),
-    "tool-approval-request": _since(_6, "approvalId toolCallId", signature=(6, 202), approvalDescriptor=(7, 87),
-                                    inputSchemaInput=(7, 113), isAutomatic=_7, reason=(7, 82)),
-    "tool-approval-response": _since(_7, "approvalId approved reason providerExecuted providerMetadata"),
-    "tool-output-available": _since(_5, f"{_OUTPUT} output", preliminary=(5, 12), providerMetadata=(6, 119),
-                                    toolMetadata=(6, 176)),
-    "tool-output-error": _since(_5, f"{_OUTPUT} errorText", providerMetadata=(6, 119), toolMetadata=(6, 176)),
+    "tool-approval-request": _since(
+        _6,
+        "approvalId toolCallId",
+        signature=(6, 202),
+        approvalDescriptor=(7, 87),
+        inputSchemaInput=(7, 113),
+        isAutomatic=_7,
+        reason=(7, 82),
+    ),
+    "tool-approval-response": _since(
+        _7, "approvalId approved reason providerExecuted providerMetadata"
+    ),
+    "tool-output-available": _since(
+        _5,
+        f"{_OUTPUT} output",
+        preliminary=(5, 12),
+        providerMetadata=(6, 119),
+        toolMetadata=(6, 176),
+    ),
+    "tool-output-error": _since(
+        _5, f"{_OUTPUT} errorText", providerMetadata=(6, 119), toolMetadata=(6, 176)
+    ),
     "tool-output-denied": _since(_6, "toolCallId"),
     "source-url": _since(_5, "sourceId url title providerMetadata"),
     "source-document": _since(_5, "sourceId mediaType title filename providerMetadata"),
@@ -103,28 +127,42 @@ CHUNKS: dict[str, _Type] = {
     "finish": _since(_5, "messageMetadata", finishReason=(5, 92)),
     "abort": _since(_5, reason=(6, 15)),
     "error": _since(_5, "errorText"),
-}  # fmt: skip
+}
 
 
 def fitted(chunk: Chunk, version: int) -> Chunk | None:
-    """A chunk as any release of a major version takes it: without newer keys; None if it has no such type."""
+    """A chunk as any release of a major version takes it: without newer keys; None if it has no
+    such type."""
     kind = str(chunk.get("type"))
     known = CHUNKS.get("data-*" if kind.startswith("data-") else kind)
     if known is None or known.since > (version, 0):
         return None
-    return {key: value for key, value in chunk.items() if known.keys.get(key, (version, 1)) <= (version, 0)}
+    return {
+        key: value
+        for key, value in chunk.items()
+        if known.keys.get(key, (version, 1)) <= (version, 0)
+    }
 
 
 def adapt(chunk: Chunk, version: int) -> Chunk | None:
-    """A chunk of any version as another takes it: where nobody can be asked for leave, what was refused has failed."""
+    """A chunk of any version as another takes it: where nobody can be asked for leave, what was
+    refused has failed."""
     known = fitted(chunk, version)
     if known is None and chunk.get("type") == "tool-output-denied":
-        return {"type": "tool-output-error", "toolCallId": chunk.get("toolCallId"), "errorText": DENIED}
+        return {
+            "type": "tool-output-error",
+            "toolCallId": chunk.get("toolCallId"),
+            "errorText": DENIED,
+        }
     # Without its mark a preliminary output would be taken for the last word.
-    return known if known is None or "preliminary" in known or chunk.get("preliminary") is not True else None
+    return (
+        known
+        if known is None or "preliminary" in known or chunk.get("preliminary") is not True
+        else None
+    )
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 class _Call:
@@ -148,7 +186,9 @@ class _Call:
 class _Writer(Writer):
     results = True
 
-    def __init__(self, write: Callable[[Conversation, Page], JSON], page: Page, version: int | None = None) -> None:
+    def __init__(
+        self, write: Callable[[Conversation, Page], JSON], page: Page, version: int | None = None
+    ) -> None:
         super().__init__(page, version)
         self.major = version or VERSIONS[0]
         self.write = write
@@ -175,7 +215,13 @@ class _Writer(Writer):
         super().begin(event)
         self.envelope(self.write)
         one = self.settings.get("id")
-        return [{"type": "start", "messageId": one} if isinstance(one, str) and one else {"type": "start"}]
+        return [
+            (
+                {"type": "start", "messageId": one}
+                if isinstance(one, str) and one
+                else {"type": "start"}
+            )
+        ]
 
     def _spoken(self) -> list[Chunk]:
         """The step in which something is about to be said."""
@@ -203,7 +249,12 @@ class _Writer(Writer):
             return self._opened(event.slot, part)
         if part.about is not None and self._knows({"type": "tool-approval-request"}):
             known = self.calls.get(part.about)
-            if known is not None and not (known.answered or known.broken or known in self.growing.values() or known in self.cut):
+            if known is not None and not (
+                known.answered
+                or known.broken
+                or known in self.growing.values()
+                or known in self.cut
+            ):
                 self.page.lose(part, ASKED)
                 self.asking[event.slot] = (known, part)
                 return []
@@ -231,7 +282,9 @@ class _Writer(Writer):
         call.asking = asking
         if call.part.executor == "provider":
             self.page.lose(call.part, WAITS)
-        return [{"type": "tool-approval-request", "approvalId": asking.id, "toolCallId": call.part.id}]
+        return [
+            {"type": "tool-approval-request", "approvalId": asking.id, "toolCallId": call.part.id}
+        ]
 
     def resume(self, call: Call, words: Collection[str]) -> bool:
         if "granted" not in words and "refused" not in words:
@@ -259,7 +312,9 @@ class _Writer(Writer):
         call = self.growing.get(slot)
         if call is not None:
             call.texts.append(text)
-            return [{"type": "tool-input-delta", "toolCallId": call.part.id, "inputTextDelta": text}]
+            return [
+                {"type": "tool-input-delta", "toolCallId": call.part.id, "inputTextDelta": text}
+            ]
         if slot not in self.held or not text:
             return []
         part = self.held.pop(slot)
@@ -285,7 +340,11 @@ class _Writer(Writer):
             return self._asked(*self.asking.pop(slot))
         held = self.held.pop(slot, None)
         if held is not None and event.whole:
-            return [*self._opened(slot, grown(held, event.whole)), *self.delta(Delta(slot, event.whole)), *self.end(End(slot))]
+            return [
+                *self._opened(slot, grown(held, event.whole)),
+                *self.delta(Delta(slot, event.whole)),
+                *self.end(End(slot)),
+            ]
         place = self.open.pop(slot, None)
         return [] if place is None else [{"type": f"{place[0]}-end", "id": place[1]}]
 
@@ -302,8 +361,14 @@ class _Writer(Writer):
         return self._refused({**given, "input": block["rawInput"], "errorText": block["errorText"]})
 
     def _refused(self, given: Chunk) -> list[Chunk]:
-        failed: Chunk = {"type": "tool-output-error", "toolCallId": given["toolCallId"], "errorText": given["errorText"]}
-        return self._said({"type": "tool-input-error", **given}, *((failed,) if self.major < 7 else ()))
+        failed: Chunk = {
+            "type": "tool-output-error",
+            "toolCallId": given["toolCallId"],
+            "errorText": given["errorText"],
+        }
+        return self._said(
+            {"type": "tool-input-error", **given}, *((failed,) if self.major < 7 else ())
+        )
 
     def whole(self, event: Whole) -> list[Chunk]:
         part = event.part
@@ -312,7 +377,9 @@ class _Writer(Writer):
         if isinstance(part, Opaque) and part.row is OWN and isinstance(part.value, dict):
             known = self._said(part.value)
             if not known:
-                self.page.lose(part, f"clients of version {self.major} do not know this: {part.type}")
+                self.page.lose(
+                    part, f"clients of version {self.major} do not know this: {part.type}"
+                )
             return [*self._spoken(), *known] if known else []
         if isinstance(part, Reasoning):
             return [*self._opened(-1, part), *self.end(End(-1))]
@@ -332,14 +399,22 @@ class _Writer(Writer):
             return []
         self.answered = self.answered or (result.family == "function" and self.stepped)
         if call is None:
-            self.page.lose(result, f"a result has its place in the part of its call, which is not here: {label(result)[:80]}")
+            self.page.lose(
+                result,
+                "a result has its place in the part of its call, which is not here:"
+                f" {label(result)[:80]}",
+            )
             return []
         early = result.preliminary and not result.error
         if early and not self._knows({"type": "tool-output-available", "preliminary": True}):
-            self.page.lose(result, f"clients of version {self.major} take an output for the last word")
+            self.page.lose(
+                result, f"clients of version {self.major} take an output for the last word"
+            )
             return []
         if call.answered:
-            self.page.lose(result, "a call has one result here: a later one takes the place of an earlier one")
+            self.page.lose(
+                result, "a call has one result here: a later one takes the place of an earlier one"
+            )
         if call.early is not None:
             self.page.lose(call.early, EARLY)
         call.early = result if early else None
@@ -354,7 +429,14 @@ class _Writer(Writer):
             out = self._input(call)
         if call.broken and "output" in block:  # an output demands an input
             given = self.page.object_of(call.part)
-            out.append({"type": "tool-input-available", "toolCallId": result.call_id, "toolName": call.part.name, "input": given})
+            out.append(
+                {
+                    "type": "tool-input-available",
+                    "toolCallId": result.call_id,
+                    "toolName": call.part.name,
+                    "input": given,
+                }
+            )
         kind = block.pop("state")
         ran: Object = {"providerExecuted": True} if is_hosted(result) else {}
         return [*out, {"type": f"tool-{kind}", "toolCallId": result.call_id, **block, **ran}]
@@ -365,15 +447,24 @@ class _Writer(Writer):
 
     def _reason(self) -> str:
         """Why it ended: whether tools were called is told by the calls that nobody answered."""
-        waits = any(not one.answered and (one.part.executor == "client" or one.asking is not None) for one in self.calls.values())
+        waits = any(
+            not one.answered and (one.part.executor == "client" or one.asking is not None)
+            for one in self.calls.values()
+        )
         derived = "tool" if waits else "stop"
         if self.stop in (None, *PLAIN):
             return SAYS[derived]
         word = write_stop(Message("assistant", (), self.stop), SAYS, MEANS, self.page)
         if word is None or MEANS[word] in PLAIN:
             return SAYS[derived]
-        if "finishReason" not in (fitted({"type": "finish", "finishReason": word}, self.major) or {}):
-            self.page.lose((), f"clients of version {self.major} are not told why the model stopped: `{self.stop}`")
+        if "finishReason" not in (
+            fitted({"type": "finish", "finishReason": word}, self.major) or {}
+        ):
+            self.page.lose(
+                (),
+                f"clients of version {self.major} are not told why the model stopped:"
+                f" `{self.stop}`",
+            )
         return word
 
     def close(self) -> list[Chunk]:
@@ -397,5 +488,17 @@ class _Writer(Writer):
 
 def stream(write: Callable[[Conversation, Page], JSON]) -> Stream:
     """How this wire streams, by the tables of its bodies."""
-    headers = {"cache-control": "no-cache", "x-vercel-ai-ui-message-stream": "v1", "x-accel-buffering": "no"}
-    return Stream(ChunkReader, partial(_Writer, write), data_only, DONE, headers=headers, versions=VERSIONS, adapt=adapt)
+    headers = {
+        "cache-control": "no-cache",
+        "x-vercel-ai-ui-message-stream": "v1",
+        "x-accel-buffering": "no",
+    }
+    return Stream(
+        ChunkReader,
+        partial(_Writer, write),
+        data_only,
+        DONE,
+        headers=headers,
+        versions=VERSIONS,
+        adapt=adapt,
+    )

@@ -1,7 +1,8 @@
 """AI SDK: UI messages, as a chat client keeps and posts them.
 
-An assistant's message is a whole run: steps divided by `step-start`, and in each tool part a call together with its result.
-It is read as the turns it stands for; written, the turns of a run become one message again.
+An assistant's message is a whole run: steps divided by `step-start`, and in each tool part a call
+together with its result. It is read as the turns it stands for; written, the turns of a run become
+one message again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,20 @@ from msgspec.structs import replace
 
 from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, At, Json, Object, get
-from toolwire.conversation.parts import Call, Executor, Leave, Media, Message, Output, Part, Reasoning, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Executor,
+    Leave,
+    Media,
+    Message,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    label,
+)
 from toolwire.wires.ai_sdk.result_content import (
     DENIED,
     NAME,
@@ -24,7 +38,7 @@ from toolwire.wires.ai_sdk.result_content import (
     plain,
     read_items,
     write_items,
-)  # fmt: skip
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import kind_by
 from toolwire.wires.engine.specs import (
@@ -41,24 +55,37 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
     unknown,
-)  # fmt: skip
+)
 
 Answer: TypeAlias = Literal["given", "failed", "denied"]
 STATES: dict[str, Answer | None] = {
-    "input-streaming": None, "input-available": None, "approval-requested": None, "approval-responded": None,
-    "output-available": "given", "output-error": "failed", "output-denied": "denied",
-}  # fmt: skip
+    "input-streaming": None,
+    "input-available": None,
+    "approval-requested": None,
+    "approval-responded": None,
+    "output-available": "given",
+    "output-error": "failed",
+    "output-denied": "denied",
+}
 """Each state of a tool part, and what it says of the result; None while the call is open."""
 STEP: Object = {"type": "step-start"}
 UNREADABLE = "The arguments of this call are not valid JSON."
-"""What a client is told of a call whose input is broken. In an answer it stands for no result: these words are our own."""
+"""What a client is told of a call whose input is broken. In an answer it stands for no result:
+these words are our own."""
 
-# --- text, reasoning, files --------------------------------------------------------------------------------------
+# --- text, reasoning, files -----------------------------------------------------------------------
 
 
 def _read_file(block: Object, at: At, row: Row) -> Part:
     said = string(block["mediaType"])
-    media = Media(kind_by(said), media_type(said), name=text_or_none(block.get("filename")), raw=block, at=at, row=row)
+    media = Media(
+        kind_by(said),
+        media_type(said),
+        name=text_or_none(block.get("filename")),
+        raw=block,
+        at=at,
+        row=row,
+    )
     return located(media, string(block["url"]))
 
 
@@ -73,20 +100,42 @@ def write_file(media: Media, page: Page) -> Object:
 
 SAID = table(
     # `state` says that a part was streamed to its end: true of any part of a history.
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text", "state")),
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text},
+        keys("type", "text", "state"),
+    ),
     Row("file", Media, _read_file, write_file, keys("type", "mediaType", "url", "filename")),
-)  # fmt: skip
+)
 ROWS = SAID | table(
-    Row("reasoning", Reasoning, lambda b, at, row: Reasoning(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "reasoning", "text": p.text}, keys("type", "text", "state", "id")),
-)  # fmt: skip
+    Row(
+        "reasoning",
+        Reasoning,
+        lambda b, at, row: Reasoning(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "reasoning", "text": p.text},
+        keys("type", "text", "state", "id"),
+    )
+)
 MESSAGE = Row("message", Message, keys=keys("id", "role", "parts"))
 
-# --- tool parts --------------------------------------------------------------------------------------------------
+# --- tool parts -----------------------------------------------------------------------------------
 
-_TOOL = keys("type", "toolName", "toolCallId", "state", "input", "output", "errorText", "providerExecuted", "dynamic")
-_CALLS = keys("approval", "callProviderMetadata", "title", "toolMetadata", "rawInput", "inputEncoding")
+_TOOL = keys(
+    "type",
+    "toolName",
+    "toolCallId",
+    "state",
+    "input",
+    "output",
+    "errorText",
+    "providerExecuted",
+    "dynamic",
+)
+_CALLS = keys(
+    "approval", "callProviderMetadata", "title", "toolMetadata", "rawInput", "inputEncoding"
+)
 """Fields of the call alone: a loss is reported once, with the call."""
 _RESULTS = keys("preliminary", "resultProviderMetadata")
 
@@ -98,16 +147,25 @@ def _read_call(block: Object, at: At, row: Row) -> Call:
     args = arguments(block.get("rawInput")) if given is None else Json(UNSET, given)
     executor: Executor = "provider" if row.executor == "provider" else "client"
     leave = _leave(block["approval"], (*at, "approval")) if "approval" in block else None
-    return Call(one, name, args, origin, row.family, executor, leave=leave, raw=block, at=at, row=row)
+    return Call(
+        one, name, args, origin, row.family, executor, leave=leave, raw=block, at=at, row=row
+    )
 
 
 def _leave(approval: JSON, at: At) -> Leave | None:
     """The approval of a call, if a user was asked for it."""
     one = approval.get("id") if isinstance(approval, dict) else None
-    if not isinstance(approval, dict) or not isinstance(one, str) or not one or approval.get("isAutomatic") is True:
+    if (
+        not isinstance(approval, dict)
+        or not isinstance(one, str)
+        or not one
+        or approval.get("isAutomatic") is True
+    ):
         return None
     given = approval.get("approved")
-    return Leave(one, given if isinstance(given, bool) else None, text_or_none(approval.get("reason")), at)
+    return Leave(
+        one, given if isinstance(given, bool) else None, text_or_none(approval.get("reason")), at
+    )
 
 
 def read_result(block: Object, at: At, row: Row) -> Result:
@@ -118,14 +176,30 @@ def read_result(block: Object, at: At, row: Row) -> Result:
         reason = get(block, ("approval", "reason"))
         output = reason if isinstance(reason, str) else DENIED
     else:
-        output = _read_output(block.get("output"), at) if how == "given" else text_or_none(block.get("errorText")) or ""
+        output = (
+            _read_output(block.get("output"), at)
+            if how == "given"
+            else text_or_none(block.get("errorText")) or ""
+        )
     early = how == "given" and block.get("preliminary") is True
-    return Result(call.id, output, how != "given", None, "wire" if call.id else "minted", call.family, call.executor, early,
-                  raw=block, at=at, row=row)  # fmt: skip
+    return Result(
+        call.id,
+        output,
+        how != "given",
+        None,
+        "wire" if call.id else "minted",
+        call.family,
+        call.executor,
+        early,
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _read_output(output: JSON, at: At) -> Output:
-    """Any JSON, but for the one shape in which text and media travel; null says nothing, as an empty text does."""
+    """Any JSON, but for the one shape in which text and media travel; null says nothing, as an
+    empty text does."""
     if isinstance(output, dict) and output.get("type") == "content" and len(output) == 2:
         return read_items(output.get("value"), (*at, "output", "value")) or output
     return "" if output is None else output
@@ -143,7 +217,12 @@ def answer_of(block: Object) -> Answer | None:
 
 def unread(block: JSON | UnsetType) -> bool:
     """Whether a tool part only says that the input of its call could not be read, in our words."""
-    return isinstance(block, dict) and block.get("errorText") == UNREADABLE and "input" not in block and "rawInput" in block
+    return (
+        isinstance(block, dict)
+        and block.get("errorText") == UNREADABLE
+        and "input" not in block
+        and "rawInput" in block
+    )
 
 
 def said(result: Result, page: Page) -> Object:
@@ -167,7 +246,8 @@ def _given(output: Output, page: Page) -> JSON:
 
 
 def whole(part: Object) -> Object:
-    """A tool part with the input that an output demands: the raw text if there is no more, as the SDK itself does."""
+    """A tool part with the input that an output demands: the raw text if there is no more, as the
+    SDK itself does."""
     if part.get("state") != "output-available" or "input" in part:
         return part
     return {**part, "input": part.get("rawInput", {})}
@@ -181,12 +261,17 @@ def _denied(result: Result, page: Page) -> Object:
 
 @cache
 def _row(dynamic: bool, hosted: bool, raw: bool, done: bool, denied: bool) -> Row:
-    """The row of a tool part: its name in a field or in its type, its input parsed or raw, its state known or worth a word."""
+    """The row of a tool part: its name in a field or in its type, its input parsed or raw, its
+    state known or worth a word."""
     family, executor = ("server-tool", "provider") if hosted else ("function", "client")
     kind = "dynamic-tool" if dynamic else "tool-*"
 
     def write_call(call: Call, page: Page) -> Object:
-        name: Object = {"toolName": page.name(call.name)} if dynamic else {"type": f"tool-{page.name(call.name)}"}
+        name: Object = (
+            {"toolName": page.name(call.name)}
+            if dynamic
+            else {"type": f"tool-{page.name(call.name)}"}
+        )
         given: Object = {"rawInput": call.args.text} if raw else {"input": call.args.value}
         return {**name, "toolCallId": page.call_id(call), **given}
 
@@ -196,21 +281,45 @@ def _row(dynamic: bool, hosted: bool, raw: bool, done: bool, denied: bool) -> Ro
         kept: Object = {"input": given["input"]} if "input" in given and not result.error else {}
         return {"toolCallId": page.result_id(result), **kept, **held}
 
-    answer = Row(kind, Result, read_result, write_answer, _TOOL | _CALLS, family=family, executor=executor)  # type: ignore[arg-type]
+    answer = Row(
+        kind, Result, read_result, write_answer, _TOOL | _CALLS, family=family, executor=executor
+    )  # type: ignore[arg-type]
     known = _TOOL | _RESULTS | (keys("rawInput") if raw else keys())
     tell = {"type": kind, "providerExecuted": "true"} if hosted else {"type": kind}
-    return Row(kind, Call, _read_call, write_call, known if done else known - {"state"}, (), tell, "call+output", family,
-               executor, (Id("toolCallId"),), answer=answer)  # type: ignore[arg-type]  # fmt: skip
+    return Row(
+        kind,
+        Call,
+        _read_call,
+        write_call,
+        known if done else known - {"state"},
+        (),
+        tell,
+        "call+output",
+        family,
+        executor,
+        (Id("toolCallId"),),
+        answer=answer,
+    )  # type: ignore[arg-type]
 
 
-TOOLS = tuple(_row(dynamic, hosted, False, True, False) for dynamic in (False, True) for hosted in (False, True))
+TOOLS = tuple(
+    _row(dynamic, hosted, False, True, False)
+    for dynamic in (False, True)
+    for hosted in (False, True)
+)
 """The rows the catalogue shows."""
 
 
 def is_tool(block: JSON) -> bool:
-    """Whether a block is a tool part; one of an older shape, which has everything inside, is not."""
+    """Whether a block is a tool part; one of an older shape, which has everything inside,
+    is not.
+    """
     kind = block.get("type") if isinstance(block, dict) else None
-    if not isinstance(block, dict) or not isinstance(kind, str) or not ("toolCallId" in block or "state" in block):
+    if (
+        not isinstance(block, dict)
+        or not isinstance(kind, str)
+        or not ("toolCallId" in block or "state" in block)
+    ):
         return False
     return kind == "dynamic-tool" or kind.startswith("tool-")
 
@@ -228,29 +337,41 @@ def read_tool(block: Object, at: At) -> tuple[Part, ...]:
     return (call,) if answered is None else (call, read_result(block, at, row.answer))
 
 
-# --- reading messages --------------------------------------------------------------------------------------------
+# --- reading messages -----------------------------------------------------------------------------
 
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
 def read_message(message: Object, at: At) -> list[Message]:
-    """One UI message: a user's or system message is one, an assistant's as many as its steps need."""
+    """One UI message: a user's or system message is one, an assistant's as many as its
+    steps need.
+    """
     role, blocks = message.get("role", UNSET), message.get("parts", UNSET)
     if not isinstance(role, str):
         blame(NAME, (*at, "role"), "a string", role)
     if not isinstance(blocks, list):
         blame(NAME, (*at, "parts"), "a list", blocks)
     if role not in ROLES:
-        return [Message("user", (unknown(role, message, at),), None, NAME, raw=message, at=at, row=MESSAGE)]
+        return [
+            Message(
+                "user", (unknown(role, message, at),), None, NAME, raw=message, at=at, row=MESSAGE
+            )
+        ]
     if role != "assistant":
-        parts = tuple(read_block(NAME, SAID, block, (*at, "parts", i)) for i, block in enumerate(blocks) if block != STEP)
+        parts = tuple(
+            read_block(NAME, SAID, block, (*at, "parts", i))
+            for i, block in enumerate(blocks)
+            if block != STEP
+        )
         return [Message(ROLES[role], parts, None, NAME, raw=message, at=at, row=MESSAGE)]
     found = _steps(blocks, at)
     return [replace(found[0], raw=message)] if len(found) == 1 else found
 
 
 def _steps(blocks: list[JSON], at: At) -> list[Message]:
-    """In each step all calls come first, then their results; a provider's own stand where they are."""
+    """In each step all calls come first, then their results; a provider's own stand where
+    they are.
+    """
     out: list[Message] = []
     spoken: list[Part] = []
     answered: list[Part] = []
@@ -271,13 +392,21 @@ def _steps(blocks: list[JSON], at: At) -> list[Message]:
         elif kind == "steering-message" and isinstance(steering := get(block, ("parts",)), list):
             # A user's words that reached the run while it was under way.
             close()
-            heard = tuple(read_block(NAME, SAID, one, (*where, "parts", n)) for n, one in enumerate(steering))
+            heard = tuple(
+                read_block(NAME, SAID, one, (*where, "parts", n)) for n, one in enumerate(steering)
+            )
             out.append(Message("user", heard, None, NAME, at=at, row=MESSAGE))
         else:
             for part in read_part(block, where):
-                if isinstance(part, Call) and part.id and any(isinstance(p, Call) and p.id == part.id for p in spoken):
+                if (
+                    isinstance(part, Call)
+                    and part.id
+                    and any(isinstance(p, Call) and p.id == part.id for p in spoken)
+                ):
                     close()  # an id names one call of a step, so this is another step
-                (answered if isinstance(part, Result) and part.executor == "client" else spoken).append(part)
+                (
+                    answered if isinstance(part, Result) and part.executor == "client" else spoken
+                ).append(part)
     close()
     return out or [Message("assistant", (), None, NAME, at=at, row=MESSAGE)]
 
@@ -293,9 +422,11 @@ def read_part(block: JSON, at: At) -> tuple[Part, ...]:
 
 
 def parted(messages: list[Message]) -> list[Message]:
-    """The messages with an empty one before a step that uses the id of a call still open in the step before it.
+    """The messages with an empty one before a step that uses the id of a call still open in the
+    step before it.
 
-    A result stands in the part of its call, so the newer call has it; only a turn between the two tells them apart.
+    A result stands in the part of its call, so the newer call has it; only a turn between the two
+    tells them apart.
     """
     out: list[Message] = []
     waiting: set[str] = set()
@@ -316,12 +447,18 @@ def read_run(message: Object, at: At) -> list[Message]:
     blocks = message.get("parts", UNSET)
     if not isinstance(blocks, list):
         blame(NAME, (*at, "parts"), "a list", blocks)
-    parts = [part for i, block in enumerate(blocks) if block != STEP for part in read_part(block, (*at, "parts", i))]
+    parts = [
+        part
+        for i, block in enumerate(blocks)
+        if block != STEP
+        for part in read_part(block, (*at, "parts", i))
+    ]
     return [Message("assistant", tuple(parts), None, NAME, at=at, row=MESSAGE)]
 
 
 def settle_tools(messages: tuple[Message, ...], seed: str) -> tuple[Message, ...]:
-    """The messages with ids for tool parts that have none: a call and the result in the same part get the same."""
+    """The messages with ids for tool parts that have none: a call and the result in the same part
+    get the same."""
     calls = [part for message in messages for part in message.parts if isinstance(part, Call)]
     taken = {call.id for call in calls}
     made: dict[int, str] = {}
@@ -342,4 +479,8 @@ def settle_tools(messages: tuple[Message, ...], seed: str) -> tuple[Message, ...
         # It stands in the part of its call, so there is no doubt whose it is.
         return replace(part, call_id=new, origin="wire") if isinstance(part, Result) else part
 
-    return tuple(replace(m, parts=tuple(named(p) for p in m.parts)) for m in messages) if made else messages
+    return (
+        tuple(replace(m, parts=tuple(named(p) for p in m.parts)) for m in messages)
+        if made
+        else messages
+    )

@@ -1,7 +1,7 @@
 """AI SDK: a conversation written as UI messages.
 
-A result goes into the part of its call, wherever it stood; the turns of one run share a message. What this wire sent goes back
-as it came, with the edits where they stand.
+A result goes into the part of its call, wherever it stood; the turns of one run share a message.
+What this wire sent goes back as it came, with the edits where they stand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import IdMap
 from toolwire.conversation.json import JSON, Json, Object, get, patch, put
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    label,
+)
 from toolwire.wires.ai_sdk.result_content import NAME
 from toolwire.wires.ai_sdk.ui_messages import (
     ROLES,
@@ -34,7 +44,11 @@ from toolwire.wires.engine.specs import Row, native, obj
 
 def write_call(call: Call, result: Result | None, page: Page) -> Object:
     """A call of another wire, with its result, as a tool part."""
-    out: Object = {"type": f"tool-{page.name(call.name)}", "toolCallId": page.call_id(call), "state": "input-available"}
+    out: Object = {
+        "type": f"tool-{page.name(call.name)}",
+        "toolCallId": page.call_id(call),
+        "state": "input-available",
+    }
     args = Json(page.text_of(call)) if page.home.forms and call.args.text else call.args
     if args.broken and call.family != "custom" and (result is None or page.failed(result)):
         # Unfinished input has a field of its own, but only where there is no output for it.
@@ -59,7 +73,8 @@ _YES = ("approved", "confirmed")
 
 
 def stands_in(call: Call) -> bool:
-    """Whether a call that asks leave is also all that is said of the call it is about: its name and arguments are that one's."""
+    """Whether a call that asks leave is also all that is said of the call it is about: its name and
+    arguments are that one's."""
     return call.about is not None and call.family == "tool-approval"
 
 
@@ -77,12 +92,15 @@ def said_of(verdict: Result | None) -> tuple[bool | None, str | None]:
 
 
 def is_hosted(part: Call | Result) -> bool:
-    """Whether the model's provider ran it. A function that is answered in an answer ran on the server, as tools here do."""
+    """Whether the model's provider ran it. A function that is answered in an answer ran on the
+    server, as tools here do."""
     return part.executor == "provider" and part.family != "function"
 
 
 def write_said(part: Part, page: Page, role: Role) -> JSON:
-    """Text, media or reasoning of another wire; None if it cannot stand in a message of this role."""
+    """Text, media or reasoning of another wire; None if it cannot stand in a message of
+    this role.
+    """
     match part:
         case Text():
             if part.refusal:
@@ -111,16 +129,27 @@ def thought(n: int) -> str:
 
 
 class History:
-    """A conversation as UI messages: results go to their calls, turns of one run share a message."""
+    """A conversation as UI messages: results go to their calls, turns of one run share a
+    message.
+    """
 
     def __init__(self, conversation: Conversation, page: Page) -> None:
         self.answers: dict[int, Result] = {}
-        here = {part.at: part for part in conversation.calls() if isinstance(part.row, Row) and part.row.answer is not None}
+        here = {
+            part.at: part
+            for part in conversation.calls()
+            if isinstance(part.row, Row) and part.row.answer is not None
+        }
         for pair in conversation.pairs():
             if pair.result is not None:
                 row = pair.result.row
-                # A result that still stands in the part of a call is that call's, whatever the ids say.
-                own = here.get(pair.result.at) if isinstance(row, Row) and row.read is read_result else None
+                # A result that still stands in the part of a call is that call's, whatever the ids
+                # say.
+                own = (
+                    here.get(pair.result.at)
+                    if isinstance(row, Row) and row.read is read_result
+                    else None
+                )
                 call = own or pair.call
                 if call is not None:
                     self.answers[id(call)] = pair.result
@@ -140,7 +169,9 @@ class History:
         self.run: list[JSON] = []
         self.answered = False
         self.thoughts = 0
-        self.taken = {str(get(self.source, (*message.at, "id"))) for message in conversation.messages}
+        self.taken = {
+            str(get(self.source, (*message.at, "id"))) for message in conversation.messages
+        }
 
     def _approvals(self, conversation: Conversation) -> None:
         """Find out which calls ask leave for which, and which results are none."""
@@ -149,7 +180,9 @@ class History:
         for call in calls:
             about = newest.get(call.about) if call.about else None
             if call.about and about is None:
-                about = next((one for one in calls if one.id == call.about and one.about is None), None)
+                about = next(
+                    (one for one in calls if one.id == call.about and one.about is None), None
+                )
             if about is not None:
                 self.asks[id(about)] = call
                 self.asking.add(id(call))
@@ -163,7 +196,11 @@ class History:
                 self.dropped[id(result)] = NOTE
                 del self.answers[key]
         for pair in conversation.pairs() if early else ():
-            call_of = newest.get(pair.result.call_id) if pair.call is None and pair.result is not None else None
+            call_of = (
+                newest.get(pair.result.call_id)
+                if pair.call is None and pair.result is not None
+                else None
+            )
             if call_of is not None and pair.result is not None and id(call_of) in early:
                 self.dropped.setdefault(id(early[id(call_of)]), EARLY)
                 self.answers[id(call_of)] = pair.result
@@ -174,7 +211,12 @@ class History:
         while i < len(messages):
             n = i + 1
             base = self._base(messages[i])
-            while base is not None and n < len(messages) and self._base(messages[n]) is base and messages[n].at == messages[i].at:
+            while (
+                base is not None
+                and n < len(messages)
+                and self._base(messages[n]) is base
+                and messages[n].at == messages[i].at
+            ):
                 n += 1
             self._group(messages[i:n], base)
             i = n
@@ -182,14 +224,21 @@ class History:
         return self.out
 
     def _base(self, message: Message) -> Object | None:
-        """The UI message that a message of this wire was read from, if all its parts still stand there."""
+        """The UI message that a message of this wire was read from, if all its parts still stand
+        there."""
         if message.wire != NAME:
             return None
-        raw = message.raw if not isinstance(message.raw, UnsetType) else get(self.source, message.at)
+        raw = (
+            message.raw if not isinstance(message.raw, UnsetType) else get(self.source, message.at)
+        )
         if not isinstance(raw, dict) or not isinstance(raw.get("parts"), list):
             return None
         skip = len(message.at)
-        here = all(get(raw, part.at[skip:]) == part.raw for part in message.parts if not isinstance(part.raw, UnsetType))
+        here = all(
+            get(raw, part.at[skip:]) == part.raw
+            for part in message.parts
+            if not isinstance(part.raw, UnsetType)
+        )
         return raw if here else None
 
     def _group(self, group: tuple[Message, ...], base: Object | None) -> None:
@@ -197,7 +246,11 @@ class History:
             if id(part) in self.dropped:
                 self.page.lose(part, self.dropped[id(part)])
             elif isinstance(part, Result) and id(part) not in self.paired:
-                self.page.lose(part, f"a result has its place in the part of its call, which is not here: {label(part)[:80]}")
+                self.page.lose(
+                    part,
+                    "a result has its place in the part of its call, which is not here:"
+                    f" {label(part)[:80]}",
+                )
         if base is None:
             self._turn(group[0])
             return
@@ -215,7 +268,12 @@ class History:
         """The message as it came, with edits where they stand and results put into their calls."""
         at = group[0].at
         read = read_run if self.kind == "response" else read_message
-        before = [part for message in read(base, at) for part in message.parts if not isinstance(part, Result)]
+        before = [
+            part
+            for message in read(base, at)
+            for part in message.parts
+            if not isinstance(part, Result)
+        ]
         now = [part for message in group for part in message.parts if not isinstance(part, Result)]
         if [part.at for part in before] != [part.at for part in now]:
             return UNSET
@@ -235,29 +293,53 @@ class History:
         if not isinstance(part, Call):
             return native(part, self.page, now)
         row, result = part.row, self.answers.get(id(part))
-        if not isinstance(row, Row) or row.write is None or not isinstance(now, dict) or not is_tool(now):
+        if (
+            not isinstance(row, Row)
+            or row.write is None
+            or not isinstance(now, dict)
+            or not is_tool(now)
+        ):
             return UNSET
         was, *had = read_tool(now, part.at)
         if self.kind == "response" and unread(now):
             had = []
-        same = result is None if not had else result is not None and result.was is None and result.at == part.at
-        if same and part.was is None and (self.page.call_id(part), self.page.name(part.name)) == (part.id, part.name):
+        same = (
+            result is None
+            if not had
+            else result is not None and result.was is None and result.at == part.at
+        )
+        if (
+            same
+            and part.was is None
+            and (self.page.call_id(part), self.page.name(part.name)) == (part.id, part.name)
+        ):
             return now
         if isinstance(was, Call) and not was.id:
             was = replace(was, id=part.id)  # an id that was made here is not sent back
-        new = {**obj(row.write(part, self.page)), **(_answer(result, self.page) if result is not None else {})}
+        new = {
+            **obj(row.write(part, self.page)),
+            **(_answer(result, self.page) if result is not None else {}),
+        }
         if result is None:
             new["state"] = "input-available" if had else now.get("state")
         elif not had and "approval" in now and get(now, ("approval", "approved")) is not True:
-            self.page.lose((*part.at, "approval"), "an approval that was not given cannot stand beside a result")
+            self.page.lose(
+                (*part.at, "approval"),
+                "an approval that was not given cannot stand beside a result",
+            )
             now = {key: value for key, value in now.items() if key != "approval"}
-        old = {**obj(row.write(was, self.plain)), **(_answer(had[0], self.plain) if had else {"state": now.get("state")})}
+        old = {
+            **obj(row.write(was, self.plain)),
+            **(_answer(had[0], self.plain) if had else {"state": now.get("state")}),
+        }
         made = patch(now, old, new)
         return whole(made) if isinstance(made, dict) else made
 
     def _turn(self, message: Message) -> None:
         """A message of another wire, or one that was made anew."""
-        blocks = self._blocks(message, "assistant" if message.role == "tool" else message.role, None)
+        blocks = self._blocks(
+            message, "assistant" if message.role == "tool" else message.role, None
+        )
         if any(isinstance(part, Result) and id(part) not in self.dropped for part in message.parts):
             self.answered = True
         if message.role in ("assistant", "tool"):
@@ -276,7 +358,9 @@ class History:
             if isinstance(part, Result):
                 if id(part) in self.dropped:
                     continue
-                answered = self.page.kind == "response" and (answered or (part.family == "function" and bool(blocks)))
+                answered = self.page.kind == "response" and (
+                    answered or (part.family == "function" and bool(blocks))
+                )
                 continue
             if message.role == "user" and role == "assistant":
                 self.page.lose(part, "a user's words in the middle of a run that was changed")
@@ -295,7 +379,11 @@ class History:
         if isinstance(part, Call) and role == "assistant":
             return self._tool(part)
         block = write_said(part, self.page, role)
-        if isinstance(block, dict) and block["type"] == "reasoning" and self.page.kind == "response":
+        if (
+            isinstance(block, dict)
+            and block["type"] == "reasoning"
+            and self.page.kind == "response"
+        ):
             block["id"] = thought(self.thoughts)
             self.thoughts += 1
         return block
@@ -309,7 +397,11 @@ class History:
                 return None
             call, asking, result = stood_in(call), call, None
         block = write_call(call, result, self.page)
-        return block if asking is None or "input" not in block else self._approved(block, call, asking, result)
+        return (
+            block
+            if asking is None or "input" not in block
+            else self._approved(block, call, asking, result)
+        )
 
     def _approved(self, block: Object, call: Call, asking: Call, result: Result | None) -> Object:
         verdict = self.answers.get(id(asking))
@@ -317,7 +409,9 @@ class History:
         approval: Object = {"id": self.page.call_id(asking)}
         if given is None:
             if result is not None:
-                self.page.lose(asking, "an approval that was not given cannot stand beside a result")
+                self.page.lose(
+                    asking, "an approval that was not given cannot stand beside a result"
+                )
                 return block
             if call.executor == "provider":
                 self.page.lose(call, WAITS)
@@ -330,7 +424,11 @@ class History:
             reason = str(block.pop("errorText"))
             block["state"] = "output-denied"
         approval |= {} if reason is None else {"reason": reason}
-        return {**block, **({} if result is not None else {"state": "approval-responded"}), "approval": approval}
+        return {
+            **block,
+            **({} if result is not None else {"state": "approval-responded"}),
+            "approval": approval,
+        }
 
     def _id(self) -> str:
         made = f"msg-{len(self.out)}"

@@ -1,8 +1,10 @@
 """Anthropic Messages.
 
 - results-come-first: all results of a turn stand in the next user message, before any text.
-- thinking-keeps-its-seal: a thinking block goes back with its signature, or not at all; others' reasoning is refused.
-- server-tools-answer-in-place: a `server_tool_use` and its result stand in the same assistant message.
+- thinking-keeps-its-seal: a thinking block goes back with its signature, or not at all; others'
+  reasoning is refused.
+- server-tools-answer-in-place: a `server_tool_use` and its result stand in the same assistant
+  message.
 - input-is-an-object: arguments that are not an object cannot be said.
 - system-stands-apart: the system prompt is a field of the request, not a message.
 - max-tokens-required: a request must say how long the answer may be.
@@ -43,7 +45,7 @@ from toolwire.wires.anthropic.settings import (
     longest_answer,
     read_offer,
     write_tools,
-)  # fmt: skip
+)
 from toolwire.wires.anthropic.stream import stream
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import mime_of, type_shows
@@ -67,17 +69,22 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
     types_in,
-)  # fmt: skip
+)
 from toolwire.wires.families.blocks.history import Blocks
 
 NAME = "anthropic"
 Write: TypeAlias = "Callable[[Call, Page], JSON]"
 
 
-# --- text, media, thinking ---------------------------------------------------------------------------------------
+# --- text, media, thinking ------------------------------------------------------------------------
 
 
-_SOURCES = {"base64": ("data", "data"), "url": ("url", "url"), "file": ("file_id", "file"), "text": ("data", "text")}
+_SOURCES = {
+    "base64": ("data", "data"),
+    "url": ("url", "url"),
+    "file": ("file_id", "file"),
+    "text": ("data", "text"),
+}
 """Kinds of source: the field on the wire, and the neutral one."""
 
 
@@ -85,7 +92,9 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
     source = obj(block["source"])
     field, neutral = _SOURCES[string(source["type"])]
     mime, name = text_or_none(source.get("media_type")), text_or_none(block.get("title"))
-    media = Media("image" if row.name == "image" else "file", mime, name=name, raw=block, at=at, row=row)
+    media = Media(
+        "image" if row.name == "image" else "file", mime, name=name, raw=block, at=at, row=row
+    )
     return replace(media, **{neutral: string(source[field])})
 
 
@@ -94,7 +103,11 @@ def _source(media: Media) -> Object | None:
     if media.text is not None:
         return {"type": "text", "media_type": "text/plain", "data": media.text}
     if media.url is not None:
-        return {"type": "url", "url": media.url} if media.url.startswith(("http://", "https://")) else None
+        return (
+            {"type": "url", "url": media.url}
+            if media.url.startswith(("http://", "https://"))
+            else None
+        )
     if media.data is None:
         return {"type": "file", "file_id": media.file} if media.file is not None else None
     mime = mime_of(media) or ""
@@ -104,12 +117,18 @@ def _source(media: Media) -> Object | None:
         text = b64decode(media.data, validate=True).decode()
     except (NotBase64, ValueError):
         return None
-    return {"type": "text", "media_type": "text/plain", "data": text} if mime.startswith("text/") else None
+    return (
+        {"type": "text", "media_type": "text/plain", "data": text}
+        if mime.startswith("text/")
+        else None
+    )
 
 
 def _write_media(media: Media, page: Page) -> JSON:
     source = _source(media) if media.kind in ("image", "file") else None
-    foreign = media.file is not None and (not isinstance(media.row, Row) or media.row not in ROWS.values())
+    foreign = media.file is not None and (
+        not isinstance(media.row, Row) or media.row not in ROWS.values()
+    )
     if source is None or foreign:
         page.lose(media, f"this wire cannot take this {media.kind}; it is named in text")
         return {"type": "text", "text": label(media)}
@@ -129,10 +148,12 @@ def _write_thinking(part: Reasoning, page: Page) -> JSON:
     return {"type": "thinking", "thinking": part.text, "signature": part.seal or ""}
 
 
-# --- calls and results -------------------------------------------------------------------------------------------
+# --- calls and results ----------------------------------------------------------------------------
 
 
-def _use(kind: str, family: str, executor: Literal["client", "provider"], write: Write | None, *more: str) -> Row:
+def _use(
+    kind: str, family: str, executor: Literal["client", "provider"], write: Write | None, *more: str
+) -> Row:
     """A call: all of them have the same shape."""
 
     def read(block: Object, at: At, row: Row) -> Part:
@@ -141,25 +162,53 @@ def _use(kind: str, family: str, executor: Literal["client", "provider"], write:
         args = Json("") if given is None else Json(UNSET, given)
         toolset = block.get("toolset_name")
         kind_of = f"{toolset}-toolset" if isinstance(toolset, str) else family
-        return Call(one, name_of(block.get("name")), args, origin, kind_of, executor, raw=block, at=at, row=row)
+        return Call(
+            one,
+            name_of(block.get("name")),
+            args,
+            origin,
+            kind_of,
+            executor,
+            raw=block,
+            at=at,
+            row=row,
+        )
 
     def plain(call: Call, page: Page) -> JSON:
         return {"type": kind, "id": call.id, "name": call.name, "input": call.input}
 
-    return Row(kind, Call, read, write or plain, keys("type", "id", "name", "input", *more), (), {"type": kind}, "call", family,
-               executor, (Id("id"), Id("caller", "parent-call", required=False, nullable=True)),
-               deltas={"input_json_delta": ("partial_json", "input")})  # fmt: skip
+    return Row(
+        kind,
+        Call,
+        read,
+        write or plain,
+        keys("type", "id", "name", "input", *more),
+        (),
+        {"type": kind},
+        "call",
+        family,
+        executor,
+        (Id("id"), Id("caller", "parent-call", required=False, nullable=True)),
+        deltas={"input_json_delta": ("partial_json", "input")},
+    )
 
 
 def _write_use(call: Call, page: Page) -> JSON:
-    return {"type": "tool_use", "id": page.call_id(call), "name": page.name(call.name), "input": page.object_of(call)}
+    return {
+        "type": "tool_use",
+        "id": page.call_id(call),
+        "name": page.name(call.name),
+        "input": page.object_of(call),
+    }
 
 
 def _output(content: JSON, at: At) -> Output:
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, list):
-        return tuple(read_block(NAME, ROWS, block, at + ("content", i)) for i, block in enumerate(content))
+        return tuple(
+            read_block(NAME, ROWS, block, at + ("content", i)) for i, block in enumerate(content)
+        )
     return content
 
 
@@ -167,7 +216,9 @@ def _read_result(block: Object, at: At, row: Row) -> Part:
     one, origin = result_id(block.get("tool_use_id"))
     content = block.get("content")
     output = content if isinstance(content, str) else _output(content, at)
-    return Result(one, output, block.get("is_error") is True, None, origin, raw=block, at=at, row=row)
+    return Result(
+        one, output, block.get("is_error") is True, None, origin, raw=block, at=at, row=row
+    )
 
 
 def _write_result(result: Result, page: Page) -> JSON:
@@ -203,14 +254,35 @@ def _answer(kind: str, family: str, *more: str) -> Row:
         one, origin = result_id(block.get("tool_use_id"))
         content = block.get("content")
         failed = isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
-        return Result(one, content, failed or block.get("is_error") is True, None, origin, family, "provider",
-                      raw=block, at=at, row=row)  # fmt: skip
+        return Result(
+            one,
+            content,
+            failed or block.get("is_error") is True,
+            None,
+            origin,
+            family,
+            "provider",
+            raw=block,
+            at=at,
+            row=row,
+        )
 
     def write(result: Result, page: Page) -> JSON:
         return {"type": kind, "tool_use_id": result.call_id, "content": _data(result.output)}
 
-    return Row(kind, Result, read, write, keys("type", "tool_use_id", "content", *more), (), {"type": kind}, "output", family,
-               "provider", (Id("tool_use_id"),))  # fmt: skip
+    return Row(
+        kind,
+        Result,
+        read,
+        write,
+        keys("type", "tool_use_id", "content", *more),
+        (),
+        {"type": kind},
+        "output",
+        family,
+        "provider",
+        (Id("tool_use_id"),),
+    )
 
 
 def _data(output: Output) -> JSON:
@@ -218,22 +290,62 @@ def _data(output: Output) -> JSON:
 
 
 ROWS = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text"),
-        deltas={"text_delta": ("text", "text"), "citations_delta": ("citation", "citations")}),
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text},
+        keys("type", "text"),
+        deltas={"text_delta": ("text", "text"), "citations_delta": ("citation", "citations")},
+    ),
     Row("image", Media, _read_media, _write_media, keys("type", "source")),
     Row("document", Media, _read_media, _write_media, keys("type", "source", "title")),
-    Row("container_upload", Media, lambda b, at, row: Media("file", file=string(b["file_id"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "container_upload", "file_id": p.file}, keys("type", "file_id")),
-    Row("thinking", Reasoning,
-        lambda b, at, row: Reasoning(string(b["thinking"]), seal=text_or_none(b.get("signature")) or None, raw=b, at=at, row=row),
-        _write_thinking, keys("type", "thinking", "signature"),
-        deltas={"thinking_delta": ("thinking", "thinking"), "signature_delta": ("signature", "signature")}),
-    Row("redacted_thinking", Reasoning, lambda b, at, row: Reasoning("", string(b["data"]), raw=b, at=at, row=row),
-        _write_thinking, keys("type", "data")),
+    Row(
+        "container_upload",
+        Media,
+        lambda b, at, row: Media("file", file=string(b["file_id"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "container_upload", "file_id": p.file},
+        keys("type", "file_id"),
+    ),
+    Row(
+        "thinking",
+        Reasoning,
+        lambda b, at, row: Reasoning(
+            string(b["thinking"]),
+            seal=text_or_none(b.get("signature")) or None,
+            raw=b,
+            at=at,
+            row=row,
+        ),
+        _write_thinking,
+        keys("type", "thinking", "signature"),
+        deltas={
+            "thinking_delta": ("thinking", "thinking"),
+            "signature_delta": ("signature", "signature"),
+        },
+    ),
+    Row(
+        "redacted_thinking",
+        Reasoning,
+        lambda b, at, row: Reasoning("", string(b["data"]), raw=b, at=at, row=row),
+        _write_thinking,
+        keys("type", "data"),
+    ),
     _use("tool_use", "function", "client", _write_use),
-    Row("tool_result", Result, _read_result, _write_result, keys("type", "tool_use_id", "content", "is_error"), (),
-        {"type": "tool_result"}, "output", "function", "client", (Id("tool_use_id"),), forms=("request",)),
+    Row(
+        "tool_result",
+        Result,
+        _read_result,
+        _write_result,
+        keys("type", "tool_use_id", "content", "is_error"),
+        (),
+        {"type": "tool_result"},
+        "output",
+        "function",
+        "client",
+        (Id("tool_use_id"),),
+        forms=("request",),
+    ),
     _use("server_tool_use", "server-tool", "provider", None),
     _use("mcp_tool_use", "mcp", "provider", None, "server_name"),
     _answer("mcp_tool_result", "mcp", "is_error"),
@@ -244,17 +356,25 @@ ROWS = table(
     _answer("text_editor_code_execution_tool_result", "text-editor"),
     _answer("tool_search_tool_result", "tool-search"),
     _answer("advisor_tool_result", "advisor"),
-)  # fmt: skip
+)
 TOOLSETS = tuple(
-    Row("tool_use", Call, tell={"type": "tool_use", "toolset_name": name}, direction="call", family=f"{name}-toolset",
-        executor="client", ids=(Id("id"), Id("caller", "parent-call")), forms=("response",))
+    Row(
+        "tool_use",
+        Call,
+        tell={"type": "tool_use", "toolset_name": name},
+        direction="call",
+        family=f"{name}-toolset",
+        executor="client",
+        ids=(Id("id"), Id("caller", "parent-call")),
+        forms=("response",),
+    )
     for name in ("computer", "browser")
-)  # fmt: skip
+)
 """The same block with a field more: told apart for the catalogue, read by the row above."""
 PLAIN = Row("content", Text, write=lambda part, page: part.text)
 MESSAGE = Row("message", Message, keys=keys("role", "content"))
 
-# --- messages ----------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 def read_parts(content: JSON, at: At) -> tuple[Part, ...]:
@@ -272,7 +392,9 @@ ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "s
 def read_message(message: JSON, at: At) -> Message:
     """One message; the system prompt, which is only content, counts as one."""
     if at == ("system",):
-        return Message("system", read_parts(message, at), None, NAME, raw=message, at=at, row=MESSAGE)
+        return Message(
+            "system", read_parts(message, at), None, NAME, raw=message, at=at, row=MESSAGE
+        )
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
     said = message.get("role", UNSET)
@@ -292,7 +414,8 @@ def _write_text(part: Text, page: Page) -> JSON:
 
 
 def _unsigned(part: Reasoning, page: Page) -> JSON:
-    """Reasoning can be shown in an answer; in a history only what the provider signed is taken back."""
+    """Reasoning can be shown in an answer; in a history only what the provider signed is taken
+    back."""
     if page.kind == "response" and part.text:
         return {"type": "thinking", "thinking": part.text, "signature": ""}
     page.lose(part, "only reasoning that this provider signed is taken back")
@@ -305,8 +428,13 @@ def _no_block(part: Part, page: Page) -> JSON:
 
 
 FOREIGN: dict[type[Part], Callable[..., JSON]] = {
-    Text: _write_text, Media: _write_media, Call: _write_use, Result: _write_result, Reasoning: _unsigned, Opaque: _no_block,
-}  # fmt: skip
+    Text: _write_text,
+    Media: _write_media,
+    Call: _write_use,
+    Result: _write_result,
+    Reasoning: _unsigned,
+    Opaque: _no_block,
+}
 """How a part of another wire is written; None if it cannot stand here."""
 
 
@@ -325,7 +453,7 @@ def _text(role: Role, text: str) -> JSON:
 HISTORY = Blocks(NAME, read_message, FOREIGN, _message, _text, pictures=False)
 
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
@@ -337,12 +465,23 @@ def read(body: JSON, kind: Kind) -> Conversation:
     messages: list[Message] = []
     if body.get("system") is not None:
         messages.append(read_message(body["system"], ("system",)))
-    messages += [read_message(message, ("messages", i)) for i, message in enumerate(list_at(NAME, body, ("messages",)))]
+    messages += [
+        read_message(message, ("messages", i))
+        for i, message in enumerate(list_at(NAME, body, ("messages",)))
+    ]
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     settings = read_fields(REQUEST, body, keys("messages", "system", "tools"))
     tools = tuple(read_offer(tool, ("tools", i)) for i, tool in enumerate(offered))
-    return Conversation(settle(tuple(messages), seed="", ordered=False), tools, settings.values, NAME, "request", body,
-                        unknown=settings.unknown, places=settings.places)  # fmt: skip
+    return Conversation(
+        settle(tuple(messages), seed="", ordered=False),
+        tools,
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+    )
 
 
 _ANSWER = keys("type", "role", "content", "stop_reason")
@@ -354,9 +493,19 @@ def _read_response(body: Object) -> Conversation:
     reason = body.get("stop_reason")
     stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
     raw: Object = {"role": "assistant", "content": content}
-    message = Message("assistant", read_parts(content, ("content",)), stop, NAME, raw=raw, row=MESSAGE)
-    return Conversation(settle((message,), seed=str(settings.values.get("id", "")), ordered=False), (), settings.values, NAME,
-                        "response", body, unknown=settings.unknown, places=settings.places)  # fmt: skip
+    message = Message(
+        "assistant", read_parts(content, ("content",)), stop, NAME, raw=raw, row=MESSAGE
+    )
+    return Conversation(
+        settle((message,), seed=str(settings.values.get("id", "")), ordered=False),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+    )
 
 
 def write(conversation: Conversation, page: Page) -> JSON:
@@ -367,8 +516,12 @@ def write(conversation: Conversation, page: Page) -> JSON:
     if conversation.wire != NAME or conversation.kind != "request":
         body.setdefault("max_tokens", longest_answer(body))
     parallel, choice = conversation.settings.get("parallel"), body.get("tool_choice")
-    if conversation.wire != NAME and isinstance(choice, dict):  # the flag stands inside the choice, whichever came first
-        flag: Object = {"disable_parallel_tool_use": not parallel} if isinstance(parallel, bool) else {}
+    if conversation.wire != NAME and isinstance(
+        choice, dict
+    ):  # the flag stands inside the choice, whichever came first
+        flag: Object = (
+            {"disable_parallel_tool_use": not parallel} if isinstance(parallel, bool) else {}
+        )
         body["tool_choice"] = {"type": "auto", **choice, **flag}
     written = HISTORY.write(conversation, page)
     if not isinstance(written.whole, UnsetType):
@@ -391,13 +544,35 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     if conversation.wire == NAME and conversation.kind == "response":
         return {**body, "content": content}
     usage: Object = {"input_tokens": 0, "output_tokens": 0}
-    frame: Object = {"id": "", "type": "message", "role": "assistant", "model": "", "stop_sequence": None, "usage": usage}
-    return {**frame, **body, "content": content, "stop_reason": body.get("stop_reason") or write_stop(first, SAYS, MEANS, page)}
+    frame: Object = {
+        "id": "",
+        "type": "message",
+        "role": "assistant",
+        "model": "",
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    return {
+        **frame,
+        **body,
+        "content": content,
+        "stop_reason": body.get("stop_reason") or write_stop(first, SAYS, MEANS, page),
+    }
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
-_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document"})
+_BLOCKS = frozenset(
+    {
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "image",
+        "document",
+    }
+)
 
 
 _FOREIGN = keys("image_url", "input_audio", "file", "refusal")
@@ -412,9 +587,15 @@ def looks(body: JSON) -> int:
     messages = body.get("messages")
     if not isinstance(messages, list):
         return 0
-    marks = 2 if any(key in body for key in ("system", "stop_sequences", "anthropic_version")) else 1
+    marks = (
+        2 if any(key in body for key in ("system", "stop_sequences", "anthropic_version")) else 1
+    )
     for message in messages:
-        if not isinstance(message, dict) or str(message.get("role")) not in ROLES or "tool_calls" in message:
+        if (
+            not isinstance(message, dict)
+            or str(message.get("role")) not in ROLES
+            or "tool_calls" in message
+        ):
             return 0
         content = message.get("content")
         kinds = types_in(content)
@@ -428,7 +609,17 @@ def looks(body: JSON) -> int:
 
 
 def _offered(tool: JSON) -> bool:
-    return isinstance(tool, dict) and ("input_schema" in tool or ("type" in tool and "function" not in tool))
+    return isinstance(tool, dict) and (
+        "input_schema" in tool or ("type" in tool and "function" not in tool)
+    )
 
 
-WIRE = Wire(NAME, "Anthropic Messages", rows_of(ROWS, TOOLSETS), read, write, looks, stream(ROWS, HISTORY, write))
+WIRE = Wire(
+    NAME,
+    "Anthropic Messages",
+    rows_of(ROWS, TOOLSETS),
+    read,
+    write,
+    looks,
+    stream(ROWS, HISTORY, write),
+)

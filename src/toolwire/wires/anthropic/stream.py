@@ -1,8 +1,10 @@
 """The events of an Anthropic stream.
 
-- blocks-by-index: a block is opened, grows and is closed under its index; others may be open meanwhile.
+- blocks-by-index: a block is opened, grows and is closed under its index; others may be open
+  meanwhile.
 - input-may-come-first: programmatic calls have their input in the opening event and no deltas.
-- stop-comes-last: why the model stopped, and the tokens, stand in `message_delta`; a block may still be open then.
+- stop-comes-last: why the model stopped, and the tokens, stand in `message_delta`; a block may
+  still be open then.
 - an-error-may-come-first: a stream may consist of one `error` event.
 """
 
@@ -16,7 +18,19 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, Json, Object, text_of
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Whole,
+)
 from toolwire.wires.anthropic.settings import MEANS, RESPONSE
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import read_fields
@@ -61,7 +75,11 @@ class _Reader(Reader):
 
     def read(self, event: Chunk) -> list[Event]:
         move = _MOVES.get(str(event.get("type")))
-        return move(self, event) if move is not None else [Left((self.count,), f"an unknown event: {event.get('type')}")]
+        return (
+            move(self, event)
+            if move is not None
+            else [Left((self.count,), f"an unknown event: {event.get('type')}")]
+        )
 
     def _message_start(self, event: Chunk) -> list[Event]:
         message = event.get("message")
@@ -73,7 +91,10 @@ class _Reader(Reader):
         self.usage = dict(usage) if isinstance(usage, dict) else {}
         settings = read_fields(RESPONSE, message, _KNOWN)
         out: list[Event] = [Begin(settings.values)]
-        out += [Left((self.count, "message", *path), "no such field on this wire") for path in settings.unknown]
+        out += [
+            Left((self.count, "message", *path), "no such field on this wire")
+            for path in settings.unknown
+        ]
         content = message.get("content")
         for block in content if isinstance(content, list) else []:
             one = self._opened(block)
@@ -97,7 +118,11 @@ class _Reader(Reader):
         held = block.get(field)
         one.given = held if isinstance(held, str) else text_of(held) if held else ""
         try:
-            part = row.read({**block, field: None if row.part is Call else ""}, (self.count, "content_block"), row)
+            part = row.read(
+                {**block, field: None if row.part is Call else ""},
+                (self.count, "content_block"),
+                row,
+            )
         except BROKEN:
             return []
         if isinstance(part, Call):
@@ -130,7 +155,9 @@ class _Reader(Reader):
         if grows is None:
             if one.slot >= 0:
                 return [*out, Left((self.count, "delta"), "no such field on this wire")]
-            merge(one.block, {key: value for key, value in delta.items() if key != "type"})  # it is told when it is whole
+            merge(
+                one.block, {key: value for key, value in delta.items() if key != "type"}
+            )  # it is told when it is whole
             return out
         source, field = grows
         more = delta.get(source)
@@ -171,7 +198,9 @@ class _Reader(Reader):
             reason = delta.get("stop_reason")
             self.stop = reason if isinstance(reason, str) else self.stop
             self.message.update(delta)
-        self.message.update({key: value for key, value in event.items() if key not in ("type", "delta", "usage")})
+        self.message.update(
+            {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}
+        )
         more = delta if isinstance(delta, dict) else {}
         late: Object = {
             **{key: value for key, value in event.items() if key not in ("type", "delta")},
@@ -179,7 +208,10 @@ class _Reader(Reader):
             "usage": self.usage,
         }
         told = read_fields(RESPONSE, late, frozenset({"stop_reason"}))
-        return [Note(told.values), *(Left((self.count, *path), "no such field on this wire") for path in told.unknown)]
+        return [
+            Note(told.values),
+            *(Left((self.count, *path), "no such field on this wire") for path in told.unknown),
+        ]
 
     def _message_stop(self, event: Chunk) -> list[Event]:
         self.over = True
@@ -191,7 +223,9 @@ class _Reader(Reader):
         kind = error.get("type") if isinstance(error, dict) else None
         return [
             *self._rest(cut=True),
-            Fault(str(said or "the server reported an error"), kind if isinstance(kind, str) else None),
+            Fault(
+                str(said or "the server reported an error"), kind if isinstance(kind, str) else None
+            ),
         ]
 
     def _rest(self, *, cut: bool) -> list[Event]:
@@ -203,7 +237,10 @@ class _Reader(Reader):
         if self.error is not None:
             return []
         if self.over or self.stop is not None:
-            return [*self._rest(cut=self.stop not in ("tool_use", "end_turn")), Finish(MEANS.get(self.stop or "", self.stop))]
+            return [
+                *self._rest(cut=self.stop not in ("tool_use", "end_turn")),
+                Finish(MEANS.get(self.stop or "", self.stop)),
+            ]
         self.error = {"type": "stream_cut", "message": CUT}
         return [*self._rest(cut=True), Fault(CUT, cut=True)]
 
@@ -233,7 +270,13 @@ def _assembled(one: _Block) -> JSON:
             if text or not block.get(field):
                 held = Json(text)
                 nothing = held.value is None and not held.broken
-                block[field] = {} if nothing else held.value if isinstance(held.value, dict) else {"_raw": text}
+                block[field] = (
+                    {}
+                    if nothing
+                    else held.value
+                    if isinstance(held.value, dict)
+                    else {"_raw": text}
+                )
         elif len(words) == len(pieces):
             before = block.get(field)
             block[field] = (before if isinstance(before, str) else "") + "".join(words)
@@ -263,8 +306,13 @@ _OPENS: dict[str, Object] = {
 class _Writer(Writer):
     objects = True
 
-    def __init__(self, history: Blocks, write: Callable[[Conversation, Page], JSON], page: Page,
-                 version: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        history: Blocks,
+        write: Callable[[Conversation, Page], JSON],
+        page: Page,
+        version: int | None = None,
+    ) -> None:
         super().__init__(page, version)
         self.history = history
         self.write = write
@@ -305,7 +353,13 @@ class _Writer(Writer):
         if place is None:
             return out
         index, kind, field = place
-        out.append({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: event.text}})
+        out.append(
+            {
+                "type": "content_block_delta",
+                "index": index,
+                "delta": {"type": kind, field: event.text},
+            }
+        )
         return out
 
     def again(self, slot: int) -> Callable[[str], object] | None:
@@ -331,8 +385,14 @@ class _Writer(Writer):
 
     def close(self) -> list[Chunk]:
         body = self.envelope(self.write, self.stop)
-        delta: Object = {"stop_reason": body["stop_reason"], "stop_sequence": body.get("stop_sequence")}
-        return [{"type": "message_delta", "delta": delta, "usage": body["usage"]}, {"type": "message_stop"}]
+        delta: Object = {
+            "stop_reason": body["stop_reason"],
+            "stop_sequence": body.get("stop_sequence"),
+        }
+        return [
+            {"type": "message_delta", "delta": delta, "usage": body["usage"]},
+            {"type": "message_stop"},
+        ]
 
     def fault(self, event: Fault) -> list[Chunk]:
         kind = event.code if event.code in _ERRORS else "api_error"
@@ -344,12 +404,23 @@ _DELTAS: dict[type[Part], tuple[str, str]] = {
     Reasoning: ("thinking_delta", "thinking"),
     Call: ("input_json_delta", "partial_json"),
 }
-_ERRORS = frozenset({
-    "invalid_request_error", "authentication_error", "billing_error", "permission_error", "not_found_error", "rate_limit_error",
-    "timeout_error", "overloaded_error", "api_error",
-})  # fmt: skip
+_ERRORS = frozenset(
+    {
+        "invalid_request_error",
+        "authentication_error",
+        "billing_error",
+        "permission_error",
+        "not_found_error",
+        "rate_limit_error",
+        "timeout_error",
+        "overloaded_error",
+        "api_error",
+    }
+)
 
 
-def stream(rows: Mapping[str, Row], history: Blocks, write: Callable[[Conversation, Page], JSON]) -> Stream:
+def stream(
+    rows: Mapping[str, Row], history: Blocks, write: Callable[[Conversation, Page], JSON]
+) -> Stream:
     """How this wire streams, by the tables of its bodies."""
     return Stream(partial(_Reader, rows), partial(_Writer, history, write), named, lift=typed)

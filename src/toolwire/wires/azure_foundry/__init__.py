@@ -1,11 +1,16 @@
 """Azure AI Foundry: the Responses wire with the items of its own tools and agents.
 
-- extends-responses: every item of that wire, each with `agent_reference` and `response_id` beside it.
-- service-runs-them: all tools of its own are run by the service, and answered by an item of their own with the same `call_id`.
-- output-only: but for `memory_search_call` its own items are refused as input; they are replayed by reference.
-- preview-in-the-name: some types have `_preview` in their name and will lose it; both spellings are read.
+- extends-responses: every item of that wire, each with `agent_reference` and `response_id` beside
+  it.
+- service-runs-them: all tools of its own are run by the service, and answered by an item of their
+  own with the same `call_id`.
+- output-only: but for `memory_search_call` its own items are refused as input; they are replayed by
+  reference.
+- preview-in-the-name: some types have `_preview` in their name and will lose it; both spellings are
+  read.
 - memory-has-no-id: `memory_search_call` as input has no id at all, the only such item.
-- results-without-calls: a workflow's action, a request for consent and structured output answer no call.
+- results-without-calls: a workflow's action, a request for consent and structured output answer no
+  call.
 """
 
 from __future__ import annotations
@@ -19,7 +24,15 @@ from toolwire.conversation.parts import Part
 from toolwire.wires.engine.specs import Form, Id, Row, Wire, keys, rows_of, table
 from toolwire.wires.families.items.bodies import Items
 from toolwire.wires.families.items.content import CONTENT
-from toolwire.wires.families.items.item_blocks import BORROWED, ITEMS, ask, both, host, ids_of, reply
+from toolwire.wires.families.items.item_blocks import (
+    BORROWED,
+    ITEMS,
+    ask,
+    both,
+    host,
+    ids_of,
+    reply,
+)
 from toolwire.wires.families.items.stream_reader import stream
 
 NAME = "azure-foundry"
@@ -43,7 +56,16 @@ PAIRED = {
 def _pairs() -> Iterator[Row]:
     for stem, family in PAIRED.items():
         for kind in (f"{stem}_call", f"{stem}_preview_call"):
-            yield ask(kind, family, "provider", name=stem, named="name", text=True, ids=_IDS, forms=ANSWERED)
+            yield ask(
+                kind,
+                family,
+                "provider",
+                name=stem,
+                named="name",
+                text=True,
+                ids=_IDS,
+                forms=ANSWERED,
+            )
             yield reply(f"{kind}_output", family, "provider", ids=_IDS, forms=ANSWERED)
 
 
@@ -55,9 +77,24 @@ def _read_found(block: Object, at: At) -> JSON:
 
 def _memory(kind: str) -> tuple[Row, Row]:
     """Two rows of one type: with an item id as the service sends it, without any as it takes it."""
-    named = host(kind, "memory-search", name="memory_search", fields=("search_id",), answer="memories", reads=_read_found)
+    named = host(
+        kind,
+        "memory-search",
+        name="memory_search",
+        fields=("search_id",),
+        answer="memories",
+        reads=_read_found,
+    )
     named = replace(named, keys=named.keys | {"results"}, forms=ANSWERED)
-    call = ask(kind, "memory-search", "provider", name="memory_search", fields=("search_id",), ids=(), forms=("request",))
+    call = ask(
+        kind,
+        "memory-search",
+        "provider",
+        name="memory_search",
+        fields=("search_id",),
+        ids=(),
+        forms=("request",),
+    )
     bare = both(replace(call, keys=named.keys), field="memories", reads=_read_found)
     read = named.read
     assert read is not None
@@ -79,8 +116,22 @@ _MEMORY = [_memory(kind) for kind in ("memory_search_call", "memory_search_previ
 OWN = table(
     *_pairs(),
     *(named for named, _ in _MEMORY),
-    _alone("workflow_action", "workflow-action", "kind", "action_id", "parent_action_id", "previous_action_id"),
-    _alone("workflow_action_preview", "workflow-action", "kind", "action_id", "parent_action_id", "previous_action_id"),
+    _alone(
+        "workflow_action",
+        "workflow-action",
+        "kind",
+        "action_id",
+        "parent_action_id",
+        "previous_action_id",
+    ),
+    _alone(
+        "workflow_action_preview",
+        "workflow-action",
+        "kind",
+        "action_id",
+        "parent_action_id",
+        "previous_action_id",
+    ),
     _alone("oauth_consent_request", "oauth-consent", "consent_link", "server_label"),
     _alone("structured_outputs", "structured-outputs", "output"),
 )
@@ -88,17 +139,23 @@ FOUNDRY = Items(NAME, {**ITEMS, **OWN})
 
 
 def looks(body: JSON) -> int:
-    """How sure it is that this is one of its bodies: without a mark of its own it might as well be plain Responses."""
+    """How sure it is that this is one of its bodies: without a mark of its own it might as well be
+    plain Responses."""
     sure = FOUNDRY.looks(body)
     if not sure or not isinstance(body, dict):
         return 0
     items = body.get("output") if "output" in body else body.get("input")
     listed = items if isinstance(items, list) else []
-    marked = any(isinstance(item, dict) and ("agent_reference" in item or item.get("type") in OWN) for item in listed)
+    marked = any(
+        isinstance(item, dict) and ("agent_reference" in item or item.get("type") in OWN)
+        for item in listed
+    )
     return 3 if marked or "agent_reference" in body or "agent" in body else 1
 
 
 ROWS = (*rows_of(CONTENT, ITEMS, OWN), *(bare for _, bare in _MEMORY))
 _EARLY = keys("workflow_action", "workflow_action_preview")
 """What an action says while it lasts comes between its opening and its end."""
-WIRE = Wire(NAME, "Azure AI Foundry", ROWS, FOUNDRY.read, FOUNDRY.write, looks, stream(FOUNDRY, _EARLY))
+WIRE = Wire(
+    NAME, "Azure AI Foundry", ROWS, FOUNDRY.read, FOUNDRY.write, looks, stream(FOUNDRY, _EARLY)
+)

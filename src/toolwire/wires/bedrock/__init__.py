@@ -1,13 +1,17 @@
 """Bedrock Converse.
 
 - told-by-its-field: a block has no type; the field it has says what it is.
-- roles-alternate: neighbours of one role are one message, so text after results stands in their message.
+- roles-alternate: neighbours of one role are one message, so text after results stands in their
+  message.
 - results-together: all results of a turn stand in the next user message.
-- tool-config-required: a history with calls is refused without `toolConfig`, also when no tool is on offer any more.
+- tool-config-required: a history with calls is refused without `toolConfig`, also when no tool is
+  on offer any more.
 - error-is-not-empty: a result whose status is error must say something.
 - json-is-an-object: `input` and a result's `json` hold objects; any other JSON goes as text.
-- server-tools-answer-in-place: `server_tool_use` and its result stand in the same assistant message.
-- reasoning-keeps-its-seal: reasoning goes back with its signature; others' reasoning is not taken in a history.
+- server-tools-answer-in-place: `server_tool_use` and its result stand in the same assistant
+  message.
+- reasoning-keeps-its-seal: reasoning goes back with its signature; others' reasoning is not taken
+  in a history.
 - names-of-documents: a document needs a name, of letters, digits, blanks, hyphens and brackets.
 - bytes-are-base64: what an SDK takes as bytes is base64 text in the JSON body.
 """
@@ -22,7 +26,19 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import settle
 from toolwire.conversation.json import JSON, At, Json, Object, get, parse, text_of
 from toolwire.conversation.model import Conversation, Kind, Tool
-from toolwire.conversation.parts import Call, Media, Message, Opaque, Output, Part, Reasoning, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    label,
+)
 from toolwire.wires.bedrock.media import BLOCK_OF, MEDIA, SEARCH, joined, write_media
 from toolwire.wires.bedrock.settings import (
     MEANS,
@@ -34,7 +50,7 @@ from toolwire.wires.bedrock.settings import (
     tell_limits,
     tell_usage,
     write_config,
-)  # fmt: skip
+)
 from toolwire.wires.bedrock.stream import stream
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
@@ -58,12 +74,12 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
     unknown,
-)  # fmt: skip
+)
 from toolwire.wires.families.blocks.history import Blocks
 
 NAME = "bedrock"
 
-# --- reasoning and other blocks ----------------------------------------------------------------------------------
+# --- reasoning and other blocks -------------------------------------------------------------------
 
 
 def _read_reasoning(block: Object, at: At, row: Row) -> Part:
@@ -73,7 +89,9 @@ def _read_reasoning(block: Object, at: At, row: Row) -> Part:
     said = obj(held["reasoningText"])
     if said.keys() - {"text", "signature"}:
         row = SAID_MORE
-    return Reasoning(string(said["text"]), seal=text_or_none(said.get("signature")), raw=block, at=at, row=row)
+    return Reasoning(
+        string(said["text"]), seal=text_or_none(said.get("signature")), raw=block, at=at, row=row
+    )
 
 
 def _write_reasoning(part: Reasoning, page: Page) -> JSON:
@@ -104,7 +122,7 @@ def _read_guarded(block: Object, at: At, row: Row) -> Part:
     return Text(string(obj(obj(block["guardContent"])["text"])["text"]), raw=block, at=at, row=row)
 
 
-# --- calls and results -------------------------------------------------------------------------------------------
+# --- calls and results ----------------------------------------------------------------------------
 
 
 def _read_use(block: Object, at: At, row: Row) -> Part:
@@ -114,11 +132,25 @@ def _read_use(block: Object, at: At, row: Row) -> Part:
     one, origin = call_id(use.get("toolUseId"))
     given = use.get("input")
     args = Json("") if given is None else Json(UNSET, given)
-    return Call(one, name_of(use.get("name")), args, origin, row.family, row.executor, raw=block, at=at, row=row)  # type: ignore[arg-type]
+    return Call(
+        one,
+        name_of(use.get("name")),
+        args,
+        origin,
+        row.family,
+        row.executor,
+        raw=block,
+        at=at,
+        row=row,
+    )  # type: ignore[arg-type]
 
 
 def _write_use(call: Call, page: Page) -> JSON:
-    use: Object = {"toolUseId": page.call_id(call), "name": page.name(call.name), "input": page.object_of(call)}
+    use: Object = {
+        "toolUseId": page.call_id(call),
+        "name": page.name(call.name),
+        "input": page.object_of(call),
+    }
     if call.executor == "provider":
         use["type"] = "server_tool_use"
     return {"toolUse": use}
@@ -134,15 +166,29 @@ def _output(content: JSON, at: At) -> Output:
             return only["text"]
         if "json" in only:
             return only["json"]
-    return tuple(read_part(block, at + (i,), INSIDE) for i, block in enumerate(content)) if content else ""
+    return (
+        tuple(read_part(block, at + (i,), INSIDE) for i, block in enumerate(content))
+        if content
+        else ""
+    )
 
 
 def _read_result(block: Object, at: At, row: Row) -> Part:
     answer = obj(block["toolResult"])
     one, origin = result_id(answer.get("toolUseId"))
     output = _output(answer.get("content"), (*at, "toolResult", "content"))
-    return Result(one, output, answer.get("status") == "error", None, origin, row.family, row.executor,  # type: ignore[arg-type]
-                  raw=block, at=at, row=row)  # fmt: skip
+    return Result(
+        one,
+        output,
+        answer.get("status") == "error",
+        None,
+        origin,
+        row.family,
+        row.executor,  # type: ignore[arg-type]
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_result(result: Result, page: Page) -> JSON:
@@ -182,36 +228,110 @@ def _write_inside(part: Part, page: Page) -> JSON:
 
 _USE, _ANSWER = keys("toolUseId", "name", "input", "type"), keys("toolUseId", "content", "status")
 _ID = (Id("toolUseId"),)
-TEXT = Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row), lambda p, _: {"text": p.text},
-           keys("text"), deltas={"text": ("text", "text")})  # fmt: skip
+TEXT = Row(
+    "text",
+    Text,
+    lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+    lambda p, _: {"text": p.text},
+    keys("text"),
+    deltas={"text": ("text", "text")},
+)
 _INPUT = {"toolUse.input": ("input", "toolUse.input")}
 ROWS = table(
-    TEXT, *MEDIA.values(), SEARCH,
-    Row("reasoningContent", Reasoning, _read_reasoning, _write_reasoning, keys("reasoningContent"),
-        (("reasoningContent", keys("reasoningText", "redactedContent")),), deltas={
+    TEXT,
+    *MEDIA.values(),
+    SEARCH,
+    Row(
+        "reasoningContent",
+        Reasoning,
+        _read_reasoning,
+        _write_reasoning,
+        keys("reasoningContent"),
+        (("reasoningContent", keys("reasoningText", "redactedContent")),),
+        deltas={
             "reasoningContent.text": ("text", "reasoningContent.reasoningText.text"),
             "reasoningContent.signature": ("signature", "reasoningContent.reasoningText.signature"),
-            "reasoningContent.redactedContent": ("redactedContent", "reasoningContent.redactedContent"),
-        }),
-    Row("citationsContent", Text, _read_cited, lambda p, _: {"citationsContent": {"content": [{"text": p.text}]}},
-        keys("citationsContent"), (("citationsContent", keys("content")),), deltas={
-            "text": ("text", "citationsContent.content"), "citation": ("citation", "citationsContent.citations"),
-        }),
+            "reasoningContent.redactedContent": (
+                "redactedContent",
+                "reasoningContent.redactedContent",
+            ),
+        },
+    ),
+    Row(
+        "citationsContent",
+        Text,
+        _read_cited,
+        lambda p, _: {"citationsContent": {"content": [{"text": p.text}]}},
+        keys("citationsContent"),
+        (("citationsContent", keys("content")),),
+        deltas={
+            "text": ("text", "citationsContent.content"),
+            "citation": ("citation", "citationsContent.citations"),
+        },
+    ),
     # Its words are carried; that they were to be guarded is the loss.
-    Row("guardContent", Text, _read_guarded, lambda p, _: {"guardContent": {"text": {"text": p.text}}}),
-    Row("toolUse", Call, _read_use, _write_use, keys("toolUse"), (("toolUse", _USE),), {"content_field": "toolUse"},
-        "call", "function", "client", _ID, deltas=_INPUT),
-    Row("server_tool_use", Call, None, _write_use, keys("toolUse"), (("toolUse", _USE),),
-        {"content_field": "toolUse", "type": "server_tool_use"}, "call", "server-tool", "provider", _ID,
-        deltas=_INPUT),
-    Row("toolResult", Result, _read_result, _write_result, keys("toolResult"), (("toolResult", _ANSWER),),
-        {"content_field": "toolResult"}, "output", "function", "client", _ID),
-)  # fmt: skip
+    Row(
+        "guardContent",
+        Text,
+        _read_guarded,
+        lambda p, _: {"guardContent": {"text": {"text": p.text}}},
+    ),
+    Row(
+        "toolUse",
+        Call,
+        _read_use,
+        _write_use,
+        keys("toolUse"),
+        (("toolUse", _USE),),
+        {"content_field": "toolUse"},
+        "call",
+        "function",
+        "client",
+        _ID,
+        deltas=_INPUT,
+    ),
+    Row(
+        "server_tool_use",
+        Call,
+        None,
+        _write_use,
+        keys("toolUse"),
+        (("toolUse", _USE),),
+        {"content_field": "toolUse", "type": "server_tool_use"},
+        "call",
+        "server-tool",
+        "provider",
+        _ID,
+        deltas=_INPUT,
+    ),
+    Row(
+        "toolResult",
+        Result,
+        _read_result,
+        _write_result,
+        keys("toolResult"),
+        (("toolResult", _ANSWER),),
+        {"content_field": "toolResult"},
+        "output",
+        "function",
+        "client",
+        _ID,
+    ),
+)
 SERVED = Row(
-    "toolResult", Result, _read_result, _write_result, keys("toolResult"), (("toolResult", _ANSWER | {"type"}),),
-    {"content_field": "toolResult", "role": "assistant"}, "output", "server-tool", "provider", _ID,
+    "toolResult",
+    Result,
+    _read_result,
+    _write_result,
+    keys("toolResult"),
+    (("toolResult", _ANSWER | {"type"}),),
+    {"content_field": "toolResult", "role": "assistant"},
+    "output",
+    "server-tool",
+    "provider",
+    _ID,
     deltas={"toolResult": ("toolResult", "toolResult.content")},
-)  # fmt: skip
+)
 SPOKEN = {**ROWS, "toolResult": SERVED}
 """An assistant's message: a result in it was made by the provider."""
 INSIDE = {**table(Row("json", Text, _read_json, _write_json, keys("json")), TEXT, SEARCH), **MEDIA}
@@ -234,7 +354,7 @@ def read_part(block: JSON, at: At, rows: Mapping[str, Row]) -> Part:
     return unknown(next(iter(block), ""), block, at)
 
 
-# --- messages ----------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
@@ -242,14 +362,18 @@ ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "s
 def read_message(message: JSON, at: At) -> Message:
     """One message; the system prompt, which is only content, counts as one."""
     if at == ("system",):
-        return Message("system", _read_parts(message, at, ROWS), None, NAME, raw=message, at=at, row=MESSAGE)
+        return Message(
+            "system", _read_parts(message, at, ROWS), None, NAME, raw=message, at=at, row=MESSAGE
+        )
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
     said = message.get("role", UNSET)
     role = ROLES.get(said) if isinstance(said, str) else None
     if role is None:
         blame(NAME, at + ("role",), "user, assistant or system", said)
-    parts = _read_parts(message.get("content", UNSET), at + ("content",), SPOKEN if role == "assistant" else ROWS)
+    parts = _read_parts(
+        message.get("content", UNSET), at + ("content",), SPOKEN if role == "assistant" else ROWS
+    )
     return Message(role, parts, None, NAME, raw=message, at=at, row=MESSAGE)
 
 
@@ -279,8 +403,13 @@ def _no_block(part: Part, page: Page) -> JSON:
 
 
 FOREIGN: dict[type[Part], Callable[..., JSON]] = {
-    Text: _write_text, Media: write_media, Call: _write_use, Result: _write_result, Reasoning: _write_thought, Opaque: _no_block,
-}  # fmt: skip
+    Text: _write_text,
+    Media: write_media,
+    Call: _write_use,
+    Result: _write_result,
+    Reasoning: _write_thought,
+    Opaque: _no_block,
+}
 """How a part of another wire is written; None if it cannot stand here."""
 
 
@@ -288,7 +417,9 @@ def _message(role: Role, blocks: list[JSON]) -> JSON:
     return {"role": "assistant" if role == "assistant" else "user", "content": blocks}
 
 
-HISTORY = Blocks(NAME, read_message, FOREIGN, _message, lambda role, text: _message(role, [{"text": text}]))
+HISTORY = Blocks(
+    NAME, read_message, FOREIGN, _message, lambda role, text: _message(role, [{"text": text}])
+)
 
 
 def _plain_system(conversation: Conversation, page: Page) -> Conversation:
@@ -301,7 +432,9 @@ def _plain_system(conversation: Conversation, page: Page) -> Conversation:
             for part in message.parts:
                 if isinstance(part, Media):
                     page.lose(part, "a system prompt holds words only here; it is named in text")
-            named = (Text(label(part)) if isinstance(part, Media) else part for part in message.parts)
+            named = (
+                Text(label(part)) if isinstance(part, Media) else part for part in message.parts
+            )
             messages[i] = replace(message, parts=tuple(named))
     return replace(conversation, messages=tuple(messages))
 
@@ -312,17 +445,20 @@ def _alternate(messages: list[JSON], kept: set[int]) -> list[JSON]:
     for message in messages:
         last = out[-1] if out else None
         if (
-            isinstance(last, dict) and isinstance(message, dict) and last.get("role") == message.get("role")
+            isinstance(last, dict)
+            and isinstance(message, dict)
+            and last.get("role") == message.get("role")
             and not (id(last) in kept and id(message) in kept)
-            and isinstance(last["content"], list) and isinstance(message["content"], list)
-        ):  # fmt: skip
+            and isinstance(last["content"], list)
+            and isinstance(message["content"], list)
+        ):
             out[-1] = {**last, "content": [*last["content"], *message["content"]]}
         else:
             out.append(message)
     return out
 
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
@@ -334,19 +470,33 @@ def read(body: JSON, kind: Kind) -> Conversation:
     messages: list[Message] = []
     if body.get("system") is not None:
         messages.append(read_message(body["system"], ("system",)))
-    messages += [read_message(message, ("messages", i)) for i, message in enumerate(list_at(NAME, body, ("messages",)))]
+    messages += [
+        read_message(message, ("messages", i))
+        for i, message in enumerate(list_at(NAME, body, ("messages",)))
+    ]
     settings = read_fields(REQUEST, body, keys("messages", "system"))
     extra = [path for path in settings.unknown if path[0] != "toolConfig" and get(body, path) != {}]
     tools: list[Tool] = []
     config = object_at(NAME, body, ("toolConfig",)) if body.get("toolConfig") is not None else {}
     for key, value in config.items():
         if key == "tools" and value is not None:
-            offers = (read_offer(tool, ("toolConfig", key, i)) for i, tool in enumerate(list_at(NAME, value, ())))
+            offers = (
+                read_offer(tool, ("toolConfig", key, i))
+                for i, tool in enumerate(list_at(NAME, value, ()))
+            )
             tools += (offer for offer in offers if offer is not None)
         elif value is not None and not (key == "toolChoice" and "choice" in settings.values):
             extra.append(("toolConfig", key))
-    return Conversation(settle(tuple(messages), seed="", ordered=False), tuple(tools), settings.values, NAME, "request", body,
-                        unknown=tuple(extra), places=settings.places)  # fmt: skip
+    return Conversation(
+        settle(tuple(messages), seed="", ordered=False),
+        tuple(tools),
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=tuple(extra),
+        places=settings.places,
+    )
 
 
 _OUTPUT: At = ("output", "message")
@@ -358,8 +508,16 @@ def _read_response(body: Object) -> Conversation:
     extra = [("output", key) for key in object_at(NAME, body, ("output",)) if key != "message"]
     reason = body.get("stopReason")
     message = replace(message, stop=MEANS.get(reason, reason) if isinstance(reason, str) else None)
-    return Conversation(settle((message,), seed="", ordered=False), (), settings.values, NAME, "response", body,
-                        unknown=(*settings.unknown, *extra), places=settings.places)  # fmt: skip
+    return Conversation(
+        settle((message,), seed="", ordered=False),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=(*settings.unknown, *extra),
+        places=settings.places,
+    )
 
 
 def write(conversation: Conversation, page: Page) -> JSON:
@@ -373,7 +531,9 @@ def write(conversation: Conversation, page: Page) -> JSON:
         body["system"] = written.whole
     elif written.system:
         body["system"] = written.system
-    body["messages"] = _alternate(written.messages, {id(message.raw) for message in conversation.messages})
+    body["messages"] = _alternate(
+        written.messages, {id(message.raw) for message in conversation.messages}
+    )
     write_config(body, conversation, page)
     return body
 
@@ -392,20 +552,37 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     if not isinstance(reason, str) or MEANS.get(reason, reason) != first.stop:
         reason = write_stop(first, SAYS, MEANS, page)
     usage: Object = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
-    frame: Object = {"usage": usage, "metrics": {"latencyMs": 0}} if conversation.wire != NAME else {}
+    frame: Object = (
+        {"usage": usage, "metrics": {"latencyMs": 0}} if conversation.wire != NAME else {}
+    )
     said: Object = {**output, "message": kept} if isinstance(output, dict) else {"message": kept}
-    stop: Object = {"stopReason": reason or "end_turn"} if reason or conversation.wire != NAME else {}
-    return {"output": said, **stop, **frame, **{key: value for key, value in body.items() if key not in ("output", *stop)}}
+    stop: Object = (
+        {"stopReason": reason or "end_turn"} if reason or conversation.wire != NAME else {}
+    )
+    return {
+        "output": said,
+        **stop,
+        **frame,
+        **{key: value for key, value in body.items() if key not in ("output", *stop)},
+    }
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
-_TOP = ("modelId", "inferenceConfig", "toolConfig", "additionalModelRequestFields", "guardrailConfig", "promptVariables")
+_TOP = (
+    "modelId",
+    "inferenceConfig",
+    "toolConfig",
+    "additionalModelRequestFields",
+    "guardrailConfig",
+    "promptVariables",
+)
 _FIELDS = frozenset({*ROWS, "cachePoint", "toolAddition", "toolRemoval"}) - {"server_tool_use"}
 
 
 def looks(body: JSON) -> int:
-    """How sure it is that this is one of its bodies: no other wire has blocks without a type under these names."""
+    """How sure it is that this is one of its bodies: no other wire has blocks without a type under
+    these names."""
     if not isinstance(body, dict):
         return 0
     if isinstance(get(body, _OUTPUT), dict):
@@ -415,7 +592,11 @@ def looks(body: JSON) -> int:
         return 0
     found: set[str] = set()
     for message in messages:
-        content = message.get("content") if isinstance(message, dict) and message.get("role") in tuple(ROLES) else None
+        content = (
+            message.get("content")
+            if isinstance(message, dict) and message.get("role") in tuple(ROLES)
+            else None
+        )
         if not isinstance(content, list):
             return 0
         for block in content:
@@ -427,12 +608,35 @@ def looks(body: JSON) -> int:
 
 
 STARTS = (
-    Row("contentBlockStart.toolUse", Call, tell={"stream": "contentBlockStart.start.toolUse"}, direction="call",
-        family="function", executor="client", ids=(Id("toolUseId"),), forms=("stream",)),
-    Row("contentBlockStart.toolResult", Result, tell={"stream": "contentBlockStart.start.toolResult"}, direction="output",
-        family="server-tool", executor="provider", ids=(Id("toolUseId"),), forms=("stream",)),
-)  # fmt: skip
+    Row(
+        "contentBlockStart.toolUse",
+        Call,
+        tell={"stream": "contentBlockStart.start.toolUse"},
+        direction="call",
+        family="function",
+        executor="client",
+        ids=(Id("toolUseId"),),
+        forms=("stream",),
+    ),
+    Row(
+        "contentBlockStart.toolResult",
+        Result,
+        tell={"stream": "contentBlockStart.start.toolResult"},
+        direction="output",
+        family="server-tool",
+        executor="provider",
+        ids=(Id("toolUseId"),),
+        forms=("stream",),
+    ),
+)
 """How blocks begin in a stream: there alone they have their ids."""
 
-WIRE = Wire(NAME, "Bedrock Converse", rows_of(ROWS, (SERVED,), STARTS), read, write, looks,
-            stream(SPOKEN, FOREIGN, read_part, write))  # fmt: skip
+WIRE = Wire(
+    NAME,
+    "Bedrock Converse",
+    rows_of(ROWS, (SERVED,), STARTS),
+    read,
+    write,
+    looks,
+    stream(SPOKEN, FOREIGN, read_part, write),
+)

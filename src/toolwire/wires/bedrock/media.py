@@ -18,23 +18,52 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 FORMATS: dict[str, dict[str, str]] = {
     "image": {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"},
     "document": {
-        "pdf": "application/pdf", "csv": "text/csv", "doc": "application/msword",
-        "docx": f"{_OFFICE}wordprocessingml.document", "xls": "application/vnd.ms-excel",
-        "xlsx": f"{_OFFICE}spreadsheetml.sheet", "html": "text/html", "txt": "text/plain", "md": "text/markdown",
+        "pdf": "application/pdf",
+        "csv": "text/csv",
+        "doc": "application/msword",
+        "docx": f"{_OFFICE}wordprocessingml.document",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": f"{_OFFICE}spreadsheetml.sheet",
+        "html": "text/html",
+        "txt": "text/plain",
+        "md": "text/markdown",
     },
     "video": {
-        "mkv": "video/x-matroska", "mov": "video/quicktime", "mp4": "video/mp4", "webm": "video/webm", "flv": "video/x-flv",
-        "mpeg": "video/mpeg", "mpg": "video/mpg", "wmv": "video/x-ms-wmv", "three_gp": "video/3gpp",
+        "mkv": "video/x-matroska",
+        "mov": "video/quicktime",
+        "mp4": "video/mp4",
+        "webm": "video/webm",
+        "flv": "video/x-flv",
+        "mpeg": "video/mpeg",
+        "mpg": "video/mpg",
+        "wmv": "video/x-ms-wmv",
+        "three_gp": "video/3gpp",
     },
     "audio": {
-        "mp3": "audio/mp3", "opus": "audio/opus", "wav": "audio/wav", "aac": "audio/aac", "flac": "audio/flac",
-        "mp4": "audio/mp4", "ogg": "audio/ogg", "mkv": "audio/x-matroska", "mka": "audio/mka", "x-aac": "audio/x-aac",
-        "m4a": "audio/m4a", "mpeg": "audio/mpeg", "mpga": "audio/mpga", "pcm": "audio/pcm", "webm": "audio/webm",
+        "mp3": "audio/mp3",
+        "opus": "audio/opus",
+        "wav": "audio/wav",
+        "aac": "audio/aac",
+        "flac": "audio/flac",
+        "mp4": "audio/mp4",
+        "ogg": "audio/ogg",
+        "mkv": "audio/x-matroska",
+        "mka": "audio/mka",
+        "x-aac": "audio/x-aac",
+        "m4a": "audio/m4a",
+        "mpeg": "audio/mpeg",
+        "mpga": "audio/mpga",
+        "pcm": "audio/pcm",
+        "webm": "audio/webm",
     },
-}  # fmt: skip
+}
 """A block's formats, and the MIME type of each."""
 _WORDS = {mime: (block, word) for block, words in FORMATS.items() for word, mime in words.items()}
-_WORDS |= {"image/jpg": ("image", "jpeg"), "audio/x-wav": ("audio", "wav"), "audio/wave": ("audio", "wav")}
+_WORDS |= {
+    "image/jpg": ("image", "jpeg"),
+    "audio/x-wav": ("audio", "wav"),
+    "audio/wave": ("audio", "wav"),
+}
 BLOCK_OF = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
 _SOURCE = keys("bytes", "s3Location", "text", "content")
 
@@ -44,7 +73,11 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
     source, name = obj(held["source"]), text_or_none(held.get("name"))
     kind = "file" if row.name == "document" else row.name
     word = text_or_none(held.get("format"))
-    mime = FORMATS[row.name].get(word, f"{'application' if kind == 'file' else kind}/{word}") if word else None
+    mime = (
+        FORMATS[row.name].get(word, f"{'application' if kind == 'file' else kind}/{word}")
+        if word
+        else None
+    )
     media = Media(kind, mime, name=name, raw=block, at=at, row=row)  # type: ignore[arg-type]
     if source.keys() - _SOURCE or get(source, ("s3Location", "bucketOwner")) is not UNSET:
         media = replace(media, row=DETAILED[row.name])
@@ -52,7 +85,9 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
         return replace(media, data=string(source["bytes"]))
     if "s3Location" in source:
         return replace(media, url=string(obj(source["s3Location"])["uri"]))
-    return replace(media, text=string(source["text"]) if "text" in source else joined(source["content"]))
+    return replace(
+        media, text=string(source["text"]) if "text" in source else joined(source["content"])
+    )
 
 
 def joined(texts: JSON) -> str:
@@ -71,12 +106,18 @@ def _source(media: Media) -> JSON:
 
 
 def write_media(media: Media, page: Page, taken: Mapping[str, str] = BLOCK_OF) -> JSON:
-    """A block, if there is one for its kind and format and the data are here or in S3; else it is named in text."""
+    """A block, if there is one for its kind and format and the data are here or in S3; else it is
+    named in text."""
     name, source, mime = BLOCK_OF[media.kind], _source(media), mime_of(media) or ""
     block, word = _WORDS.get(mime, ("", ""))
     if _own(media) and not word:
         block, word = name, mime.partition("/")[2]
-    if name == "document" and not word and source is not None and ("text" in obj(source) or mime.startswith("text/")):
+    if (
+        name == "document"
+        and not word
+        and source is not None
+        and ("text" in obj(source) or mime.startswith("text/"))
+    ):
         block, word = "document", "txt" if mime else ""
         if mime:
             page.lose(media, f"no format for {mime} here; it is sent as txt")
@@ -98,9 +139,15 @@ def _own(media: Media) -> bool:
 
 
 def _document_name(media: Media, page: Page) -> str:
-    """A name of allowed characters; one that is made up says where the document stood, for names must differ."""
-    given = media.name or "-".join(["document", *(str(step) for step in media.at if isinstance(step, int))])
-    fitted = re.sub(r"\s+", " ", re.sub(r"[^\w\s()\[\]-]|_", "-", given, flags=re.ASCII)).strip()[:200] or "document"
+    """A name of allowed characters; one that is made up says where the document stood, for names
+    must differ."""
+    given = media.name or "-".join(
+        ["document", *(str(step) for step in media.at if isinstance(step, int))]
+    )
+    fitted = (
+        re.sub(r"\s+", " ", re.sub(r"[^\w\s()\[\]-]|_", "-", given, flags=re.ASCII)).strip()[:200]
+        or "document"
+    )
     if _own(media):
         return given
     if fitted != media.name:
@@ -110,8 +157,15 @@ def _document_name(media: Media, page: Page) -> str:
 
 def _read_search(block: Object, at: At, row: Row) -> Part:
     held = obj(block["searchResult"])
-    return Media("file", "text/plain", text=joined(held["content"]), name=text_or_none(held.get("title")),
-                 raw=block, at=at, row=row)  # fmt: skip
+    return Media(
+        "file",
+        "text/plain",
+        text=joined(held["content"]),
+        name=text_or_none(held.get("title")),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_search(media: Media, page: Page) -> JSON:
@@ -119,11 +173,28 @@ def _write_search(media: Media, page: Page) -> JSON:
     return {"searchResult": {"title": media.name, "content": [{"text": media.text}]}}
 
 
-MEDIA = table(*(
-    Row(name, Media, _read_media, write_media, keys(name), ((name, keys("format", "source", *more)),))
-    for name, more in (("image", ()), ("document", ("name",)), ("video", ()), ("audio", ()))
-))  # fmt: skip
-DETAILED = {name: replace(row, inner=((name, row.inner[0][1] - {"source"}),)) for name, row in MEDIA.items()}
+MEDIA = table(
+    *(
+        Row(
+            name,
+            Media,
+            _read_media,
+            write_media,
+            keys(name),
+            ((name, keys("format", "source", *more)),),
+        )
+        for name, more in (("image", ()), ("document", ("name",)), ("video", ()), ("audio", ()))
+    )
+)
+DETAILED = {
+    name: replace(row, inner=((name, row.inner[0][1] - {"source"}),)) for name, row in MEDIA.items()
+}
 """Rows of media whose source has more in it than is read: all of it is reported."""
-SEARCH = Row("searchResult", Media, _read_search, _write_search, keys("searchResult"),
-             (("searchResult", keys("title", "content")),))  # fmt: skip
+SEARCH = Row(
+    "searchResult",
+    Media,
+    _read_search,
+    _write_search,
+    keys("searchResult"),
+    (("searchResult", keys("title", "content")),),
+)

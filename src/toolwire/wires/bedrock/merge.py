@@ -1,4 +1,5 @@
-"""How the pieces of a ConverseStream become blocks: texts are joined, arguments parsed, bytes put together.
+"""How the pieces of a ConverseStream become blocks: texts are joined, arguments parsed, bytes put
+together.
 
 Knows neither events nor parts: a row says which field of the block a piece belongs to.
 """
@@ -30,12 +31,18 @@ def assembled(block: Object, row: Row | None, pieces: Mapping[str, list[JSON]]) 
             field = grows(row)[key][1]
             path = tuple(field.split("."))
             held = get(block, path)
-            out = put(out, path, _JOINS.get(field, _joined)(None if isinstance(held, UnsetType) else held, given))
+            out = put(
+                out,
+                path,
+                _JOINS.get(field, _joined)(None if isinstance(held, UnsetType) else held, given),
+            )
     return out  # type: ignore[return-value]
 
 
 def _joined(before: JSON, pieces: list[JSON]) -> JSON:
-    return (before if isinstance(before, str) else "") + "".join([piece for piece in pieces if isinstance(piece, str)])
+    return (before if isinstance(before, str) else "") + "".join(
+        [piece for piece in pieces if isinstance(piece, str)]
+    )
 
 
 def _parsed(before: JSON, pieces: list[JSON]) -> JSON:
@@ -77,7 +84,11 @@ def _contents(before: JSON, pieces: list[JSON]) -> JSON:
         given = piece if isinstance(piece, list) else [] if piece is None else [piece]
         items: list[JSON] = [item if isinstance(item, dict) else {"json": item} for item in given]
         last, first = out[-1] if out else None, items[0] if items else None
-        if isinstance(last, dict) and isinstance(first, dict) and last.keys() == first.keys() == {"text"}:
+        if (
+            isinstance(last, dict)
+            and isinstance(first, dict)
+            and last.keys() == first.keys() == {"text"}
+        ):
             out[-1] = {"text": _joined(last["text"], [first["text"]])}
             items = items[1:]
         out += items

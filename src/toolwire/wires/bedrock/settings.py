@@ -9,36 +9,72 @@ from toolwire.conversation.model import Choice, Conversation, Format, Setting, T
 from toolwire.conversation.parts import Call, Result
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, thinking
-from toolwire.wires.engine.specs import Row, blame, count_at, flag_or_none, keys, name_of, obj, string, text_or_none
+from toolwire.wires.engine.specs import (
+    Row,
+    blame,
+    count_at,
+    flag_or_none,
+    keys,
+    name_of,
+    obj,
+    string,
+    text_or_none,
+)
 
 NAME = "bedrock"
 
-# --- tools -------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
-OFFER = Row("toolSpec", Tool, keys=keys("toolSpec"), inner=(("toolSpec", keys("name", "description", "inputSchema", "strict")),))
+OFFER = Row(
+    "toolSpec",
+    Tool,
+    keys=keys("toolSpec"),
+    inner=(("toolSpec", keys("name", "description", "inputSchema", "strict")),),
+)
 _STUB = "Used earlier in this conversation, and not on offer now."
 
 
 def stub(name: str) -> Object:
-    """A tool that is named only because the history has calls of it: without `toolConfig` such a history is refused."""
-    return {"toolSpec": {"name": name, "description": _STUB, "inputSchema": {"json": {"type": "object", "properties": {}}}}}
+    """A tool that is named only because the history has calls of it: without `toolConfig` such a
+    history is refused."""
+    return {
+        "toolSpec": {
+            "name": name,
+            "description": _STUB,
+            "inputSchema": {"json": {"type": "object", "properties": {}}},
+        }
+    }
 
 
 def read_offer(tool: JSON, at: At) -> Tool | None:
-    """A tool on offer; what is no function keeps its field as kind. A stub is no offer and gives none."""
+    """A tool on offer; what is no function keeps its field as kind. A stub is no offer and gives
+    none."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
     spec = tool.get("toolSpec")
     if not isinstance(spec, dict):
         kind = next(iter(tool), "")
         held = tool.get(kind)
-        return Tool(name_of(held.get("name") if isinstance(held, dict) else None), kind=kind, raw=tool, at=at)
+        return Tool(
+            name_of(held.get("name") if isinstance(held, dict) else None),
+            kind=kind,
+            raw=tool,
+            at=at,
+        )
     name, given = name_of(spec.get("name")), spec.get("inputSchema")
     if spec.get("description") == _STUB and tool == stub(name):
         return None
     schema = given.get("json") if isinstance(given, dict) else None
-    return Tool(name, text_or_none(spec.get("description")), schema, flag_or_none(spec.get("strict")), "function",
-                raw=tool, at=at, row=OFFER)  # fmt: skip
+    return Tool(
+        name,
+        text_or_none(spec.get("description")),
+        schema,
+        flag_or_none(spec.get("strict")),
+        "function",
+        raw=tool,
+        at=at,
+        row=OFFER,
+    )
 
 
 def _write_offer(tool: Tool, page: Page) -> JSON:
@@ -55,7 +91,8 @@ def _write_offer(tool: Tool, page: Page) -> JSON:
 
 
 def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
-    """Every tool on offer, its own as they came; if there are none, stubs for what the history has called."""
+    """Every tool on offer, its own as they came; if there are none, stubs for what the history has
+    called."""
     native = conversation.wire == NAME
     out: list[JSON] = []
     for tool in conversation.tools:
@@ -67,7 +104,12 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
             page.lose(tool, f"a tool of another provider: {tool.kind}")
     if out:
         return out
-    used = [part for message in conversation.messages for part in message.parts if isinstance(part, Call | Result)]
+    used = [
+        part
+        for message in conversation.messages
+        for part in message.parts
+        if isinstance(part, Call | Result)
+    ]
     called = [part.name for part in used if part.executor == "client" and part.name]
     return [stub(page.name(name)) for name in dict.fromkeys(called)]
 
@@ -82,10 +124,13 @@ def write_config(body: Object, conversation: Conversation, page: Page) -> None:
     if tools:
         body["toolConfig"] = {**kept, "tools": tools}
     elif "toolChoice" in kept:
-        page.lose(conversation.places.get("choice", ("choice",)), "a choice cannot be said here without tools")
+        page.lose(
+            conversation.places.get("choice", ("choice",)),
+            "a choice cannot be said here without tools",
+        )
 
 
-# --- settings ----------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
@@ -108,7 +153,12 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
 
 def _read_format(value: JSON) -> Setting | UnsetType:
     held = obj(obj(obj(value)["structure"])["jsonSchema"])
-    return Format(parse(string(held["schema"])), text_or_none(held.get("name")), None, text_or_none(held.get("description")))
+    return Format(
+        parse(string(held["schema"])),
+        text_or_none(held.get("name")),
+        None,
+        text_or_none(held.get("description")),
+    )
 
 
 def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
@@ -116,7 +166,13 @@ def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
     if value.schema is None:
         return UNSET
     held: Object = {"schema": text_of(value.schema)}
-    held.update({key: given for key, given in (("name", value.name), ("description", value.description)) if given is not None})
+    held.update(
+        {
+            key: given
+            for key, given in (("name", value.name), ("description", value.description))
+            if given is not None
+        }
+    )
     return {"type": "json_schema", "structure": {"jsonSchema": held}}
 
 
@@ -124,20 +180,45 @@ _CONFIG, _MORE = "inferenceConfig", "additionalModelRequestFields"
 COMMON = (
     Field("model", ("modelId",)),
     Field("max_tokens", (_CONFIG, "maxTokens")),
-    Field("temperature", (_CONFIG, "temperature"),
-          write=lambda v, _: max(0.0, min(v, 1.0)) if isinstance(v, int | float) else UNSET),
+    Field(
+        "temperature",
+        (_CONFIG, "temperature"),
+        write=lambda v, _: max(0.0, min(v, 1.0)) if isinstance(v, int | float) else UNSET,
+    ),
     Field("top_p", (_CONFIG, "topP")),
-    Field("stop", (_CONFIG, "stopSequences"), lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET),
+    Field(
+        "stop",
+        (_CONFIG, "stopSequences"),
+        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+    ),
     Field("choice", ("toolConfig", "toolChoice"), _read_choice, _write_choice, keys("tool.name")),
-    Field("format", ("outputConfig", "textFormat"), _read_format, _write_format, keys(
-        "type", "structure.jsonSchema.schema", "structure.jsonSchema.name", "structure.jsonSchema.description",
-    )),
-    Field("effort", ("outputConfig", "effort"), write=lambda v, _: v if isinstance(v, str) and len(v) <= 16 else UNSET),
-)  # fmt: skip
+    Field(
+        "format",
+        ("outputConfig", "textFormat"),
+        _read_format,
+        _write_format,
+        keys(
+            "type",
+            "structure.jsonSchema.schema",
+            "structure.jsonSchema.name",
+            "structure.jsonSchema.description",
+        ),
+    ),
+    Field(
+        "effort",
+        ("outputConfig", "effort"),
+        write=lambda v, _: v if isinstance(v, str) and len(v) <= 16 else UNSET,
+    ),
+)
 REQUEST = (
     *COMMON,
     Field("top_k", (_MORE, "top_k")),
-    Field("budget", (_MORE, "thinking"), *thinking("budget_tokens", 1024), keys("type", "budget_tokens")),
+    Field(
+        "budget",
+        (_MORE, "thinking"),
+        *thinking("budget_tokens", 1024),
+        keys("type", "budget_tokens"),
+    ),
 )
 """With the fields that go to the model as they are: what one model reads there, another refuses."""
 
@@ -156,13 +237,19 @@ def tell_limits(conversation: Conversation, page: Page) -> None:
     heat, choice, form = settings.get("temperature"), settings.get("choice"), settings.get("format")
     if isinstance(heat, int | float) and not 0 <= heat <= 1:
         page.lose(places.get("temperature", ("temperature",)), "beyond 0 to 1, the range here")
-    if isinstance(choice, Choice) and choice.names and (choice.mode != "required" or len(choice.names) > 1):
-        page.lose(places.get("choice", ("choice",)), "only one tool can be named; the others stay allowed")
+    if (
+        isinstance(choice, Choice)
+        and choice.names
+        and (choice.mode != "required" or len(choice.names) > 1)
+    ):
+        page.lose(
+            places.get("choice", ("choice",)), "only one tool can be named; the others stay allowed"
+        )
     if isinstance(form, Format) and form.schema is not None and form.strict is not None:
         page.lose(places.get("format", ("format",)), "no strict flag here")
 
 
-# --- usage and stop reasons --------------------------------------------------------------------------------------
+# --- usage and stop reasons -----------------------------------------------------------------------
 
 
 def _first(*numbers: int | None) -> int | None:
@@ -170,18 +257,32 @@ def _first(*numbers: int | None) -> int | None:
 
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
-    """`inputTokens` leaves out what came from the cache or went into it, though the total counts both."""
-    cached = _first(count_at(value, "cacheReadInputTokens"), count_at(value, "cacheReadInputTokenCount"))
-    made = _first(count_at(value, "cacheWriteInputTokens"), count_at(value, "cacheWriteInputTokenCount"))
+    """`inputTokens` leaves out what came from the cache or went into it, though the total counts
+    both."""
+    cached = _first(
+        count_at(value, "cacheReadInputTokens"), count_at(value, "cacheReadInputTokenCount")
+    )
+    made = _first(
+        count_at(value, "cacheWriteInputTokens"), count_at(value, "cacheWriteInputTokenCount")
+    )
     fresh = count_at(value, "inputTokens")
-    return Usage(None if fresh is None else fresh + (cached or 0) + (made or 0), count_at(value, "outputTokens"), cached, made)
+    return Usage(
+        None if fresh is None else fresh + (cached or 0) + (made or 0),
+        count_at(value, "outputTokens"),
+        cached,
+        made,
+    )
 
 
 def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     fresh = max((value.input or 0) - (value.cached or 0) - (value.cache_write or 0), 0)
     made = value.output or 0
-    out: Object = {"inputTokens": fresh, "outputTokens": made, "totalTokens": max(value.input or 0, fresh) + made}
+    out: Object = {
+        "inputTokens": fresh,
+        "outputTokens": made,
+        "totalTokens": max(value.input or 0, fresh) + made,
+    }
     if value.cached is not None:
         out["cacheReadInputTokens"] = value.cached
     if value.cache_write is not None:
@@ -193,21 +294,45 @@ def tell_usage(conversation: Conversation, page: Page) -> None:
     """Report the count that has no field here."""
     usage = conversation.settings.get("usage")
     if conversation.wire != NAME and isinstance(usage, Usage) and usage.reasoning is not None:
-        page.lose(conversation.places.get("usage", ("usage",)), "tokens of reasoning are not counted apart here")
+        page.lose(
+            conversation.places.get("usage", ("usage",)),
+            "tokens of reasoning are not counted apart here",
+        )
 
 
 RESPONSE = (
-    Field("usage", ("usage",), _read_usage, _write_usage, keys(
-        "inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens",
-        "cacheReadInputTokenCount", "cacheWriteInputTokenCount",
-    )),
+    Field(
+        "usage",
+        ("usage",),
+        _read_usage,
+        _write_usage,
+        keys(
+            "inputTokens",
+            "outputTokens",
+            "totalTokens",
+            "cacheReadInputTokens",
+            "cacheWriteInputTokens",
+            "cacheReadInputTokenCount",
+            "cacheWriteInputTokenCount",
+        ),
+    ),
     Field("stop_sequence", ("additionalModelResponseFields", "stop_sequence")),
-)  # fmt: skip
+)
 MEANS = {
-    "end_turn": "stop", "max_tokens": "length", "stop_sequence": "sequence", "tool_use": "tool",
-    "guardrail_intervened": "filter", "content_filtered": "filter", "model_context_window_exceeded": "context",
-}  # fmt: skip
+    "end_turn": "stop",
+    "max_tokens": "length",
+    "stop_sequence": "sequence",
+    "tool_use": "tool",
+    "guardrail_intervened": "filter",
+    "content_filtered": "filter",
+    "model_context_window_exceeded": "context",
+}
 SAYS = {
-    "stop": "end_turn", "length": "max_tokens", "sequence": "stop_sequence", "tool": "tool_use", "filter": "content_filtered",
-    "refusal": "content_filtered", "context": "model_context_window_exceeded",
-}  # fmt: skip
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "sequence": "stop_sequence",
+    "tool": "tool_use",
+    "filter": "content_filtered",
+    "refusal": "content_filtered",
+    "context": "model_context_window_exceeded",
+}

@@ -1,9 +1,12 @@
 """The events of a Bedrock ConverseStream.
 
-- events-by-name: an event is one field, its name, with its payload; on the wire the name is a header of the frame.
-- text-opens-itself: calls, results and pictures have a `contentBlockStart`; any other block is opened by its first delta.
+- events-by-name: an event is one field, its name, with its payload; on the wire the name is a
+  header of the frame.
+- text-opens-itself: calls, results and pictures have a `contentBlockStart`; any other block is
+  opened by its first delta.
 - blocks-by-index: deltas and stops name their block by `contentBlockIndex`; a stop may never come.
-- cited-text: text and citations under one index are one `citationsContent` block, in whichever order they come.
+- cited-text: text and citations under one index are one `citationsContent` block, in whichever
+  order they come.
 - result-texts-grow: a text of a result goes on from the text that the delta before ended with.
 - bytes-in-pieces: every piece of redacted reasoning or of a picture is base64 for itself.
 - padding: `p` fills a payload up and says nothing.
@@ -26,7 +29,19 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import emptied, text_in
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Whole,
+)
 from toolwire.wires.bedrock.merge import assembled, grows
 from toolwire.wires.bedrock.settings import MEANS, RESPONSE
 from toolwire.wires.engine.encode_context import Page
@@ -44,13 +59,25 @@ _ROLES = ("user", "assistant", "system")
 _NO_FIELD = "no such field on this wire"
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 class _Block:
     """A block that is open."""
 
-    __slots__ = ("block", "given", "grew", "inner", "main", "outer", "pieces", "row", "seal", "slot", "told")
+    __slots__ = (
+        "block",
+        "given",
+        "grew",
+        "inner",
+        "main",
+        "outer",
+        "pieces",
+        "row",
+        "seal",
+        "slot",
+        "told",
+    )
 
     def __init__(self, block: Object, row: Row | None) -> None:
         self.block = block
@@ -71,8 +98,14 @@ class _Block:
 class _Reader(Reader):
     wire = NAME
 
-    def __init__(self, rows: Mapping[str, Row], table: Mapping[str, tuple[Row, ...]], read_part: ReadPart, *,
-                 keep: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        rows: Mapping[str, Row],
+        table: Mapping[str, tuple[Row, ...]],
+        read_part: ReadPart,
+        *,
+        keep: bool = False,
+    ) -> None:
         super().__init__(keep=keep)
         self.rows = rows
         self.grows = table
@@ -104,7 +137,14 @@ class _Reader(Reader):
         if self.message is not None:
             return []
         self.message = _unpadded(payload)
-        return [Begin({}), *(Left((self.count, "messageStart", key), _NO_FIELD) for key in self.message if key != "role")]
+        return [
+            Begin({}),
+            *(
+                Left((self.count, "messageStart", key), _NO_FIELD)
+                for key in self.message
+                if key != "role"
+            ),
+        ]
 
     # --- blocks ---
 
@@ -113,7 +153,14 @@ class _Reader(Reader):
         start = payload.get("start")
         if not isinstance(start, dict) or not start:
             return out  # a text may be announced so: it opens with its words
-        row = next((row for key in start if (row := self.rows.get(key)) is not None and row.read is not None), None)
+        row = next(
+            (
+                row
+                for key in start
+                if (row := self.rows.get(key)) is not None and row.read is not None
+            ),
+            None,
+        )
         one = self._opened(_index(payload), fresh(start), row)  # type: ignore[arg-type]
         if row is not None and row.part is not Media:
             one.pieces[next(iter(grows(row)), "")] = []  # one that never grows is empty, not absent
@@ -197,8 +244,12 @@ class _Reader(Reader):
         if rows is None:
             return self._strange(index, key, piece)
         if one is None or one.row is None or key not in grows(one.row):
-            # What has both kinds of deltas is one block; where there is no such block, another one begins.
-            row = next((row for row in rows if one is not None and one.pieces.keys() <= grows(row).keys()), None)
+            # What has both kinds of deltas is one block; where there is no such block, another one
+            # begins.
+            row = next(
+                (row for row in rows if one is not None and one.pieces.keys() <= grows(row).keys()),
+                None,
+            )
             if one is not None and row is not None:
                 one.row = row
             else:
@@ -234,12 +285,18 @@ class _Reader(Reader):
         path = tuple(key.split("."))
         if self.keep or one.slot < 0:
             held = get(one.block, path)
-            one.block = put(one.block, path, merge(None if isinstance(held, UnsetType) else held, piece))  # type: ignore[assignment]
+            one.block = put(
+                one.block, path, merge(None if isinstance(held, UnsetType) else held, piece)
+            )  # type: ignore[assignment]
         return self._kept(one, key) if one.slot >= 0 else []
 
     def _beside(self, one: _Block, payload: Object) -> list[Event]:
         """Keep in the block what stands beside its start or delta."""
-        more = {key: value for key, value in payload.items() if key not in _OF_BLOCKS and value is not None}
+        more = {
+            key: value
+            for key, value in payload.items()
+            if key not in _OF_BLOCKS and value is not None
+        }
         if not more:
             return []
         if self.keep or one.slot < 0:
@@ -291,7 +348,10 @@ class _Reader(Reader):
         given = payload if isinstance(payload, dict) else {}
         said = given.get("message") or given.get("Message") or given.get("originalMessage")
         self.error = {"type": name, **given}
-        return [*self._rest(cut=True), Fault(said if isinstance(said, str) else "the server reported an error", name)]
+        return [
+            *self._rest(cut=True),
+            Fault(said if isinstance(said, str) else "the server reported an error", name),
+        ]
 
     def _rest(self, *, cut: bool) -> list[Event]:
         out = [event for one in self.open.values() for event in self._closed(one, cut=cut)]
@@ -339,17 +399,24 @@ def _index(payload: Object) -> JSON:
 
 
 def _unpadded(payload: Object) -> Object:
-    return {key: fresh(value) for key, value in payload.items() if key != _PADDING and value is not None}
+    return {
+        key: fresh(value) for key, value in payload.items() if key != _PADDING and value is not None
+    }
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 class _Writer(Writer):
     objects = True
 
-    def __init__(self, foreign: Mapping[type[Part], Callable[..., JSON]], write: Callable[[Conversation, Page], JSON],
-                 page: Page, version: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        foreign: Mapping[type[Part], Callable[..., JSON]],
+        write: Callable[[Conversation, Page], JSON],
+        page: Page,
+        version: int | None = None,
+    ) -> None:
         super().__init__(page, version)
         self.foreign = foreign
         self.write = write
@@ -372,7 +439,9 @@ class _Writer(Writer):
         index = self._placed(event.slot, Call)
         use = block["toolUse"] if isinstance(block, dict) else None
         assert isinstance(use, dict)
-        return [_started(index, "toolUse", {key: value for key, value in use.items() if key != "input"})]
+        return [
+            _started(index, "toolUse", {key: value for key, value in use.items() if key != "input"})
+        ]
 
     def _placed(self, slot: int, kind: type[Part]) -> int:
         self.places[slot] = (self.index, _SAID[kind])
@@ -407,8 +476,16 @@ class _Writer(Writer):
             return [_grew(index, block), _stopped(index)]
         if name == "image" and isinstance(held, dict):
             announced: Object = {key: value for key, value in held.items() if key != "source"}
-            return [_started(index, name, announced), _grew(index, {name: {"source": held["source"]}}), _stopped(index)]
-        self.page.lose(event.part, f"a stream has no {name} that grows; it opens whole, which the official client does not know")
+            return [
+                _started(index, name, announced),
+                _grew(index, {name: {"source": held["source"]}}),
+                _stopped(index),
+            ]
+        self.page.lose(
+            event.part,
+            f"a stream has no {name} that grows; it opens whole, which the official client does not"
+            " know",
+        )
         return [_started(index, name, held), _stopped(index)]
 
     def finish(self, event: Finish) -> list[Chunk]:
@@ -418,7 +495,11 @@ class _Writer(Writer):
     def close(self) -> list[Chunk]:
         body = self.envelope(self.write, self.stop)
         body.pop("output")
-        stop: Object = {key: body.pop(key) for key in ("stopReason", "additionalModelResponseFields") if key in body}
+        stop: Object = {
+            key: body.pop(key)
+            for key in ("stopReason", "additionalModelResponseFields")
+            if key in body
+        }
         return [{"messageStop": stop}, {"metadata": body}]
 
     def fault(self, event: Fault) -> list[Chunk]:
@@ -443,18 +524,32 @@ _SAID: dict[type[Part], Callable[[str], Object]] = {
     Reasoning: lambda text: {"reasoningContent": {"text": text}},
     Call: lambda text: {"toolUse": {"input": text}},
 }
-_EXCEPTIONS = frozenset({
-    "internalServerException", "modelStreamErrorException", "validationException", "throttlingException",
-    "serviceUnavailableException",
-})  # fmt: skip
+_EXCEPTIONS = frozenset(
+    {
+        "internalServerException",
+        "modelStreamErrorException",
+        "validationException",
+        "throttlingException",
+        "serviceUnavailableException",
+    }
+)
 
 
-def stream(rows: Mapping[str, Row], foreign: Mapping[type[Part], Callable[..., JSON]], read_part: ReadPart,
-           write: Callable[[Conversation, Page], JSON]) -> Stream:  # fmt: skip
+def stream(
+    rows: Mapping[str, Row],
+    foreign: Mapping[type[Part], Callable[..., JSON]],
+    read_part: ReadPart,
+    write: Callable[[Conversation, Page], JSON],
+) -> Stream:
     """How this wire streams, by the tables of its bodies."""
     table: dict[str, tuple[Row, ...]] = {}
     for row in rows.values():
         for key in grows(row) if row.read is not None else ():
             table[key] = (*table.get(key, ()), row)
-    return Stream(partial(_Reader, rows, table, read_part), partial(_Writer, foreign, write), messages,
-                  media="application/vnd.amazon.eventstream", lift=lifted)  # fmt: skip
+    return Stream(
+        partial(_Reader, rows, table, read_part),
+        partial(_Writer, foreign, write),
+        messages,
+        media="application/vnd.amazon.eventstream",
+        lift=lifted,
+    )

@@ -1,7 +1,9 @@
 """Cohere Chat, version 2.
 
-- plan-beside-calls: `tool_plan` says why the calls of a message are made; it is reasoning, and goes back where it stood.
-- documents-are-results: a tool message holds text or documents; one document without an id is a JSON object as it is.
+- plan-beside-calls: `tool_plan` says why the calls of a message are made; it is reasoning, and goes
+  back where it stood.
+- documents-are-results: a tool message holds text or documents; one document without an id is a
+  JSON object as it is.
 - choice-is-required-or-none: there is no word for `auto` (say nothing), and no way to name a tool.
 - strict-for-all: `strict_tools` holds for every tool, or for none.
 - schema-required: a tool must have parameters.
@@ -16,8 +18,27 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import settle
 from toolwire.conversation.json import JSON, At, Object, get, parse, text_of
 from toolwire.conversation.model import Choice, Conversation, Format, Kind, Usage
-from toolwire.conversation.parts import Call, Media, Message, Output, Part, Reasoning, Result, Text, label
-from toolwire.wires.cohere.settings import ENDS, MEANS, NAME, REQUEST, RESPONSE, SAYS, read_tool, write_tools
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+    label,
+)
+from toolwire.wires.cohere.settings import (
+    ENDS,
+    MEANS,
+    NAME,
+    REQUEST,
+    RESPONSE,
+    SAYS,
+    read_tool,
+    write_tools,
+)
 from toolwire.wires.cohere.stream_reader import Tables
 from toolwire.wires.cohere.stream_writer import stream
 from toolwire.wires.engine.encode_context import Page
@@ -41,10 +62,10 @@ from toolwire.wires.engine.specs import (
     string,
     table,
     text_or_none,
-)  # fmt: skip
+)
 from toolwire.wires.families.chat.messages import THOUGHT, Chat
 
-# --- content -----------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
 def _read_image(block: Object, at: At, row: Row) -> Part:
@@ -60,7 +81,14 @@ def _write_image(media: Media, page: Page) -> JSON:
         if media.name is not None:
             page.lose(media, "an image has no name here")
         return {"type": "image_url", "image_url": {"url": url}}
-    page.lose(media, "a text document is sent as text" if media.text is not None else f"this wire takes no such {media.kind}")
+    page.lose(
+        media,
+        (
+            "a text document is sent as text"
+            if media.text is not None
+            else f"this wire takes no such {media.kind}"
+        ),
+    )
     return {"type": "text", "text": label(media)}
 
 
@@ -69,8 +97,15 @@ def _read_document(block: Object, at: At, row: Row) -> Part:
     data = obj(document["data"])
     text = _only_text(data)
     mime = "text/plain" if text is not None else "application/json"
-    return Media("file", mime, text=text_of(data) if text is None else text, name=text_or_none(document.get("id")),
-                 raw=block, at=at, row=row)  # fmt: skip
+    return Media(
+        "file",
+        mime,
+        text=text_of(data) if text is None else text,
+        name=text_or_none(document.get("id")),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _only_text(data: JSON) -> str | None:
@@ -88,37 +123,79 @@ def _write_document(media: Media, page: Page) -> JSON:
             page.lose(media, "a document is an object; this is sent as its text")
     elif media.mime not in (None, "text/plain"):
         page.lose(media, f"a document has no type here: {media.mime}")
-    return {"type": "document", "document": {"data": data, **({"id": media.name} if media.name is not None else {})}}
+    return {
+        "type": "document",
+        "document": {"data": data, **({"id": media.name} if media.name is not None else {})},
+    }
 
 
 CONTENT = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text"), deltas={"content-delta": ("text", "text")}),
-    Row("thinking", Reasoning, lambda b, at, row: Reasoning(string(b["thinking"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "thinking", "thinking": p.text}, keys("type", "thinking"),
-        deltas={"content-delta": ("thinking", "thinking")}),
-    Row("image_url", Media, _read_image, _write_image, keys("type", "image_url"), (("image_url", keys("url")),)),
-    Row("document", Media, _read_document, _write_document, keys("type", "document"), (("document", keys("data", "id")),)),
-)  # fmt: skip
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text},
+        keys("type", "text"),
+        deltas={"content-delta": ("text", "text")},
+    ),
+    Row(
+        "thinking",
+        Reasoning,
+        lambda b, at, row: Reasoning(string(b["thinking"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "thinking", "thinking": p.text},
+        keys("type", "thinking"),
+        deltas={"content-delta": ("thinking", "thinking")},
+    ),
+    Row(
+        "image_url",
+        Media,
+        _read_image,
+        _write_image,
+        keys("type", "image_url"),
+        (("image_url", keys("url")),),
+    ),
+    Row(
+        "document",
+        Media,
+        _read_document,
+        _write_document,
+        keys("type", "document"),
+        (("document", keys("data", "id")),),
+    ),
+)
 
-# --- calls and results -------------------------------------------------------------------------------------------
+# --- calls and results ----------------------------------------------------------------------------
 
 
 def _read_call(block: Object, at: At, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     function = block.get("function")
     inner = function if isinstance(function, dict) else {}
-    return Call(one, name_of(inner.get("name")), arguments(inner.get("arguments")), origin, raw=block, at=at, row=row)
+    return Call(
+        one,
+        name_of(inner.get("name")),
+        arguments(inner.get("arguments")),
+        origin,
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_call(call: Call, page: Page) -> JSON:
     text = text_of(page.object_of(call)) if call.family == "custom" else page.text_of(call)
-    return {"id": page.call_id(call), "type": "function", "function": {"name": page.name(call.name), "arguments": text}}
+    return {
+        "id": page.call_id(call),
+        "type": "function",
+        "function": {"name": page.name(call.name), "arguments": text},
+    }
 
 
 def _read_result(message: Object, at: At, row: Row) -> Part:
     one, origin = result_id(message.get("tool_call_id"))
-    return Result(one, _output(message.get("content"), at), False, None, origin, raw=message, at=at, row=row)
+    return Result(
+        one, _output(message.get("content"), at), False, None, origin, raw=message, at=at, row=row
+    )
 
 
 def _output(content: JSON, at: At) -> Output:
@@ -131,7 +208,8 @@ def _output(content: JSON, at: At) -> Output:
 
 
 def _is_document(output: Output) -> bool:
-    """Whether an output goes as a document; an object that is but a text would be read as a text document."""
+    """Whether an output goes as a document; an object that is but a text would be read as a text
+    document."""
     return isinstance(output, dict) and _only_text(output) is None
 
 
@@ -145,7 +223,9 @@ def _write_result(result: Result, page: Page) -> JSON:
     if isinstance(output, str):
         content = output
     elif isinstance(output, tuple):
-        content = [block for block in (_write_inside(part, page) for part in output) if block is not None]
+        content = [
+            block for block in (_write_inside(part, page) for part in output) if block is not None
+        ]
     elif _is_document(output):
         content = [_bare(output)]
     else:
@@ -166,21 +246,45 @@ def _write_inside(part: Part, page: Page) -> JSON:
 
 
 CALLS = table(
-    Row("function", Call, _read_call, _write_call, keys("id", "type", "function"), (("function", keys("name", "arguments")),),
-        {"path": "message.tool_calls[]", "type": "function"}, "call", "function", "client", (Id("id"),),
-        deltas={"tool-call-delta": ("arguments", "function.arguments")}),
-)  # fmt: skip
+    Row(
+        "function",
+        Call,
+        _read_call,
+        _write_call,
+        keys("id", "type", "function"),
+        (("function", keys("name", "arguments")),),
+        {"path": "message.tool_calls[]", "type": "function"},
+        "call",
+        "function",
+        "client",
+        (Id("id"),),
+        deltas={"tool-call-delta": ("arguments", "function.arguments")},
+    )
+)
 RESULTS = table(
-    Row("tool", Result, _read_result, _write_result, keys("role", "content", "tool_call_id"), (), {"role": "tool"},
-        "output", "function", "client", (Id("tool_call_id"),), ("request",)),
-)  # fmt: skip
+    Row(
+        "tool",
+        Result,
+        _read_result,
+        _write_result,
+        keys("role", "content", "tool_call_id"),
+        (),
+        {"role": "tool"},
+        "output",
+        "function",
+        "client",
+        (Id("tool_call_id"),),
+        ("request",),
+    )
+)
 
 
 class _Chat(Chat, frozen=True, eq=False):
     """The chat shape, with a plan beside the calls and documents in results."""
 
     def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
-        # The shared reader takes three fields for role, content and calls; here the third may be the plan.
+        # The shared reader takes three fields for role, content and calls; here the third may be
+        # the plan.
         return super()._parts({"content": None, **message}, content, at)
 
     def _write_result(self, result: Result, out: list[JSON], page: Page) -> list[JSON]:
@@ -192,13 +296,20 @@ class _Chat(Chat, frozen=True, eq=False):
         held: list[JSON] = []
         for part in result.output if isinstance(result.output, tuple) else ():
             if isinstance(part, Media) and part.text is None:
-                page.lose(part, "a tool message holds text and documents only; the media follow in a user message")
-                held += [{"type": "text", "text": f"From tool call {page.result_id(result)}:"}, self.write_content(part, page)]
+                page.lose(
+                    part,
+                    "a tool message holds text and documents only; the media follow in a user"
+                    " message",
+                )
+                held += [
+                    {"type": "text", "text": f"From tool call {page.result_id(result)}:"},
+                    self.write_content(part, page),
+                ]
         return held
 
     def write_assistant(self, message: Message, page: Page) -> Object:
-        """A plan if there are calls, content, calls. Without calls, reasoning is a block of the content; in an answer it always
-        is: who streams one cannot know whether calls will come."""
+        """A plan if there are calls, content, calls. Without calls, reasoning is a block of the
+        content; in an answer it always is: who streams one cannot know whether calls will come."""
         planned = page.kind == "request" and any(isinstance(part, Call) for part in message.parts)
         plans: list[str] = []
         content: list[JSON] = []
@@ -216,7 +327,9 @@ class _Chat(Chat, frozen=True, eq=False):
             elif isinstance(part, Reasoning):
                 if not part.text:
                     page.lose(part, "reasoning that only its own provider can read")
-                elif (planned and part.row is not CONTENT["thinking"]) or (part.row is THOUGHT and message.wire == NAME):
+                elif (planned and part.row is not CONTENT["thinking"]) or (
+                    part.row is THOUGHT and message.wire == NAME
+                ):
                     if content or calls or plans:
                         page.lose(part, "the plan is one text and stands before all else here")
                     plans.append(part.text)
@@ -241,11 +354,16 @@ def _short(content: list[JSON]) -> JSON:
 
 
 CHAT = _Chat(
-    NAME, CONTENT, CALLS, RESULTS, Row("message", Message, keys=keys("role", "content", "tool_calls", "tool_plan")),
-    {"user": "user", "assistant": "assistant", "system": "system"}, ("tool_plan",),
-)  # fmt: skip
+    NAME,
+    CONTENT,
+    CALLS,
+    RESULTS,
+    Row("message", Message, keys=keys("role", "content", "tool_calls", "tool_plan")),
+    {"user": "user", "assistant": "assistant", "system": "system"},
+    ("tool_plan",),
+)
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
@@ -256,21 +374,49 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 
 def _read_request(body: Object) -> Conversation:
-    messages = tuple([CHAT.read_message(m, ("messages", i)) for i, m in enumerate(list_at(NAME, body, ("messages",)))])
+    messages = tuple(
+        [
+            CHAT.read_message(m, ("messages", i))
+            for i, m in enumerate(list_at(NAME, body, ("messages",)))
+        ]
+    )
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     strict = body.get("strict_tools")
-    known = keys("messages", "tools", *(("strict_tools",) if offered and isinstance(strict, bool) else ()))
-    tools = tuple(read_tool(tool, ("tools", i), strict if isinstance(strict, bool) else None) for i, tool in enumerate(offered))
+    known = keys(
+        "messages", "tools", *(("strict_tools",) if offered and isinstance(strict, bool) else ())
+    )
+    tools = tuple(
+        read_tool(tool, ("tools", i), strict if isinstance(strict, bool) else None)
+        for i, tool in enumerate(offered)
+    )
     settings = read_fields(REQUEST, body, known)
-    return Conversation(settle(messages, seed="", ordered=False), tools, settings.values, NAME, "request", body,
-                        unknown=settings.unknown, places=settings.places)  # fmt: skip
+    return Conversation(
+        settle(messages, seed="", ordered=False),
+        tools,
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+    )
 
 
 def _read_response(body: Object) -> Conversation:
     settings = read_fields(RESPONSE, body, keys("message", "finish_reason"))
-    message = replace(_read_answer(object_at(NAME, body, ("message",)), ("message",)), stop=_stop(body))
-    return Conversation(settle((message,), seed=str(settings.values.get("id", "")), ordered=False), (), settings.values,
-                        NAME, "response", body, unknown=settings.unknown, places=settings.places)  # fmt: skip
+    message = replace(
+        _read_answer(object_at(NAME, body, ("message",)), ("message",)), stop=_stop(body)
+    )
+    return Conversation(
+        settle((message,), seed=str(settings.values.get("id", "")), ordered=False),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+    )
 
 
 def _read_answer(message: JSON, at: At) -> Message:
@@ -305,10 +451,19 @@ def _cut_short(conversation: Conversation, page: Page) -> None:
         match value:
             case Choice(names=names) if names:
                 page.lose(at, "no tool can be named here")
-            case Format(name=one, strict=strict, description=more) if (one, strict, more) != (None, None, None):
+            case Format(name=one, strict=strict, description=more) if (one, strict, more) != (
+                None,
+                None,
+                None,
+            ):
                 page.lose(at, "a schema has no name, description or strictness here")
-            case Usage(cache_write=written, reasoning=thought) if (written, thought) != (None, None):
-                page.lose(at, "neither tokens written to a cache nor those of reasoning are counted here")
+            case Usage(cache_write=written, reasoning=thought) if (written, thought) != (
+                None,
+                None,
+            ):
+                page.lose(
+                    at, "neither tokens written to a cache nor those of reasoning are counted here"
+                )
 
 
 def _write_response(conversation: Conversation, page: Page) -> JSON:
@@ -325,13 +480,19 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     if conversation.wire != NAME or conversation.kind != "response":
         body = {"id": "", "finish_reason": "COMPLETE", **body}
     said = _stop(body)
-    asks = said == "stop" and any(isinstance(part, Call) for part in first.parts)  # read as having stopped for its calls
-    if first.stop is not None and said != first.stop and not (asks and first.stop == "tool" and conversation.wire == NAME):
+    asks = said == "stop" and any(
+        isinstance(part, Call) for part in first.parts
+    )  # read as having stopped for its calls
+    if (
+        first.stop is not None
+        and said != first.stop
+        and not (asks and first.stop == "tool" and conversation.wire == NAME)
+    ):
         body["finish_reason"] = write_stop(first, SAYS, MEANS, page)
     return {**body, "message": kept}
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 _MARKS = frozenset({"k", "p", "strict_tools", "safety_mode", "citation_options"})
 
@@ -354,14 +515,31 @@ def looks(body: JSON) -> int:
         if "tool_plan" in message or "citations" in message or _holds_documents(message):
             return 3
         called |= "tool_calls" in message or message.get("role") == "tool"
-    # The only other wire with `stop_sequences` has no tool messages; the model's name is a hint, no more.
-    return 2 if (called and "stop_sequences" in body) or str(body.get("model")).startswith(("command", "c4ai")) else 0
+    # The only other wire with `stop_sequences` has no tool messages; the model's name is a hint, no
+    # more.
+    return (
+        2
+        if (called and "stop_sequences" in body)
+        or str(body.get("model")).startswith(("command", "c4ai"))
+        else 0
+    )
 
 
 def _holds_documents(message: Object) -> bool:
     content = message.get("content")
-    return message.get("role") == "tool" and isinstance(content, list) and get(content, (0, "type")) == "document"
+    return (
+        message.get("role") == "tool"
+        and isinstance(content, list)
+        and get(content, (0, "type")) == "document"
+    )
 
 
-WIRE = Wire(NAME, "Cohere Chat v2", rows_of(CONTENT, CALLS, RESULTS), read, write, looks,
-            stream(Tables(CONTENT, CALLS, RESPONSE, MEANS, CHAT.write_assistant, write)))  # fmt: skip
+WIRE = Wire(
+    NAME,
+    "Cohere Chat v2",
+    rows_of(CONTENT, CALLS, RESULTS),
+    read,
+    write,
+    looks,
+    stream(Tables(CONTENT, CALLS, RESPONSE, MEANS, CHAT.write_assistant, write)),
+)

@@ -1,4 +1,5 @@
-"""What stands around a history of Cohere Chat: tools, settings, usage, reasons to stop. Knows no message and no block."""
+"""What stands around a history of Cohere Chat: tools, settings, usage, reasons to stop. Knows no
+message and no block."""
 
 from __future__ import annotations
 
@@ -12,7 +13,12 @@ from toolwire.wires.engine.specs import Row, blame, keys, name_of, obj, string, 
 
 NAME = "cohere"
 
-TOOL = Row("function", Tool, keys=keys("type", "function"), inner=(("function", keys("name", "description", "parameters")),))
+TOOL = Row(
+    "function",
+    Tool,
+    keys=keys("type", "function"),
+    inner=(("function", keys("name", "description", "parameters")),),
+)
 _KINDS = ("function", "custom")
 _EMPTY: Object = {"type": "object", "properties": {}}
 
@@ -24,8 +30,15 @@ def read_tool(tool: JSON, at: At, strict: bool | None) -> Tool:
     inner = tool.get("function")
     if not isinstance(inner, dict):
         return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
-    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"), strict,
-                raw=tool, at=at, row=TOOL)  # fmt: skip
+    return Tool(
+        name_of(inner.get("name")),
+        text_or_none(inner.get("description")),
+        inner.get("parameters"),
+        strict,
+        raw=tool,
+        at=at,
+        row=TOOL,
+    )
 
 
 def write_tools(tools: tuple[Tool, ...], page: Page) -> Object:
@@ -71,7 +84,10 @@ def _read_format(value: JSON) -> Setting | UnsetType:
 
 def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
     assert isinstance(value, Format)
-    return {"type": "json_object", **({"json_schema": value.schema} if isinstance(value.schema, dict) else {})}
+    return {
+        "type": "json_object",
+        **({"json_schema": value.schema} if isinstance(value.schema, dict) else {}),
+    }
 
 
 def _read_stop(value: JSON) -> Setting | UnsetType:
@@ -98,7 +114,13 @@ REQUEST = (
 def _count(value: JSON, *path: str) -> int | None:
     """A count; this wire may write it as 12.0."""
     number = get(value, path)
-    return int(number) if isinstance(number, int | float) and not isinstance(number, bool) and number == int(number) else None
+    return (
+        int(number)
+        if isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and number == int(number)
+        else None
+    )
 
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
@@ -114,9 +136,19 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
 
 RESPONSE = (
     Field("id", ("id",)),
-    Field("usage", ("usage",), _read_usage, _write_usage,
-          keys("tokens.input_tokens", "tokens.output_tokens", "cached_tokens")),
-)  # fmt: skip
-MEANS = {"COMPLETE": "stop", "STOP_SEQUENCE": "sequence", "MAX_TOKENS": "length", "TOOL_CALL": "tool"}
+    Field(
+        "usage",
+        ("usage",),
+        _read_usage,
+        _write_usage,
+        keys("tokens.input_tokens", "tokens.output_tokens", "cached_tokens"),
+    ),
+)
+MEANS = {
+    "COMPLETE": "stop",
+    "STOP_SEQUENCE": "sequence",
+    "MAX_TOKENS": "length",
+    "TOOL_CALL": "tool",
+}
 SAYS = {word: stop for stop, word in MEANS.items()}
 ENDS = frozenset({*MEANS, "ERROR", "TIMEOUT"})

@@ -1,9 +1,12 @@
 """The events of a Cohere chat stream, version 2: reading them.
 
-- fields-have-their-own-indexes: content and calls are counted each for itself; a delta names its own by event and index.
+- fields-have-their-own-indexes: content and calls are counted each for itself; a delta names its
+  own by event and index.
 - plan-has-no-end: the plan grows by `tool-plan-delta` and is over when something else comes.
-- empty-fields-first: `message-start` has every field of the message, empty; those that stay so are not in the whole body.
-- citations-and-odds-beside: a citation comes whole in `citation-start`; a `content-delta` may have `logprobs` beside it.
+- empty-fields-first: `message-start` has every field of the message, empty; those that stay so are
+  not in the whole body.
+- citations-and-odds-beside: a citation comes whole in `citation-start`; a `content-delta` may have
+  `logprobs` beside it.
 - end-says-all: `message-end` has the reason, the tokens, and the error if there was one.
 - error-has-no-type: a server that fails may send its error body, `{"message": ...}`, as an event.
 
@@ -18,7 +21,19 @@ from toolwire.conversation.json import JSON, At, Object, get, put
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Reasoning
 from toolwire.streaming.accumulate import emptied, text_in
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Whole,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, read_fields
 from toolwire.wires.engine.specs import BROKEN, Row, read_block, unknown
@@ -37,15 +52,23 @@ _WHOLE = ("COMPLETE", "TOOL_CALL", "STOP_SEQUENCE")
 class Tables:
     """The tables of the bodies."""
 
-    def __init__(self, content: Mapping[str, Row], calls: Mapping[str, Row], response: tuple[Field, ...],
-                 means: Mapping[str, str], said: Callable[[Message, Page], Object],
-                 write: Callable[[Conversation, Page], JSON]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        content: Mapping[str, Row],
+        calls: Mapping[str, Row],
+        response: tuple[Field, ...],
+        means: Mapping[str, str],
+        said: Callable[[Message, Page], Object],
+        write: Callable[[Conversation, Page], JSON],
+    ) -> None:
         self.rows = {"content": content, "tool_calls": calls}
         self.response = response
         self.means = means
         self.said = said
         self.write = write
-        self.opens = {deltas[0][0]: row for row in content.values() if (deltas := list(row.deltas.values()))}
+        self.opens = {
+            deltas[0][0]: row for row in content.values() if (deltas := list(row.deltas.values()))
+        }
         """What a field of a delta opens whose block was never opened."""
 
 
@@ -57,7 +80,11 @@ class _Block:
     def __init__(self, block: Object, row: Row | None) -> None:
         self.block = block
         self.row = row
-        self.path: At = tuple(next(iter(row.deltas.values()))[1].split(".")) if row is not None and row.deltas else ()
+        self.path: At = (
+            tuple(next(iter(row.deltas.values()))[1].split("."))
+            if row is not None and row.deltas
+            else ()
+        )
         """Where its text stands."""
         self.field = str(self.path[-1]) if self.path else ""
         self.slot = -1
@@ -69,7 +96,11 @@ class _Block:
         if not self.pieces:
             return self.block
         before = get(self.block, self.path)
-        return put(self.block, self.path, "".join([before if isinstance(before, str) else "", *self.pieces]))  # type: ignore[return-value]
+        return put(
+            self.block,
+            self.path,
+            "".join([before if isinstance(before, str) else "", *self.pieces]),
+        )  # type: ignore[return-value]
 
 
 class CohereReader(Reader):
@@ -113,7 +144,8 @@ class CohereReader(Reader):
         return out
 
     def _inside(self, event: Chunk, name: str) -> JSON:
-        """What an event has for a field of the message; anything else in it is kept where it belongs."""
+        """What an event has for a field of the message; anything else in it is kept where it
+        belongs."""
         delta = event.get("delta")
         message = delta.get("message") if isinstance(delta, dict) else None
         if not isinstance(delta, dict) or not isinstance(message, dict):
@@ -122,18 +154,31 @@ class CohereReader(Reader):
         if len(event) > 3 or len(delta) > 1:
             beside = {key: value for key, value in event.items() if key not in _OF_EVENTS}
             self._extra((), beside, self.fields)
-            self._extra(("delta",), {key: value for key, value in delta.items() if key != "message"}, self.fields)
+            self._extra(
+                ("delta",),
+                {key: value for key, value in delta.items() if key != "message"},
+                self.fields,
+            )
             self._logprobs(event.get("logprobs"))
         if len(message) > 1:
-            self._extra(("delta", "message"), {key: value for key, value in message.items() if key != name}, self.message)
+            self._extra(
+                ("delta", "message"),
+                {key: value for key, value in message.items() if key != name},
+                self.message,
+            )
         return message.get(name)
 
     def _extra(self, at: tuple[str, ...], fields: Object, into: Object) -> None:
-        """Keep what nobody knows; said once for each field, for a report for every event would grow with the stream."""
+        """Keep what nobody knows; said once for each field, for a report for every event would grow
+        with the stream."""
         for key, value in fields.items():
             if value is None:
                 continue
-            if self.keep and not (into is self.message and key in _GROWING) and into.get(key) != value:
+            if (
+                self.keep
+                and not (into is self.message and key in _GROWING)
+                and into.get(key) != value
+            ):
                 into[key] = merge(into.get(key), value)
             self._report(*at, key)
 
@@ -161,7 +206,9 @@ class CohereReader(Reader):
         message = delta.get("message") if isinstance(delta, dict) else None
         self.announced = dict(message) if isinstance(message, dict) else {}
         self.announced.setdefault("role", "assistant")
-        out: list[Event] = [Begin(read_fields(self.tables.response, {"id": given}, frozenset()).values)]
+        out: list[Event] = [
+            Begin(read_fields(self.tables.response, {"id": given}, frozenset()).values)
+        ]
         role = self.announced["role"]
         self.message = {"role": role} if isinstance(role, str) else {}
         beside = {key: value for key, value in event.items() if key not in _OF_EVENTS}
@@ -173,7 +220,9 @@ class CohereReader(Reader):
             out += [*self._planning(plan), *self._planned()]
         for name in ("content", "tool_calls"):
             blocks = self.announced.get(name)
-            for i, block in enumerate(blocks if isinstance(blocks, list) else [blocks] if blocks else []):
+            for i, block in enumerate(
+                blocks if isinstance(blocks, list) else [blocks] if blocks else []
+            ):
                 out += [*self._opened(name, i, block), *self._ended(name, i)]
         for citation in citations if isinstance(citations, list) else []:
             self._cited(citation)
@@ -190,7 +239,10 @@ class CohereReader(Reader):
             return [Delta(self.planning, text)]
         self.planning = self.slots
         self.slots += 1
-        return [Start(self.planning, Reasoning("", raw="", at=(self.count,), row=THOUGHT)), Delta(self.planning, text)]
+        return [
+            Start(self.planning, Reasoning("", raw="", at=(self.count,), row=THOUGHT)),
+            Delta(self.planning, text),
+        ]
 
     def _planned(self, *, cut: bool = False) -> list[Event]:
         slot, self.planning = self.planning, -1
@@ -256,7 +308,9 @@ class CohereReader(Reader):
         one = self.open.get(("tool_calls", _index(event.get("index"))))
         out: list[Event] = []
         if one is None:  # it was never opened, and has neither id nor name
-            out = self._opened("tool_calls", event.get("index"), {"type": "function", "function": {}})
+            out = self._opened(
+                "tool_calls", event.get("index"), {"type": "function", "function": {}}
+            )
             one = self.open["tool_calls", _index(event.get("index"))]
         for key, more in given.items() if isinstance(given, dict) else ():
             if key != "function" and more is not None and more != one.block.get(key):
@@ -291,11 +345,19 @@ class CohereReader(Reader):
             return [End(one.slot, cut=cut)]
         block = one.whole()
         rows = self.tables.rows[name]
-        part: Part = read_block(NAME, rows, block, (self.count,)) if one.row else unknown(block.get("type"), block, (self.count,))
+        part: Part = (
+            read_block(NAME, rows, block, (self.count,))
+            if one.row
+            else unknown(block.get("type"), block, (self.count,))
+        )
         return [Whole(self.identified(part) if isinstance(part, Call) else part)]
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        return bool if slot == self.planning or any(one.slot == slot for one in self.open.values()) else None
+        return (
+            bool
+            if slot == self.planning or any(one.slot == slot for one in self.open.values())
+            else None
+        )
 
     # --- what stands beside, and the end ---
 
@@ -310,7 +372,9 @@ class CohereReader(Reader):
             self._report("delta", "message", "citations")
 
     def _debug(self, event: Chunk) -> list[Event]:
-        self._extra((), {key: value for key, value in event.items() if key not in _OF_EVENTS}, self.fields)
+        self._extra(
+            (), {key: value for key, value in event.items() if key not in _OF_EVENTS}, self.fields
+        )
         return []
 
     def _message_end(self, event: Chunk) -> list[Event]:
@@ -319,7 +383,9 @@ class CohereReader(Reader):
         said = _given(delta) if isinstance(delta, dict) else {}
         if event.get("id") is not None:
             self.fields.setdefault("id", event["id"])
-        self._extra((), {key: value for key, value in event.items() if key not in _OF_EVENTS}, self.fields)
+        self._extra(
+            (), {key: value for key, value in event.items() if key not in _OF_EVENTS}, self.fields
+        )
         message = said.pop("message", None)
         if isinstance(message, dict):
             self._extra(("delta", "message"), message, self.message)
@@ -345,7 +411,11 @@ class CohereReader(Reader):
             return []
         if self.over or self.done:
             reason = self.fields.get("finish_reason")
-            stop = self.tables.means.get(reason, reason) if isinstance(reason, str) and reason else None
+            stop = (
+                self.tables.means.get(reason, reason)
+                if isinstance(reason, str) and reason
+                else None
+            )
             return [*self._rest(cut=reason not in _WHOLE), Finish(stop)]
         self.error = CUT
         return [*self._rest(cut=True), Fault(CUT, cut=True)]
@@ -358,7 +428,9 @@ class CohereReader(Reader):
         message: Object = {"role": "assistant", **self.message}
         content: list[JSON] = [one.whole() for one in self.blocks["content"]]
         calls: list[JSON] = [one.whole() for one in self.blocks["tool_calls"]]
-        if self.plan or (calls and not content and isinstance(self.announced.get("tool_plan"), str)):
+        if self.plan or (
+            calls and not content and isinstance(self.announced.get("tool_plan"), str)
+        ):
             message["tool_plan"] = "".join(self.plan)
         if content or not calls:
             message["content"] = content

@@ -1,7 +1,8 @@
-"""The events of a Cohere chat stream, version 2: writing them, and how the wire streams in both directions.
+"""The events of a Cohere chat stream, version 2: writing them, and how the wire streams in both
+directions.
 
-Nothing is held back but texts that are still empty, which the wire does not take. Knows not how bodies are made: the wire
-brings its `Tables`.
+Nothing is held back but texts that are still empty, which the wire does not take. Knows not how
+bodies are made: the wire brings its `Tables`.
 """
 
 from __future__ import annotations
@@ -25,16 +26,24 @@ class CohereWriter(Writer):
         super().__init__(page, version)
         self.tables = tables
         self.places: dict[int, tuple[str, int, str]] = {}
-        """Open blocks: which field of the message, the index there, and the field the text goes to."""
+        """Open blocks: which field of the message, the index there, and the field the text goes to.
+        """
         self.held: dict[int, Part] = {}
-        """Parts that were opened and have nothing in them yet: words are held back, arguments that never come are `{}`."""
+        """Parts that were opened and have nothing in them yet: words are held back, arguments that
+        never come are `{}`."""
         self.counts = {"content": 0, "tool-call": 0}
         self.stop: str | None = None
 
     def begin(self, event: Begin) -> list[Chunk]:
         super().begin(event)
         given = self.envelope(self.tables.write)
-        return [{"type": "message-start", "id": given["id"], "delta": {"message": {"role": "assistant", **_EMPTY}}}]
+        return [
+            {
+                "type": "message-start",
+                "id": given["id"],
+                "delta": {"message": {"role": "assistant", **_EMPTY}},
+            }
+        ]
 
     def start(self, event: Start) -> list[Chunk]:
         self.held[event.slot] = event.part
@@ -43,7 +52,9 @@ class CohereWriter(Writer):
     def _opened(self, slot: int, part: Part) -> list[Chunk]:
         """The opening of a part, as the wire writes it in a body, without its text."""
         said = self.tables.said(Message("assistant", (part,)), self.page)
-        field, name = ("tool_calls", "tool-call") if isinstance(part, Call) else ("content", "content")
+        field, name = (
+            ("tool_calls", "tool-call") if isinstance(part, Call) else ("content", "content")
+        )
         blocks = said.get(field)
         block = blocks[0] if isinstance(blocks, list) and blocks else None
         if not isinstance(block, dict):
@@ -53,7 +64,13 @@ class CohereWriter(Writer):
         index = self.counts[name]
         self.counts[name] += 1
         self.places[slot] = (name, index, path[-1])
-        return [{"type": f"{name}-start", "index": index, "delta": {"message": {field: put(block, path, "")}}}]
+        return [
+            {
+                "type": f"{name}-start",
+                "index": index,
+                "delta": {"message": {field: put(block, path, "")}},
+            }
+        ]
 
     def delta(self, event: Delta) -> list[Chunk]:
         out: list[Chunk] = []
@@ -65,7 +82,9 @@ class CohereWriter(Writer):
         if place is not None:
             name, index, field = place
             grown: Object = (
-                {"tool_calls": {"function": {field: event.text}}} if name == "tool-call" else {name: {field: event.text}}
+                {"tool_calls": {"function": {field: event.text}}}
+                if name == "tool-call"
+                else {name: {field: event.text}}
             )
             out.append({"type": f"{name}-delta", "index": index, "delta": {"message": grown}})
         return out
@@ -73,7 +92,9 @@ class CohereWriter(Writer):
     def end(self, event: End) -> list[Chunk]:
         self.kept(event)
         held = self.held.get(event.slot)
-        out = self.delta(Delta(event.slot, "{}")) if isinstance(held, Call) and not event.cut else []
+        out = (
+            self.delta(Delta(event.slot, "{}")) if isinstance(held, Call) and not event.cut else []
+        )
         if self.held.pop(event.slot, None) is not None and not isinstance(held, Call):
             self.whole(Whole(held))  # type: ignore[arg-type]
         place = self.places.pop(event.slot, None)
@@ -89,10 +110,19 @@ class CohereWriter(Writer):
 
     def close(self) -> list[Chunk]:
         body = self.envelope(self.tables.write, self.stop)
-        return [{"type": "message-end", "delta": {key: value for key, value in body.items() if key not in ("id", "message")}}]
+        return [
+            {
+                "type": "message-end",
+                "delta": {
+                    key: value for key, value in body.items() if key not in ("id", "message")
+                },
+            }
+        ]
 
     def fault(self, event: Fault) -> list[Chunk]:
-        return [{"type": "message-end", "delta": {"finish_reason": "ERROR", "error": event.message}}]
+        return [
+            {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": event.message}}
+        ]
 
 
 def stream(tables: Tables) -> Stream:

@@ -1,1 +1,2 @@
-"""What all wires are built from: block specs, settings, capabilities, the encode context and stream parts."""
+"""What all wires are built from: block specs, settings, capabilities, the encode context and stream
+parts."""

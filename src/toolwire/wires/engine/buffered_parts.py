@@ -1,6 +1,8 @@
-"""Parts that a wire can send only whole: each waits until it is closed, and until those opened before it are.
+"""Parts that a wire can send only whole: each waits until it is closed, and until those opened
+before it are.
 
-So calls that grow side by side go out in the order in which they began, as in a whole body. Knows no wire.
+So calls that grow side by side go out in the order in which they began, as in a whole body. Knows
+no wire.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The page a wire writes on: which ids and names to use, and a place to say what could not be carried.
+"""The page a wire writes on: which ids and names to use, and a place to say what could not be
+carried.
 
 Knows no wire by name.
 """
@@ -17,11 +18,35 @@ class Page:
     """One encoding under way."""
 
     __slots__ = (
-        "_came", "_went", "called", "forms", "home", "ids", "kind", "losses", "names",
-        "needed", "ordinal", "place", "plain", "results", "reveal", "seed", "sent", "wire",
-    )  # fmt: skip
+        "_came",
+        "_went",
+        "called",
+        "forms",
+        "home",
+        "ids",
+        "kind",
+        "losses",
+        "names",
+        "needed",
+        "ordinal",
+        "place",
+        "plain",
+        "results",
+        "reveal",
+        "seed",
+        "sent",
+        "wire",
+    )
 
-    def __init__(self, wire: str, kind: Kind, *, ids: dict[int, str] | None, names: Mapping[str, str], home: IdMap) -> None:
+    def __init__(
+        self,
+        wire: str,
+        kind: Kind,
+        *,
+        ids: dict[int, str] | None,
+        names: Mapping[str, str],
+        home: IdMap,
+    ) -> None:
         self.wire = wire
         self.kind = kind
         self.ids = ids
@@ -30,7 +55,8 @@ class Page:
         self.plain = ids is None and not home.forms
         """Whether ids and results go as they are: nothing to map, nothing to restore."""
         self.reveal: bool | None = None
-        """Whether minted ids are sent even where they are optional; not known before somebody asks."""
+        """Whether minted ids are sent even where they are optional; not known before somebody asks.
+        """
         self.needed: Callable[[], bool] = bool
         """Says whether a reader who sees no minted ids would pair otherwise."""
         self.results: Sequence[Result] = ()
@@ -67,7 +93,8 @@ class Page:
         return self._sent(self.ids.get(id(result), result.call_id), result.call_id)
 
     def hides(self, sent: str) -> bool:
-        """Whether an id stays away from a wire on which it is optional: only we ever gave it, and pairing needs it not."""
+        """Whether an id stays away from a wire on which it is optional: only we ever gave it, and
+        pairing needs it not."""
         if not is_minted(sent):
             return False
         if self.reveal is None:
@@ -116,7 +143,8 @@ class Page:
         return inside if isinstance(inside, dict) else value
 
     def text_of(self, call: Call) -> str:
-        """The arguments as JSON text, as they were before an earlier encoding put them under `_raw`."""
+        """The arguments as JSON text, as they were before an earlier encoding put them under
+        `_raw`."""
         if self.home.forms and "raw" in self.words(call):
             value = call.args.value
             if isinstance(value, dict) and isinstance(value.get("_raw"), str):
@@ -124,11 +152,16 @@ class Page:
         return call.args.text or "{}"
 
     def schema_of(self, tool: Tool) -> JSON:
-        """The schema of a tool for a wire that knows functions only: a custom one takes its text in one field."""
+        """The schema of a tool for a wire that knows functions only: a custom one takes its text in
+        one field."""
         if tool.kind != "custom":
             return tool.schema
         self.lose(tool, "a custom tool is offered as a function with one field, `input`")
-        return {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+        return {
+            "type": "object",
+            "properties": {"input": {"type": "string"}},
+            "required": ["input"],
+        }
 
     # --- results ---
 
@@ -146,7 +179,8 @@ class Page:
         return result.output
 
     def remember(self, result: Result, *, flag: bool, structure: bool) -> None:
-        """Keep for the way home what this wire cannot say of a result: that it is an error, or JSON and not text."""
+        """Keep for the way home what this wire cannot say of a result: that it is an error, or JSON
+        and not text."""
         if isinstance(result.output, str) and (flag or not result.error):
             return
         if result.error and not flag:
@@ -158,7 +192,11 @@ class Page:
 
     def note(self, part: Call | Result, word: str) -> None:
         """Keep a word about a call or a result that this wire cannot say."""
-        key = self.call_id(part) if isinstance(part, Call) else f"={self.result_id(part)}{self._nth(part, sent=True)}"
+        key = (
+            self.call_id(part)
+            if isinstance(part, Call)
+            else f"={self.result_id(part)}{self._nth(part, sent=True)}"
+        )
         kept = self.forms.get(key, "").split()
         if word not in kept:
             self.forms[key] = " ".join((*kept, word))
@@ -167,20 +205,31 @@ class Page:
         """What an earlier encoding kept about a call or a result."""
         if not self.home.forms:
             return []
-        one, form = (part.id, "{}") if isinstance(part, Call) else (part.call_id, f"={{}}{self._nth(part, sent=False)}")
+        one, form = (
+            (part.id, "{}")
+            if isinstance(part, Call)
+            else (part.call_id, f"={{}}{self._nth(part, sent=False)}")
+        )
         found = self.home.forms.get(form.format(one))
-        if found is None and is_minted(one):  # it was not sent, and made anew by whoever read the body
+        if found is None and is_minted(
+            one
+        ):  # it was not sent, and made anew by whoever read the body
             found = self.home.forms.get(form.format(self.home.ids.get(one, one)))
         return found.split() if found else []
 
     def _nth(self, result: Result, *, sent: bool) -> str:
-        """Which of the results of its call this is, if there was one before: counted by the ids that are sent, or that came."""
+        """Which of the results of its call this is, if there was one before: counted by the ids
+        that are sent, or that came."""
         known = self._went if sent else self._came
         if known is None:
             known = {}
             seen: dict[str, int] = {}
             for one in self.results:
-                key = self.ids.get(id(one), one.call_id) if sent and self.ids is not None else one.call_id
+                key = (
+                    self.ids.get(id(one), one.call_id)
+                    if sent and self.ids is not None
+                    else one.call_id
+                )
                 seen[key] = seen.get(key, -1) + 1
                 if seen[key]:
                     known[id(one)] = seen[key]
@@ -194,7 +243,8 @@ class Page:
     # --- what is left ---
 
     def leftovers(self, read: Read) -> None:
-        """Report what something of another wire has that this one cannot carry, whatever it becomes here."""
+        """Report what something of another wire has that this one cannot carry, whatever it becomes
+        here."""
         raw, row = read.raw, read.row
         if isinstance(read, Part) and read.seal is not None:
             self.lose(read, "a signature that only its own provider can read")
@@ -202,8 +252,15 @@ class Page:
             return
         if not row.keys.issuperset(raw):
             self._extra(read.at, raw, row.keys)
-            if isinstance(read, Call | Result) and "type" in raw and "type" not in row.keys and read.family != "function":
-                self.note(read, read.family)  # here it is a call like any other; its own wire gets its kind back
+            if (
+                isinstance(read, Call | Result)
+                and "type" in raw
+                and "type" not in row.keys
+                and read.family != "function"
+            ):
+                self.note(
+                    read, read.family
+                )  # here it is a call like any other; its own wire gets its kind back
         for name, known in row.inner:
             inside = raw.get(name)
             if isinstance(inside, dict) and not known.issuperset(inside):

@@ -48,7 +48,8 @@ _ALPHABET = str.maketrans("-_", "+/")
 
 
 def standard(data: str) -> str:
-    """Base64 in the standard alphabet and with its padding; protobuf's JSON takes the alphabet of URLs as well."""
+    """Base64 in the standard alphabet and with its padding; protobuf's JSON takes the alphabet of
+    URLs as well."""
     if "-" not in data and "_" not in data:
         return data
     return data.translate(_ALPHABET) + "=" * (-len(data) % 4)

@@ -1,6 +1,7 @@
 """Parts in a line, for wires on which nothing says which part a piece belongs to.
 
-Only the first part that is open speaks; what was opened after it waits until it is closed. Knows no wire.
+Only the first part that is open speaks; what was opened after it waits until it is closed. Knows no
+wire.
 """
 
 from __future__ import annotations
@@ -56,11 +57,14 @@ class Line:
             yield piece, event.text
 
     def end(self, event: End) -> Iterator[tuple[Piece, str]]:
-        """A part is over: what can be said now. A call, and what came at once, is said whole, with its part and no text."""
+        """A part is over: what can be said now. A call, and what came at once, is said whole, with
+        its part and no text."""
         piece = self._open[event.slot]
         piece.over = True
         if isinstance(piece.part, Call):
-            piece.part = grown(piece.part, "".join(piece.texts) if event.whole is None else event.whole)
+            piece.part = grown(
+                piece.part, "".join(piece.texts) if event.whole is None else event.whole
+            )
             piece.texts = []
         return self._said()
 

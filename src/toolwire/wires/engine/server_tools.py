@@ -1,4 +1,5 @@
-"""Tools that a provider ran itself, made into something another wire can hold: text, a call and its result, or nothing.
+"""Tools that a provider ran itself, made into something another wire can hold: text, a call and its
+result, or nothing.
 
 Whatever it becomes is reported. Knows no wire by name.
 """
@@ -18,7 +19,9 @@ Hosted: TypeAlias = Literal["text", "call", "drop"]
 POLICIES: tuple[str, ...] = get_args(Hosted)
 
 
-def settle_hosted(conversation: Conversation, target: str, policy: Hosted, *, whole: bool) -> tuple[Conversation, list[Loss]]:
+def settle_hosted(
+    conversation: Conversation, target: str, policy: Hosted, *, whole: bool
+) -> tuple[Conversation, list[Loss]]:
     """The conversation without provider-run calls of other wires, and what was said about each.
 
     A response is one message and cannot hold results: there, calls become text even under `call`.
@@ -32,8 +35,14 @@ def settle_hosted(conversation: Conversation, target: str, policy: Hosted, *, wh
             messages += _split(message, losses)
         else:
             kept = (told(part, policy, losses) if _hosted(part) else part for part in message.parts)
-            messages.append(replace(message, parts=tuple(part for part in kept if part is not None)))
-    return (replace(conversation, messages=tuple(messages)), losses) if losses else (conversation, losses)
+            messages.append(
+                replace(message, parts=tuple(part for part in kept if part is not None))
+            )
+    return (
+        (replace(conversation, messages=tuple(messages)), losses)
+        if losses
+        else (conversation, losses)
+    )
 
 
 def _hosted(part: Part) -> bool:
@@ -49,7 +58,9 @@ def told(part: Part, policy: Hosted, losses: list[Loss]) -> Part | None:
     shown = part
     if isinstance(part, Result):
         shown = replace(part, output=_readable(part.output))
-    elif isinstance(part, Call) and not part.args.broken:  # one spelling, whether it came as text or as a value
+    elif (
+        isinstance(part, Call) and not part.args.broken
+    ):  # one spelling, whether it came as text or as a value
         shown = replace(part, args=Json(UNSET, part.input))
     return Text(label(shown), at=part.at, raw=part.raw, row=part.row)
 
@@ -57,7 +68,11 @@ def told(part: Part, policy: Hosted, losses: list[Loss]) -> Part | None:
 def _readable(output: object) -> JSON:
     """A provider's result without what only the provider can read."""
     if isinstance(output, dict):
-        return {key: _readable(value) for key, value in output.items() if not key.startswith("encrypted_")}
+        return {
+            key: _readable(value)
+            for key, value in output.items()
+            if not key.startswith("encrypted_")
+        }
     if isinstance(output, list):
         return [_readable(item) for item in output]
     return output  # type: ignore[return-value]
@@ -78,7 +93,19 @@ def _split(message: Message, losses: list[Loss]) -> list[Message]:
             if said:
                 out.append(Message("assistant", tuple(said)))
                 said = []
-            out.append(Message("tool", (replace(part, executor="client", family="function", output=_readable(part.output)),)))
+            out.append(
+                Message(
+                    "tool",
+                    (
+                        replace(
+                            part,
+                            executor="client",
+                            family="function",
+                            output=_readable(part.output),
+                        ),
+                    ),
+                )
+            )
     if said or not out:
         out.append(Message("assistant", tuple(said)))
     out[0] = replace(out[0], raw=message.raw, at=message.at, row=message.row)

@@ -1,6 +1,7 @@
 """Settings as rows: a neutral name, a place in the body, a reader and a writer.
 
-Whatever no row reads stays in the body for its own wire and is a loss for every other. Knows no wire by name.
+Whatever no row reads stays in the body for its own wire and is a loss for every other. Knows no
+wire by name.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Writes: TypeAlias = "Callable[[Setting, Page], JSON | UnsetType]"
 
 
 class Field(Struct, frozen=True, eq=False):
-    """One setting of a wire. A reader returns UNSET for "this says nothing"; a writer, for "this cannot be said here"."""
+    """One setting of a wire. A reader returns UNSET for "this says nothing"; a writer, for "this
+    cannot be said here"."""
 
     name: str
     path: tuple[str, ...]
@@ -45,7 +47,8 @@ BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
 
 
 class Settings(Struct, frozen=True):
-    """What was read from a body: the settings, where each stood, and the paths of what nobody understood."""
+    """What was read from a body: the settings, where each stood, and the paths of what nobody
+    understood."""
 
     values: dict[str, Setting]
     places: dict[str, At]
@@ -62,7 +65,8 @@ class _Index(Struct, frozen=True):
 
 
 _INDEXES: dict[int, tuple[tuple[Field, ...], _Index]] = {}
-"""By the identity of the rows, which are kept: there are only as many as there are wires, and finding them must cost nothing."""
+"""By the identity of the rows, which are kept: there are only as many as there are wires, and
+finding them must cost nothing."""
 
 
 def _index(fields: tuple[Field, ...]) -> _Index:
@@ -73,7 +77,11 @@ def _index(fields: tuple[Field, ...]) -> _Index:
             readers[one.path[0]] = (*readers.get(one.path[0], ()), one)
         if len(_INDEXES) > 500:  # somebody makes rows by the way
             _INDEXES.clear()
-        single = {key: rows[0] for key, rows in readers.items() if len(rows) == 1 and len(rows[0].path) == 1}
+        single = {
+            key: rows[0]
+            for key, rows in readers.items()
+            if len(rows) == 1 and len(rows[0].path) == 1
+        }
         made = _Index(readers, single, {one.name: one for one in fields if one.write is not None})
         known = _INDEXES[id(fields)] = fields, made
     return known[1]
@@ -102,13 +110,20 @@ def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) 
             places[one.name] = one.path
             if one.knows:
                 extra += _strange(one, item)
-        elif (rows := readers.get(key)) is None or not _read(rows, key, item, values, places, extra):
+        elif (rows := readers.get(key)) is None or not _read(
+            rows, key, item, values, places, extra
+        ):
             extra.append((key,))
     return Settings(values, places, tuple(extra))
 
 
 def _read(
-    rows: tuple[Field, ...], key: str, item: JSON, values: dict[str, Setting], places: dict[str, At], extra: list[At]
+    rows: tuple[Field, ...],
+    key: str,
+    item: JSON,
+    values: dict[str, Setting],
+    places: dict[str, At],
+    extra: list[At],
 ) -> bool:
     """Read what the rows find in one top-level field; False if none of it was understood."""
     seen: set[At] = set()
@@ -133,7 +148,11 @@ def _read(
 
 def _strange(one: Field, value: JSON) -> list[At]:
     """The leaves of a setting that its row does not understand."""
-    if isinstance(value, dict) and one.knows.issuperset(value) and not any(item.__class__ is dict for item in value.values()):
+    if (
+        isinstance(value, dict)
+        and one.knows.issuperset(value)
+        and not any(item.__class__ is dict for item in value.values())
+    ):
         return []
     return [one.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in one.knows]
 
@@ -159,8 +178,13 @@ def _leaves(value: JSON, at: At = ()) -> Iterator[At]:
 
 
 def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Page) -> Object:
-    """A new body with the settings in it: on the wire they came from, all of the old body with what was changed."""
-    own = conversation.wire == page.wire and conversation.kind == page.kind and isinstance(conversation.source, dict)
+    """A new body with the settings in it: on the wire they came from, all of the old body with what
+    was changed."""
+    own = (
+        conversation.wire == page.wire
+        and conversation.kind == page.kind
+        and isinstance(conversation.source, dict)
+    )
     body: Object = dict(conversation.source) if own else {}  # type: ignore[arg-type]
     before = conversation.was[2] if own and conversation.was else None
     writers = _index(fields).writers
@@ -194,29 +218,42 @@ _PORTABLE = ("function", "custom")
 
 
 def _idle(conversation: Conversation) -> tuple[str, ...]:
-    """Settings about tools that are none, or all stay behind: servers refuse a choice among none, even a free one.
+    """Settings about tools that are none, or all stay behind: servers refuse a choice among none,
+    even a free one.
 
-    One that demands a call is told to the server all the same, which says what is wrong with it, unless there were tools and
-    we left them behind, because they have no names.
+    One that demands a call is told to the server all the same, which says what is wrong with it,
+    unless there were tools and we left them behind, because they have no names.
     """
     if not conversation.tools:
         asked = conversation.settings.get("choice")
         before = conversation.was[1] if len(conversation.was) > 1 else ()
-        nameless = isinstance(before, tuple) and any(isinstance(tool, Tool) and not tool.name for tool in before)
-        return () if isinstance(asked, Choice) and asked.mode == "required" and not nameless else ("choice", "parallel")
+        nameless = isinstance(before, tuple) and any(
+            isinstance(tool, Tool) and not tool.name for tool in before
+        )
+        return (
+            ()
+            if isinstance(asked, Choice) and asked.mode == "required" and not nameless
+            else ("choice", "parallel")
+        )
     offered = {tool.name for tool in conversation.tools if tool.kind in _PORTABLE}
     if not offered:
         return ("choice", "parallel")
     choice = conversation.settings.get("choice")
-    return ("choice",) if isinstance(choice, Choice) and choice.names and offered.isdisjoint(choice.names) else ()
+    return (
+        ("choice",)
+        if isinstance(choice, Choice) and choice.names and offered.isdisjoint(choice.names)
+        else ()
+    )
 
 
 _USER = 64
-"""Characters that a user's name may have, where that is limited: https://github.com/maximhq/bifrost/pull/1000."""
+"""Characters that a user's name may have, where that is limited:
+https://github.com/maximhq/bifrost/pull/1000."""
 
 
 def write_user(value: Setting, page: Page) -> JSON | UnsetType:
-    """Who asks, where only a short name is taken: other wires allow a longer one, and it would be refused."""
+    """Who asks, where only a short name is taken: other wires allow a longer one, and it would be
+    refused."""
     if isinstance(value, str) and len(value) <= _USER:
         return value
     page.lose(page.place, f"the user's name is no text of at most {_USER} characters")
@@ -224,7 +261,8 @@ def write_user(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 def thinking(field: str, least: int) -> tuple[Reads, Writes]:
-    """How a budget for thoughts is read and written where it is switched on and off; a smaller one than `least` is refused."""
+    """How a budget for thoughts is read and written where it is switched on and off; a smaller one
+    than `least` is refused."""
 
     def read(value: JSON) -> Setting | UnsetType:
         given = value if isinstance(value, dict) else {}
@@ -236,7 +274,11 @@ def thinking(field: str, least: int) -> tuple[Reads, Writes]:
     def write(value: Setting, page: Page) -> JSON | UnsetType:
         if value == 0:
             return {"type": "disabled"}
-        return {"type": "enabled", field: value} if isinstance(value, int) and value >= least else UNSET
+        return (
+            {"type": "enabled", field: value}
+            if isinstance(value, int) and value >= least
+            else UNSET
+        )
 
     return read, write
 
@@ -249,7 +291,9 @@ def put_tools(body: Object, tools: list[JSON]) -> None:
         body.pop("tools", None)
 
 
-def write_stop(message: Message, says: Mapping[str, str], means: Mapping[str, str], page: Page) -> str | None:
+def write_stop(
+    message: Message, says: Mapping[str, str], means: Mapping[str, str], page: Page
+) -> str | None:
     """Why the model stopped, in this wire's words; a reason it has no word for is reported."""
     if message.stop is None:
         return None

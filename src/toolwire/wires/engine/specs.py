@@ -1,8 +1,8 @@
 """What a wire is made of: rows, and the helpers with which rows read.
 
-A row says everything about one block type: how it is read, how it is written, which fields it knows, which ids it has.
-Reading is optimistic: a row takes what it needs and may fail; only then is the block looked at again to say where and why.
-Knows no wire by name.
+A row says everything about one block type: how it is read, how it is written, which fields it
+knows, which ids it has. Reading is optimistic: a row takes what it needs and may fail; only then is
+the block looked at again to say where and why. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class Id(Struct, frozen=True):
 class Row(Struct, frozen=True, eq=False):
     """One block type in every direction.
 
-    `read` takes a block, its place and the row and gives the part; `write` gives the block, or None after it has told the
-    page what is lost. `keys` are the fields it understands: any other is kept for its own wire and is a loss for the rest.
+    `read` takes a block, its place and the row and gives the part; `write` gives the block, or None
+    after it has told the page what is lost. `keys` are the fields it understands: any other is kept
+    for its own wire and is a loss for the rest.
     """
 
     name: str
@@ -55,10 +56,11 @@ class Row(Struct, frozen=True, eq=False):
     ids: tuple[Id, ...] = ()
     forms: tuple[Form, ...] = ("request", "response")
     answer: Row | None = None
-    """The row of the result that stands in the same block as its call: such a block is read as two parts."""
+    """The row of the result that stands in the same block as its call: such a block is read as two
+    parts."""
     deltas: Mapping[str, tuple[str, str]] = {}
-    """How the block grows in a stream: a delta's type, the field of the delta, and the field of the block. The first one is
-    the text that others see growing; for a call it is JSON text."""
+    """How the block grows in a stream: a delta's type, the field of the delta, and the field of the
+    block. The first one is the text that others see growing; for a call it is JSON text."""
 
     def clean(self, block: JSON | UnsetType) -> bool:
         """Whether there is nothing in a block that the row does not understand."""
@@ -97,11 +99,14 @@ UNKNOWN = Row("", Opaque, write=lambda part, page: part.value)
 
 def unknown(name: JSON, block: JSON, at: At) -> Opaque:
     """A block nobody knows, kept as it is."""
-    return Opaque(name if isinstance(name, str) else "untyped", block, raw=block, at=at, row=UNKNOWN)
+    return Opaque(
+        name if isinstance(name, str) else "untyped", block, raw=block, at=at, row=UNKNOWN
+    )
 
 
 def read_block(wire: str, rows: Mapping[str, Row], block: JSON, at: At) -> Part:
-    """The part of a block that names its type. One that does not fit its own type is kept as unknown."""
+    """The part of a block that names its type. One that does not fit its own type is kept as
+    unknown."""
     if not isinstance(block, dict):
         blame(wire, at, "an object", block)
     name = block.get("type")
@@ -112,7 +117,7 @@ def read_block(wire: str, rows: Mapping[str, Row], block: JSON, at: At) -> Part:
         return unknown(name, block, at)
 
 
-# --- small readers, for rows -------------------------------------------------------------------------------------
+# --- small readers, for rows ----------------------------------------------------------------------
 
 
 def string(value: JSON) -> str:
@@ -151,9 +156,14 @@ def name_of(value: JSON) -> str:
 
 
 def call_id(value: JSON) -> tuple[str, Origin]:
-    """An id off a wire, and its origin. Null, blanks and the placeholder "null" are absent; a number is its digits."""
+    """An id off a wire, and its origin. Null, blanks and the placeholder "null" are absent; a
+    number is its digits."""
     if isinstance(value, str):
-        return (value, "wire") if (value[:1] > " " and value != "null") or (value.strip() and value != "null") else ("", "minted")
+        return (
+            (value, "wire")
+            if (value[:1] > " " and value != "null") or (value.strip() and value != "null")
+            else ("", "minted")
+        )
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), "wire"
     return "", "minted"
@@ -164,7 +174,8 @@ result_id = call_id
 
 
 def arguments(value: JSON) -> Json:
-    """Arguments of a wire that sends them as text: the text stays, anything else is a value, null is none."""
+    """Arguments of a wire that sends them as text: the text stays, anything else is a value, null
+    is none."""
     if isinstance(value, str):
         return Json(value)
     return Json("") if value is None else Json(UNSET, value)
@@ -187,22 +198,31 @@ def list_at(wire: str, body: JSON, at: At) -> list[JSON]:
     return value if isinstance(value, list) else blame(wire, at, "a list", value)
 
 
-# --- writing a wire's own ----------------------------------------------------------------------------------------
+# --- writing a wire's own -------------------------------------------------------------------------
 
 
 def native(part: Part, page: Page, now: JSON) -> JSON | UnsetType:
-    """A block of this wire's own as it is now, with just the edit of a part applied; UNSET if the edit changed its type."""
+    """A block of this wire's own as it is now, with just the edit of a part applied; UNSET if the
+    edit changed its type."""
     row, was = part.row, part.was
     if was is None:
         return now
-    if not isinstance(row, Row) or row.write is None or row.part is not type(part) or type(was) is not type(part):
+    if (
+        not isinstance(row, Row)
+        or row.write is None
+        or row.part is not type(part)
+        or type(was) is not type(part)
+    ):
         return UNSET
     new = row.write(part, page)
     return patch(now, row.write(was, page), new) if isinstance(now, dict) else new
 
 
-def edited(parts: Iterable[Part], before: Iterable[Part], raw: JSON, at: At, page: Page) -> JSON | UnsetType:
-    """A body or message with the edits of its parts applied where they stand; UNSET if parts came, went or moved."""
+def edited(
+    parts: Iterable[Part], before: Iterable[Part], raw: JSON, at: At, page: Page
+) -> JSON | UnsetType:
+    """A body or message with the edits of its parts applied where they stand; UNSET if parts came,
+    went or moved."""
     now = list(parts)
     if [part.at for part in before] != [part.at for part in now]:
         return UNSET
@@ -218,7 +238,8 @@ def edited(parts: Iterable[Part], before: Iterable[Part], raw: JSON, at: At, pag
 
 
 def own(message: Message, page: Page, read: Callable[[JSON, At], Message]) -> JSON | UnsetType:
-    """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to be written anew."""
+    """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to
+    be written anew."""
     if message.wire != page.wire or isinstance(message.raw, UnsetType):
         return UNSET
     try:
@@ -234,11 +255,16 @@ def types_in(content: JSON) -> set[str]:
     """The types that the blocks of a list name, for telling one wire from another."""
     if not isinstance(content, list):
         return set()
-    return {kind for block in content if isinstance(block, dict) and isinstance(kind := block.get("type"), str)}
+    return {
+        kind
+        for block in content
+        if isinstance(block, dict) and isinstance(kind := block.get("type"), str)
+    }
 
 
 def answers(conversation: Conversation, page: Page) -> list[Message]:
-    """The messages a response can hold: its own as they came, else what the assistant says. Anything else is reported."""
+    """The messages a response can hold: its own as they came, else what the assistant says.
+    Anything else is reported."""
     if conversation.wire == page.wire and conversation.kind == page.kind:
         return list(conversation.messages)
     for message in conversation.messages:
@@ -246,7 +272,9 @@ def answers(conversation: Conversation, page: Page) -> list[Message]:
             page.lose(message, "an answer holds only what the assistant says")
     for tool in conversation.tools:
         page.lose(tool, "an answer offers no tools")
-    return [message for message in conversation.messages if message.role == "assistant"] or [Message("assistant", ())]
+    return [message for message in conversation.messages if message.role == "assistant"] or [
+        Message("assistant", ())
+    ]
 
 
 class Wire(Struct, frozen=True, eq=False):
@@ -258,7 +286,8 @@ class Wire(Struct, frozen=True, eq=False):
     read: Callable[[JSON, Kind], Conversation]
     write: Callable[[Conversation, Page], JSON]
     looks: Callable[[JSON], int]
-    """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3 nobody else has them."""
+    """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3
+    nobody else has them."""
     stream: Stream | None = None
     """How it streams, if it does."""
     hosts: bool = False
@@ -267,7 +296,9 @@ class Wire(Struct, frozen=True, eq=False):
 
 def rows_of(*groups: Mapping[str, Row] | Iterable[Row]) -> tuple[Row, ...]:
     """All rows of some tables, in order."""
-    return tuple(row for group in groups for row in (group.values() if isinstance(group, Mapping) else group))
+    return tuple(
+        row for group in groups for row in (group.values() if isinstance(group, Mapping) else group)
+    )
 
 
 class Entry(Struct, frozen=True):
@@ -287,7 +318,17 @@ class Entry(Struct, frozen=True):
 def entries(wire: Wire) -> list[Entry]:
     """The rows of a wire that hold a call or a result, as the catalogue shows them."""
     return [
-        Entry(wire.name, row.name, dict(row.tell), row.direction, row.family, row.executor, row.ids, row.origin, row.forms)
+        Entry(
+            wire.name,
+            row.name,
+            dict(row.tell),
+            row.direction,
+            row.family,
+            row.executor,
+            row.ids,
+            row.origin,
+            row.forms,
+        )
         for row in wire.rows
         if row.direction
     ]

@@ -1,8 +1,8 @@
 """What a streaming wire is made of: a reader, a writer, and how its events are framed.
 
-A reader takes the wire's own events and says what happens in the neutral ones; asked to keep, it also puts together the whole
-body that the stream stands for. A writer takes neutral events and says them in the wire's own. Both use the rows of the bodies.
-Knows no wire by name.
+A reader takes the wire's own events and says what happens in the neutral ones; asked to keep, it
+also puts together the whole body that the stream stands for. A writer takes neutral events and says
+them in the wire's own. Both use the rows of the bodies. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,19 @@ from toolwire.conversation.json import JSON, Json, Object, dump
 from toolwire.conversation.model import Conversation, Setting
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import RemoteError
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Note,
+    Start,
+    Turn,
+    Whole,
+)
 from toolwire.streaming.framing import aws, ndjson
 from toolwire.wires.engine.encode_context import Page
 
@@ -26,7 +38,8 @@ CUT = "the stream ended before the answer was over"
 
 
 class Reader:
-    """Reads one stream of a wire. Memory does not grow with the stream unless the body is asked for."""
+    """Reads one stream of a wire. Memory does not grow with the stream unless the body is asked
+    for."""
 
     wire = ""
     replies = False
@@ -36,13 +49,15 @@ class Reader:
         self.keep = keep
         """Whether the whole body is wanted at the end."""
         self.count = 0
-        """How many events came before the one that is being read: the first step of every pointer into the stream."""
+        """How many events came before the one that is being read: the first step of every pointer
+        into the stream."""
         self.done = False
         """Whether the stream said `[DONE]`."""
         self.over = False
         """Whether the wire's own last event has come: nothing more is waited for."""
         self.seed = ""
-        """What tells this answer from the next, for ids that have to be made: the answer's own id."""
+        """What tells this answer from the next, for ids that have to be made: the answer's own id.
+        """
         self.called: list[Call] = []
         """Every call so far, with its id."""
         self.replied: set[int] = set()
@@ -53,7 +68,8 @@ class Reader:
         raise NotImplementedError
 
     def end(self) -> list[Event]:
-        """What is left to say when no more comes: parts that stayed open, why the model stopped, or that the stream broke."""
+        """What is left to say when no more comes: parts that stayed open, why the model stopped, or
+        that the stream broke."""
         raise NotImplementedError
 
     def body(self) -> JSON:
@@ -61,23 +77,40 @@ class Reader:
         raise NotImplementedError
 
     def identified(self, call: Call, ordinal: int | None = None) -> Call:
-        """The call with the id it has from here on: its own, or one that the whole body will be given too.
+        """The call with the id it has from here on: its own, or one that the whole body will be
+        given too.
 
-        `ordinal` is its place among all calls of the body, where it is not the order in which they are announced.
+        `ordinal` is its place among all calls of the body, where it is not the order in which they
+        are announced.
         """
         if not call.id:
             at = len(self.called) if ordinal is None else ordinal
             taken = {one.id for one in self.called}
-            call = replace(call, id=free(lambda salt: mint(f"{self.seed}{salt}", at, call.name), taken), origin="minted")
+            call = replace(
+                call,
+                id=free(lambda salt: mint(f"{self.seed}{salt}", at, call.name), taken),
+                origin="minted",
+            )
         self.called.append(replace(call, raw=UNSET, args=Json("")))
         return call
 
     def answered(self, result: Result) -> Result:
-        """The result under the id of its call: where it came without, that of the oldest call of its name without an answer."""
-        at = next((i for i, call in enumerate(self.called) if (
-            call.id == result.call_id if result.call_id
-            else i not in self.replied and result.name in (None, "", call.name) and call.family == result.family
-        )), None)  # fmt: skip
+        """The result under the id of its call: where it came without, that of the oldest call of
+        its name without an answer."""
+        at = next(
+            (
+                i
+                for i, call in enumerate(self.called)
+                if (
+                    call.id == result.call_id
+                    if result.call_id
+                    else i not in self.replied
+                    and result.name in (None, "", call.name)
+                    and call.family == result.family
+                )
+            ),
+            None,
+        )
         if at is None:
             made = mint(f"{self.seed} result", len(self.called), result.name or "")
             return result if result.call_id else replace(result, call_id=made, origin="minted")
@@ -85,9 +118,11 @@ class Reader:
         return replace(result, call_id=self.called[at].id)
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        """What takes in more text of an open part from an event that is like the last one but for its text.
+        """What takes in more text of an open part from an event that is like the last one but for
+        its text.
 
-        It gives False, and does nothing, if the text could mean more than that. None: every event has to be read.
+        It gives False, and does nothing, if the text could mean more than that. None: every event
+        has to be read.
         """
         return None
 
@@ -97,7 +132,8 @@ class Reader:
 
 
 class Writer:
-    """Writes one stream of a wire: each neutral event becomes the wire's own events, at once where the grammar allows."""
+    """Writes one stream of a wire: each neutral event becomes the wire's own events, at once where
+    the grammar allows."""
 
     many = False
     """Whether the wire can hold several candidates."""
@@ -135,22 +171,27 @@ class Writer:
         raise NotImplementedError
 
     def kept(self, event: End) -> None:
-        """Report arguments that turned out to be others than those that were sent piece by piece, which stay."""
+        """Report arguments that turned out to be others than those that were sent piece by piece,
+        which stay."""
         if event.whole is not None:
-            self.page.lose((), "arguments that were told again otherwise: what was sent first stays")
+            self.page.lose(
+                (), "arguments that were told again otherwise: what was sent first stays"
+            )
 
     def whole(self, event: Whole) -> list[Chunk]:
         raise NotImplementedError
 
     def resume(self, call: Call, words: Collection[str]) -> bool:
-        """Whether a call without arguments need not be told, because its reader has had it from before.
+        """Whether a call without arguments need not be told, because its reader has had it from
+        before.
 
         `words` are those that the map home has about it.
         """
         return False
 
     def again(self, slot: int) -> Callable[[str], object] | None:
-        """What takes in more text of an open part whose event is always the same but for the text; None if it is not."""
+        """What takes in more text of an open part whose event is always the same but for the text;
+        None if it is not."""
         return None
 
     def note(self, event: Note) -> list[Chunk]:
@@ -169,9 +210,13 @@ class Writer:
         return []
 
     def envelope(
-        self, write: Callable[[Conversation, Page], JSON], stop: str | None = None, message: Message | None = None
+        self,
+        write: Callable[[Conversation, Page], JSON],
+        stop: str | None = None,
+        message: Message | None = None,
     ) -> Object:
-        """An answer without parts as the wire writes its bodies: what the first and last events are made of."""
+        """An answer without parts as the wire writes its bodies: what the first and last events are
+        made of."""
         said = message if message is not None else Message("assistant", (), stop)
         body = write(Conversation((said,), (), self.settings, "", "response"), self.page)
         assert isinstance(body, dict)
@@ -190,15 +235,18 @@ class Stream(Struct, frozen=True, eq=False):
     headers: Mapping[str, str] = {}
     """Header fields of an HTTP answer that holds such a stream, beside its content type."""
     lift: Callable[[str, JSON], JSON] | None = None
-    """Makes one event of a frame's name and payload, on wires whose payload does not name its own type."""
+    """Makes one event of a frame's name and payload, on wires whose payload does not name its own
+    type."""
     versions: tuple[int, ...] = ()
-    """Versions of the wire that a writer can be asked for; the first is the one nobody has to ask for."""
+    """Versions of the wire that a writer can be asked for; the first is the one nobody has to ask
+    for."""
     adapt: Callable[[Chunk, int], Chunk | None] | None = None
     """An event of the wire as a version of it takes it; None if that has no such event."""
 
 
 def one_line(event: Chunk) -> bytes:
-    """An event as JSON in which nobody sees a line break: some clients take Unicode's own ones for the end of a line."""
+    """An event as JSON in which nobody sees a line break: some clients take Unicode's own ones for
+    the end of a line."""
     text = dump(event)
     if text.isascii():
         return text
@@ -219,7 +267,11 @@ def data_only(event: Chunk) -> bytes:
 def named(event: Chunk) -> bytes:
     """Server-sent events whose name is the type in their data."""
     kind = event.get("type")
-    name = b"event: " + kind.encode("utf-8", "replace") + b"\n" if isinstance(kind, str) and kind.isprintable() else b""
+    name = (
+        b"event: " + kind.encode("utf-8", "replace") + b"\n"
+        if isinstance(kind, str) and kind.isprintable()
+        else b""
+    )
     return name + b"data: " + one_line(event) + b"\n\n"
 
 
@@ -229,14 +281,22 @@ def lines(event: Chunk) -> bytes:
 
 
 def messages(event: Chunk) -> bytes:
-    """AWS messages: the only field of an event is its type. An exception is one whose name says so."""
+    """AWS messages: the only field of an event is its type. An exception is one whose
+    name says so.
+    """
     name, payload = next(iter(event.items())) if len(event) == 1 else ("", event)
-    return aws.write(dump(payload), name, kind="exception" if name.endswith("Exception") else "event")
+    return aws.write(
+        dump(payload), name, kind="exception" if name.endswith("Exception") else "event"
+    )
 
 
 def typed(name: str, payload: JSON) -> JSON:
     """An event whose type stands in its data; where it does not, its name is its type."""
-    return payload if not name or not isinstance(payload, dict) or "type" in payload else {"type": name, **payload}
+    return (
+        payload
+        if not name or not isinstance(payload, dict) or "type" in payload
+        else {"type": name, **payload}
+    )
 
 
 def lifted(name: str, payload: JSON) -> JSON:
@@ -244,13 +304,15 @@ def lifted(name: str, payload: JSON) -> JSON:
     return {name: payload} if name else payload
 
 
-# --- putting a body together -------------------------------------------------------------------------------------
+# --- putting a body together ----------------------------------------------------------------------
 
 
 def merge(old: JSON, new: JSON) -> JSON:
-    """A value with a fragment of it joined on: texts and lists grow, objects are merged, anything else is replaced.
+    """A value with a fragment of it joined on: texts and lists grow, objects are merged, anything
+    else is replaced.
 
-    Lists and objects are grown in place: give it only what belongs to the body that is being put together.
+    Lists and objects are grown in place: give it only what belongs to the body that is being put
+    together.
     """
     if new is None:
         return old

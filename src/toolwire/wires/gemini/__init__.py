@@ -1,13 +1,19 @@
 """Gemini generateContent.
 
-- id-is-optional: an id is echoed if and only if the call had one; an invented one is never put on this wire.
-- order-decides: without ids, responses stand in the order of their calls, all in one content, nothing else in it.
+- id-is-optional: an id is echoed if and only if the call had one; an invented one is never put on
+  this wire.
+- order-decides: without ids, responses stand in the order of their calls, all in one content,
+  nothing else in it.
 - name-is-required: a response names the function it answers.
-- signature-on-the-part: `thoughtSignature` stands beside the call, not in it, and returns on the very same part.
-- two-spellings: protobuf's JSON reads `functionCall` and `function_call` alike; what came is what goes back.
-- kit-ids-stay-home: ids that begin with `adk-` were made up by Google's agent kit for its own log. It takes them off before
-  it speaks this wire (`remove_client_function_call_id`), since some servers refuse ids they did not give; so do we.
-- output-or-error: by convention `response` holds `output`, or `error`; any other object is the result itself.
+- signature-on-the-part: `thoughtSignature` stands beside the call, not in it, and returns on the
+  very same part.
+- two-spellings: protobuf's JSON reads `functionCall` and `function_call` alike; what came is what
+  goes back.
+- kit-ids-stay-home: ids that begin with `adk-` were made up by Google's agent kit for its own log.
+  It takes them off before it speaks this wire (`remove_client_function_call_id`), since some
+  servers refuse ids they did not give; so do we.
+- output-or-error: by convention `response` holds `output`, or `error`; any other object is the
+  result itself.
 """
 
 from __future__ import annotations
@@ -34,7 +40,7 @@ from toolwire.wires.families.contents.settings import (
     pick,
     read_offers,
     write_tools,
-)  # fmt: skip
+)
 from toolwire.wires.gemini.stream import stream
 
 NAME = "gemini"
@@ -44,7 +50,7 @@ PARTS = parts(NAME, hides="adk-")
 read_content = PARTS.read_content
 
 
-# --- contents ----------------------------------------------------------------------------------------------------
+# --- contents -------------------------------------------------------------------------------------
 
 
 def _again(content: JSON, at: At) -> Message:
@@ -62,7 +68,7 @@ def _text(role: Role, text: str) -> JSON:
 HISTORY = Blocks(NAME, _again, PARTS.foreign, _message, _text, alone=True)
 
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
@@ -77,13 +83,27 @@ def _read_request(body: Object) -> Conversation:
     for key in ("systemInstruction", "system_instruction"):
         if body.get(key) is not None:
             messages.append(read_content(body[key], (key,), "system"))
-    messages += [read_content(content, ("contents", i)) for i, content in enumerate(list_at(NAME, body, ("contents",)))]
+    messages += [
+        read_content(content, ("contents", i))
+        for i, content in enumerate(list_at(NAME, body, ("contents",)))
+    ]
     tools: list[Tool] = []
-    for i, tool in enumerate(list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []):
+    for i, tool in enumerate(
+        list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
+    ):
         tools += read_offers(tool, ("tools", i))
     settings = read_fields(REQUEST, body, keys("contents", "systemInstruction", "tools"))
-    return Conversation(settle(tuple(messages), seed="", ordered=True), tuple(tools), settings.values, NAME, "request", body,
-                        unknown=settings.unknown, places=settings.places, ordered=True)  # fmt: skip
+    return Conversation(
+        settle(tuple(messages), seed="", ordered=True),
+        tuple(tools),
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+        ordered=True,
+    )
 
 
 def _read_response(body: Object) -> Conversation:
@@ -95,7 +115,9 @@ def _read_response(body: Object) -> Conversation:
         blame(NAME, ("candidates",), "a list", body.get("candidates", UNSET))
     feedback = pick(body, "promptFeedback")
     if not found and isinstance(feedback, dict) and pick(feedback, "blockReason"):
-        messages.append(Message("assistant", (), "filter", NAME))  # the prompt was refused: an answer that says nothing
+        messages.append(
+            Message("assistant", (), "filter", NAME)
+        )  # the prompt was refused: an answer that says nothing
     for i, candidate in enumerate(found):
         at: At = ("candidates", i)
         content = object_at(NAME, body, at).get("content")
@@ -104,10 +126,22 @@ def _read_response(body: Object) -> Conversation:
         stop = MEANS.get(reason, reason.lower()) if isinstance(reason, str) else None
         called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
         messages.append(replace(message, stop="tool" if stop == "stop" and called else stop))
-        extra += [(*at, key) for key, value in obj(candidate).items()
-                  if key not in keys("content", "finishReason", "index") and value is not None]  # fmt: skip
-    return Conversation(settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=True), (), settings.values, NAME,
-                        "response", body, unknown=tuple(extra), places=settings.places, ordered=True)  # fmt: skip
+        extra += [
+            (*at, key)
+            for key, value in obj(candidate).items()
+            if key not in keys("content", "finishReason", "index") and value is not None
+        ]
+    return Conversation(
+        settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=True),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=tuple(extra),
+        places=settings.places,
+        ordered=True,
+    )
 
 
 def write(conversation: Conversation, page: Page) -> JSON:
@@ -117,7 +151,12 @@ def write(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(REQUEST, conversation, page)
     form = conversation.settings.get("format")
     config = body.get(CONFIG)
-    if conversation.wire != NAME and isinstance(form, Format) and form.schema is not None and isinstance(config, dict):
+    if (
+        conversation.wire != NAME
+        and isinstance(form, Format)
+        and form.schema is not None
+        and isinstance(config, dict)
+    ):
         config["responseJsonSchema"] = form.schema
     written = HISTORY.write(conversation, page)
     key = "system_instruction" if "system_instruction" in body else "systemInstruction"
@@ -145,16 +184,21 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
             blocks = [PARTS.foreign[type(part)](part, page) for part in message.parts]
             kept = {"role": "model", "parts": [block for block in blocks if block is not None]}
         called = message.stop == "tool" and any(isinstance(part, Call) for part in message.parts)
-        frame: Object = {**old} if isinstance(old, dict) else {
-            "index": i, "finishReason": "STOP" if called else write_stop(message, SAYS, MEANS, page),
-        }  # fmt: skip
+        frame: Object = (
+            {**old}
+            if isinstance(old, dict)
+            else {
+                "index": i,
+                "finishReason": "STOP" if called else write_stop(message, SAYS, MEANS, page),
+            }
+        )
         empty = isinstance(old, dict) and old.get("content") is None and not message.parts
         candidates.append(frame if empty else {**frame, "content": kept})
     blocked = not candidates and conversation.wire == NAME and "candidates" not in body
     return body if blocked else {**body, "candidates": candidates}
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 
 def looks(body: JSON) -> int:
@@ -167,7 +211,14 @@ def looks(body: JSON) -> int:
     if isinstance(body.get("promptFeedback"), dict) and "messages" not in body:
         return 3
     contents = body.get("contents")
-    return 3 if isinstance(contents, list) and all(isinstance(c, dict) and "parts" in c for c in contents) else 0
+    return (
+        3
+        if isinstance(contents, list)
+        and all(isinstance(c, dict) and "parts" in c for c in contents)
+        else 0
+    )
 
 
-WIRE = Wire(NAME, "Gemini generateContent", rows_of(PARTS.rows), read, write, looks, stream(PARTS, write))
+WIRE = Wire(
+    NAME, "Gemini generateContent", rows_of(PARTS.rows), read, write, looks, stream(PARTS, write)
+)

@@ -1,12 +1,16 @@
 """The chunks of a Gemini stream: each is a response of its own, and together they are one.
 
-- no-end-mark: a stream is over when every candidate has its `finishReason`, or the prompt was blocked.
-- what-repeats-is-replaced: tokens and ratings are told anew in each chunk; lists of other kinds go on from chunk to chunk.
+- no-end-mark: a stream is over when every candidate has its `finishReason`, or the prompt was
+  blocked.
+- what-repeats-is-replaced: tokens and ratings are told anew in each chunk; lists of other kinds go
+  on from chunk to chunk.
 - an-error-is-an-element: `{"error": {...}}` stands where a response should.
-- no-chunk-says-nothing: where parts came before, the chunk that gives the reason has an empty text, as the service sends it.
-  The official client drops a turn from its history if one chunk of it has no part.
-- calls-come-whole: but for arguments by path, which are only read. The writer holds a call until its arguments are whole, and
-  what was opened after an open part until that is closed: nothing on this wire says which part a piece belongs to.
+- no-chunk-says-nothing: where parts came before, the chunk that gives the reason has an empty text,
+  as the service sends it. The official client drops a turn from its history if one chunk of it has
+  no part.
+- calls-come-whole: but for arguments by path, which are only read. The writer holds a call until
+  its arguments are whole, and what was opened after an open part until that is closed: nothing on
+  this wire says which part a piece belongs to.
 """
 
 from __future__ import annotations
@@ -18,7 +22,19 @@ from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning
 from toolwire.streaming.accumulate import grown
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Whole,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.sequential_parts import Line, Piece
 from toolwire.wires.engine.settings import read_fields
@@ -99,7 +115,11 @@ class _Reader(Growing):
                 continue
             if key not in _FIRST:
                 self._reported(key, (key,), out)
-                self.blocked = self.blocked or (key in _FEEDBACK and isinstance(value, dict) and bool(pick(value, "blockReason")))
+                self.blocked = self.blocked or (
+                    key in _FEEDBACK
+                    and isinstance(value, dict)
+                    and bool(pick(value, "blockReason"))
+                )
             if self.keep and not (key in _FIRST and key in self.head):
                 self.head[key] = joined(self.head.get(key), value)
         return out
@@ -127,7 +147,11 @@ class _Reader(Growing):
                 for j, block in enumerate(blocks):
                     out += take(block, (*at, j))
             if self.keep:
-                rest = {key: value for key, value in content.items() if key != "parts" and value is not None}
+                rest = {
+                    key: value
+                    for key, value in content.items()
+                    if key != "parts" and value is not None
+                }
                 held.content = {**(held.content or {}), **rest}
         reason = pick(candidate, "finishReason")
         if isinstance(reason, str):
@@ -139,7 +163,9 @@ class _Reader(Growing):
                 if key not in _FRAME:
                     self._reported(f"candidate {key}", ("candidates", place, key), out)
                 if self.keep:
-                    held.frame[key] = fresh(value) if key in _REPEATED else joined(held.frame.get(key), value)
+                    held.frame[key] = (
+                        fresh(value) if key in _REPEATED else joined(held.frame.get(key), value)
+                    )
 
     def _error(self, error: JSON) -> list[Event]:
         self.error = fresh(error)
@@ -158,13 +184,21 @@ class _Reader(Growing):
         if self.usage:
             read = read_fields(_USAGE, {USAGE.path[0]: self.usage}, frozenset())
             late.append(Note(read.values))
-            late += [Left((self.count - 1, *path), "no such field on this wire") for path in read.unknown]
+            late += [
+                Left((self.count - 1, *path), "no such field on this wire") for path in read.unknown
+            ]
         reasons = [held.reason for held in self.candidates.values()]
         if None in reasons or not (reasons or self.blocked):
             self.error = {"status": "stream_cut", "message": CUT}
             return [*late, *self._closed(cut=True), Fault(CUT, cut=True)]
-        # A call that is still open was never closed, whatever the reason says: the model was stopped in its midst.
-        open_calls = [event for held in self.candidates.values() if held.growth.growing for event in held.growth.close(cut=True)]
+        # A call that is still open was never closed, whatever the reason says: the model was
+        # stopped in its midst.
+        open_calls = [
+            event
+            for held in self.candidates.values()
+            if held.growth.growing
+            for event in held.growth.close(cut=True)
+        ]
         out = [*open_calls, *self._closed(cut=False), *late]
         if not self.candidates:
             out.append(Finish("filter"))  # the prompt was refused
@@ -196,7 +230,8 @@ def _whole(held: _Candidate) -> JSON:
 
 
 def joined(old: JSON, new: JSON) -> JSON:
-    """A field with what the next chunk says of it: objects are joined, lists go on unless they are told anew."""
+    """A field with what the next chunk says of it: objects are joined, lists go on unless they are
+    told anew."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{key: joined(old.get(key), value) for key, value in new.items()}}
     if isinstance(old, list) and isinstance(new, list):
@@ -204,13 +239,19 @@ def joined(old: JSON, new: JSON) -> JSON:
     return fresh(new)
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 class _Writer(Writer):
     many = True
 
-    def __init__(self, parts: Parts, write: Callable[[Conversation, Page], JSON], page: Page, version: int | None = None) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        write: Callable[[Conversation, Page], JSON],
+        page: Page,
+        version: int | None = None,
+    ) -> None:
         super().__init__(page, version)
         self.foreign: Mapping[type[Part], Callable[..., JSON]] = parts.foreign
         self.write = write
@@ -219,14 +260,17 @@ class _Writer(Writer):
         self.choices: dict[int, int] = {}
         """Which candidate an open part belongs to."""
         self.last: dict[int, str] = {}
-        """The kind of text each candidate wrote last: the next one of its kind must be parted from it."""
+        """The kind of text each candidate wrote last: the next one of its kind must be parted from
+        it."""
         self.called: set[int] = set()
         self.stops: dict[int, str | None] = {}
 
     def begin(self, event: Begin) -> list[Chunk]:
         super().begin(event)
         body = self.envelope(self.write)
-        self.head = {key: value for key, value in body.items() if key not in ("candidates", "usageMetadata")}
+        self.head = {
+            key: value for key, value in body.items() if key not in ("candidates", "usageMetadata")
+        }
         return []
 
     def _line(self, choice: int) -> Line:
@@ -268,7 +312,11 @@ class _Writer(Writer):
                 piece.fresh = False
                 block = self.foreign[type(part)](grown(part, text), self.page)
                 if self.last.get(choice) == kind and not piece.more:
-                    out += self._chunk({"text": "", "thought": True} if kind == "thought" else {"text": ""}, choice, kind)
+                    out += self._chunk(
+                        {"text": "", "thought": True} if kind == "thought" else {"text": ""},
+                        choice,
+                        kind,
+                    )
             out += self._chunk(block, choice, kind)
         return out
 
@@ -287,7 +335,9 @@ class _Writer(Writer):
         candidates: list[JSON] = []
         body: Object = {}
         for choice, stop in sorted(self.stops.items()):
-            body = self.envelope(self.write, "stop" if stop == "tool" and choice in self.called else stop)
+            body = self.envelope(
+                self.write, "stop" if stop == "tool" and choice in self.called else stop
+            )
             frame = get(body, ("candidates", 0))
             assert isinstance(frame, dict)
             frame["index"] = choice
@@ -302,9 +352,17 @@ class _Writer(Writer):
 
 
 _CODES = {
-    "INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403, "NOT_FOUND": 404,
-    "RESOURCE_EXHAUSTED": 429, "CANCELLED": 499, "INTERNAL": 500, "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504,
-}  # fmt: skip
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "CANCELLED": 499,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
 
 
 def stream(parts: Parts, write: Callable[[Conversation, Page], JSON]) -> Stream:

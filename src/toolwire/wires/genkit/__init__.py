@@ -1,12 +1,15 @@
 """Genkit: the messages, requests and responses of its models, in all of its languages.
 
-- ref-is-optional: a tool's request and response are tied by `ref`, which may be missing or empty. Then they pair by name,
-  and by order among calls of one tool. An invented id is never put on this wire.
-- ref-is-not-the-name: neither the tool's name nor its output ever stands in for the ref. Genkit for Go sent both as the
-  `tool_call_id` of an OpenAI request, which was refused.
+- ref-is-optional: a tool's request and response are tied by `ref`, which may be missing or empty.
+  Then they pair by name, and by order among calls of one tool. An invented id is never put on this
+  wire.
+- ref-is-not-the-name: neither the tool's name nor its output ever stands in for the ref. Genkit for
+  Go sent both as the `tool_call_id` of an OpenAI request, which was refused.
 - any-order: responses of one turn come in the order in which the tools finished.
-- output-or-content: a response holds any JSON value as `output`, and media as parts under `content`; it has no error flag.
-- one-field-per-part: a part is told by the field it has; `metadata` stands beside it and may hold a signature.
+- output-or-content: a response holds any JSON value as `output`, and media as parts under
+  `content`; it has no error flag.
+- one-field-per-part: a part is told by the field it has; `metadata` stands beside it and may hold a
+  signature.
 - candidates-are-old: early responses held a list of candidates; now there is one message.
 - tools-by-name: a request of the framework itself may name its tools without describing them.
 """
@@ -59,13 +62,13 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
     unknown,
-)  # fmt: skip
+)
 from toolwire.wires.families.turns.history import Turns, bare
 from toolwire.wires.genkit.stream_reader import stream
 
 NAME = "genkit"
 
-# --- parts -------------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 _SEALS = ("thoughtSignature", "signature")
 
@@ -73,7 +76,10 @@ _SEALS = ("thoughtSignature", "signature")
 def _seal(block: Object) -> str | None:
     """The signature on a part, which the plugins keep in its metadata."""
     held = block.get("metadata")
-    return next((text for key in _SEALS if (text := text_or_none(get(held, (key,)) or None)) is not None), None)
+    return next(
+        (text for key in _SEALS if (text := text_or_none(get(held, (key,)) or None)) is not None),
+        None,
+    )
 
 
 def _read_media(block: Object, at: At, row: Row) -> Part:
@@ -82,15 +88,36 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
     held = split_data_url(url)
     if held is None:
         return Media(
-            kind_by(mime or mime_of(Media("file", url=url))), mime, url=url, seal=_seal(block), raw=block, at=at, row=row
+            kind_by(mime or mime_of(Media("file", url=url))),
+            mime,
+            url=url,
+            seal=_seal(block),
+            raw=block,
+            at=at,
+            row=row,
         )
-    return Media(kind_by(mime or held[0]), mime or held[0], held[1], seal=_seal(block), raw=block, at=at, row=row)
+    return Media(
+        kind_by(mime or held[0]),
+        mime or held[0],
+        held[1],
+        seal=_seal(block),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_media(media: Media, page: Page) -> JSON:
     url = data_url(media)
     if url is None:
-        page.lose(media, "a text document is sent as text" if media.text is not None else "a provider's file id, named in text")
+        page.lose(
+            media,
+            (
+                "a text document is sent as text"
+                if media.text is not None
+                else "a provider's file id, named in text"
+            ),
+        )
         return {"text": label(media)}
     if media.name is not None:
         page.lose(media, "media have no name here")
@@ -110,7 +137,9 @@ def _read_request(block: Object, at: At, row: Row) -> Part:
     one, origin = call_id(asked.get("ref"))
     given = asked.get("input")
     args = Json("") if given is None else Json(UNSET, given)
-    return Call(one, name_of(asked.get("name")), args, origin, seal=_seal(block), raw=block, at=at, row=row)
+    return Call(
+        one, name_of(asked.get("name")), args, origin, seal=_seal(block), raw=block, at=at, row=row
+    )
 
 
 def _input(call: Call, page: Page) -> JSON:
@@ -133,11 +162,26 @@ def _read_response(block: Object, at: At, row: Row) -> Part:
     output: Output = answer.get("output")
     content = answer.get("content")
     if isinstance(content, list) and content:
-        inside = tuple(read_part(part, (*at, "toolResponse", "content", i)) for i, part in enumerate(content))
+        inside = tuple(
+            read_part(part, (*at, "toolResponse", "content", i)) for i, part in enumerate(content)
+        )
         # The text keeps the value it stands for, which is not to become text on the way back.
-        output = inside if output in (None, "") else (Text(output_text(output), raw=answer["output"]), *inside)
-    return Result(one, "" if output is None else output, False, text_or_none(answer.get("name")), origin, seal=_seal(block),
-                  raw=block, at=at, row=row)  # fmt: skip
+        output = (
+            inside
+            if output in (None, "")
+            else (Text(output_text(output), raw=answer["output"]), *inside)
+        )
+    return Result(
+        one,
+        "" if output is None else output,
+        False,
+        text_or_none(answer.get("name")),
+        origin,
+        seal=_seal(block),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_response(result: Result, page: Page) -> JSON:
@@ -147,7 +191,9 @@ def _write_response(result: Result, page: Page) -> JSON:
     if not page.hides(sent):
         answer["ref"] = sent
     elif result.call_id not in page.called:
-        page.lose(result, "it answers no call, and without a ref it may be taken for another's answer")
+        page.lose(
+            result, "it answers no call, and without a ref it may be taken for another's answer"
+        )
     page.remember(result, flag=False, structure=True)
     if result.error:
         page.lose(result, "a tool's response has no error flag; its output is kept")
@@ -156,7 +202,9 @@ def _write_response(result: Result, page: Page) -> JSON:
         media = [part for part in output if isinstance(part, Media) and part.text is None]
         for part in output:
             if not isinstance(part, Text | Media):
-                page.lose(part, f"a tool's response cannot hold this but as text: {label(part)[:80]}")
+                page.lose(
+                    part, f"a tool's response cannot hold this but as text: {label(part)[:80]}"
+                )
         said = [part for part in output if part not in media]
         held = said[0].raw if len(said) == 1 and said[0].row is None else UNSET
         output = "\n".join(map(label, said)) if isinstance(held, UnsetType) else held
@@ -170,30 +218,80 @@ def _write_response(result: Result, page: Page) -> JSON:
 
 def _opaque(name: str) -> Row:
     """A part that has no neutral form."""
-    return Row(name, Opaque, lambda block, at, row: Opaque(name, block, seal=_seal(block), raw=block, at=at, row=row),
-               lambda part, _: part.value)  # fmt: skip
+    return Row(
+        name,
+        Opaque,
+        lambda block, at, row: Opaque(name, block, seal=_seal(block), raw=block, at=at, row=row),
+        lambda part, _: part.value,
+    )
 
 
 _META = (("metadata", keys(*_SEALS)),)
 _REF = (Id("ref", required=False, nullable=True),)
 ROWS = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), seal=_seal(b), raw=b, at=at, row=row),
-        lambda p, _: {"text": p.text}, keys("text", "metadata"), _META, deltas={"text": ("text", "text")}),
-    Row("media", Media, _read_media, _write_media, keys("media", "metadata"), (*_META, ("media", keys("url", "contentType")))),
-    Row("reasoning", Reasoning, lambda b, at, row: Reasoning(string(b["reasoning"]), seal=_seal(b), raw=b, at=at, row=row),
-        lambda p, _: {"reasoning": p.text}, keys("reasoning", "metadata"), _META,
-        deltas={"reasoning": ("reasoning", "reasoning")}),
-    Row("toolRequest", Call, _read_request, _write_request, keys("toolRequest", "metadata"),
-        (*_META, ("toolRequest", keys("ref", "name", "input"))), {"part_field": "toolRequest"},
-        "call", "function", "client", _REF),
-    Row("toolResponse", Result, _read_response, _write_response, keys("toolResponse", "metadata"),
-        (*_META, ("toolResponse", keys("ref", "name", "output", "content"))), {"part_field": "toolResponse"},
-        "output", "function", "client", _REF),
-    Row("resource", Media, _read_resource, lambda p, _: {"resource": {"uri": p.url}}, keys("resource", "metadata"),
-        (*_META, ("resource", keys("uri")))),
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), seal=_seal(b), raw=b, at=at, row=row),
+        lambda p, _: {"text": p.text},
+        keys("text", "metadata"),
+        _META,
+        deltas={"text": ("text", "text")},
+    ),
+    Row(
+        "media",
+        Media,
+        _read_media,
+        _write_media,
+        keys("media", "metadata"),
+        (*_META, ("media", keys("url", "contentType"))),
+    ),
+    Row(
+        "reasoning",
+        Reasoning,
+        lambda b, at, row: Reasoning(string(b["reasoning"]), seal=_seal(b), raw=b, at=at, row=row),
+        lambda p, _: {"reasoning": p.text},
+        keys("reasoning", "metadata"),
+        _META,
+        deltas={"reasoning": ("reasoning", "reasoning")},
+    ),
+    Row(
+        "toolRequest",
+        Call,
+        _read_request,
+        _write_request,
+        keys("toolRequest", "metadata"),
+        (*_META, ("toolRequest", keys("ref", "name", "input"))),
+        {"part_field": "toolRequest"},
+        "call",
+        "function",
+        "client",
+        _REF,
+    ),
+    Row(
+        "toolResponse",
+        Result,
+        _read_response,
+        _write_response,
+        keys("toolResponse", "metadata"),
+        (*_META, ("toolResponse", keys("ref", "name", "output", "content"))),
+        {"part_field": "toolResponse"},
+        "output",
+        "function",
+        "client",
+        _REF,
+    ),
+    Row(
+        "resource",
+        Media,
+        _read_resource,
+        lambda p, _: {"resource": {"uri": p.url}},
+        keys("resource", "metadata"),
+        (*_META, ("resource", keys("uri"))),
+    ),
     _opaque("data"),
     _opaque("custom"),
-)  # fmt: skip
+)
 
 
 def read_part(block: JSON, at: At) -> Part:
@@ -210,7 +308,7 @@ def read_part(block: JSON, at: At) -> Part:
     return unknown(next(iter(block), ""), block, at)
 
 
-# --- messages ----------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "model": "assistant", "tool": "tool"}
 SAYS_ROLE: dict[Role, str] = {role: said for said, role in ROLES.items()}
@@ -223,7 +321,9 @@ def read_message(message: JSON, at: At) -> Message:
         blame(NAME, at, "an object", message)
     role = ROLES.get(str(message.get("role")))
     if role is None:
-        return Message("user", (unknown(message.get("role"), message, at),), None, NAME, raw=message, at=at)
+        return Message(
+            "user", (unknown(message.get("role"), message, at),), None, NAME, raw=message, at=at
+        )
     content = message.get("content")
     if content is not None and not isinstance(content, list):
         blame(NAME, (*at, "content"), "a list", content)
@@ -250,16 +350,23 @@ def _no_part(part: Part, page: Page) -> JSON:
 
 
 FOREIGN: dict[type[Part], Callable[..., JSON]] = {
-    Text: _write_text, Media: _write_media, Call: _write_request, Result: _write_response, Reasoning: _write_reasoning,
+    Text: _write_text,
+    Media: _write_media,
+    Call: _write_request,
+    Result: _write_response,
+    Reasoning: _write_reasoning,
     Opaque: _no_part,
-}  # fmt: skip
+}
 """How a part of another wire is written; None if it cannot stand here."""
 HISTORY = Turns(
-    NAME, read_message, FOREIGN, lambda role, blocks: {"role": SAYS_ROLE[role], "content": blocks},
+    NAME,
+    read_message,
+    FOREIGN,
+    lambda role, blocks: {"role": SAYS_ROLE[role], "content": blocks},
     lambda raw, blocks: {**obj(raw), "content": blocks},
-)  # fmt: skip
+)
 
-# --- tools and settings ------------------------------------------------------------------------------------------
+# --- tools and settings ---------------------------------------------------------------------------
 
 OFFER = Row("tool", Tool, keys=keys("name", "description", "inputSchema"))
 
@@ -269,8 +376,14 @@ def _read_offer(tool: JSON, at: At) -> Tool:
         return Tool(tool, raw=tool, at=at)
     if not isinstance(tool, dict):
         blame(NAME, at, "an object or a name", tool)
-    return Tool(name_of(tool.get("name")), text_or_none(tool.get("description")), tool.get("inputSchema"), raw=tool, at=at,
-                row=OFFER)  # fmt: skip
+    return Tool(
+        name_of(tool.get("name")),
+        text_or_none(tool.get("description")),
+        tool.get("inputSchema"),
+        raw=tool,
+        at=at,
+        row=OFFER,
+    )
 
 
 def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
@@ -283,7 +396,12 @@ def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
         if tool.strict is not None:
             page.lose(tool, "no strict flag here")
         given = (("description", tool.description), ("inputSchema", schema))
-        out.append({"name": page.name(tool.name), **{key: value for key, value in given if value is not None}})
+        out.append(
+            {
+                "name": page.name(tool.name),
+                **{key: value for key, value in given if value is not None},
+            }
+        )
     return out
 
 
@@ -318,25 +436,41 @@ REQUEST = (
     Field("temperature", ("config", "temperature")),
     Field("top_p", ("config", "topP")),
     Field("top_k", ("config", "topK")),
-    Field("stop", ("config", "stopSequences"), lambda v: tuple(map(string, v)) if isinstance(v, list) else UNSET),
+    Field(
+        "stop",
+        ("config", "stopSequences"),
+        lambda v: tuple(map(string, v)) if isinstance(v, list) else UNSET,
+    ),
     Field("candidates", ("candidates",)),
     Field("choice", ("toolChoice",), _read_choice, _write_choice),
     Field("format", ("output",), _read_output, _write_output),
-)  # fmt: skip
+)
 _OUTPUT = keys("format", "contentType", "schema", "jsonSchema", "constrained")
 
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
-    """Tokens of thoughts are counted apart from those of the answer, as the model's own API does."""
+    """Tokens of thoughts are counted apart from those of the answer, as the model's own
+    API does.
+    """
     thoughts, made = count_at(value, "thoughtsTokens"), count_at(value, "outputTokens")
     total = made if thoughts is None else (made or 0) + thoughts
-    return Usage(count_at(value, "inputTokens"), total, count_at(value, "cachedContentTokens"), None, thoughts)
+    return Usage(
+        count_at(value, "inputTokens"),
+        total,
+        count_at(value, "cachedContentTokens"),
+        None,
+        thoughts,
+    )
 
 
 def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
-    out: Object = {"inputTokens": read, "outputTokens": made - (value.reasoning or 0), "totalTokens": read + made}
+    out: Object = {
+        "inputTokens": read,
+        "outputTokens": made - (value.reasoning or 0),
+        "totalTokens": read + made,
+    }
     if value.reasoning is not None:
         out["thoughtsTokens"] = value.reasoning
     if value.cached is not None:
@@ -347,14 +481,26 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 RESPONSE = (
-    Field("usage", ("usage",), _read_usage, _write_usage,
-          keys("inputTokens", "outputTokens", "totalTokens", "thoughtsTokens", "cachedContentTokens")),
-)  # fmt: skip
+    Field(
+        "usage",
+        ("usage",),
+        _read_usage,
+        _write_usage,
+        keys("inputTokens", "outputTokens", "totalTokens", "thoughtsTokens", "cachedContentTokens"),
+    ),
+)
 MEANS = {"stop": "stop", "length": "length", "blocked": "filter", "interrupted": "pause"}
-SAYS = {"stop": "stop", "length": "length", "filter": "blocked", "refusal": "blocked", "pause": "interrupted", "tool": "stop",
-        "sequence": "stop"}  # fmt: skip
+SAYS = {
+    "stop": "stop",
+    "length": "length",
+    "filter": "blocked",
+    "refusal": "blocked",
+    "pause": "interrupted",
+    "tool": "stop",
+    "sequence": "stop",
+}
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
@@ -364,7 +510,9 @@ def read(body: JSON, kind: Kind) -> Conversation:
     place: At = () if isinstance(body, list) else ("messages",)
     if not isinstance(body, list | dict):
         blame(NAME, (), "an object or a list of messages", body)
-    messages = tuple([read_message(one, (*place, i)) for i, one in enumerate(list_at(NAME, body, place))])
+    messages = tuple(
+        [read_message(one, (*place, i)) for i, one in enumerate(list_at(NAME, body, place))]
+    )
     ordered = bare(messages)
     messages = settle(messages, seed="", ordered=ordered)
     if isinstance(body, list):
@@ -373,11 +521,22 @@ def read(body: JSON, kind: Kind) -> Conversation:
     settings = read_fields(REQUEST, body, keys("messages", "tools"))
     form = body.get("output")
     extra = (
-        [("output", key) for key in form if key not in _OUTPUT] if isinstance(form, dict) and "format" in settings.values else []
+        [("output", key) for key in form if key not in _OUTPUT]
+        if isinstance(form, dict) and "format" in settings.values
+        else []
     )
     tools = tuple(_read_offer(tool, ("tools", i)) for i, tool in enumerate(offered))
-    return Conversation(messages, tools, settings.values, NAME, "request", body, unknown=(*settings.unknown, *extra),
-                        places=settings.places, ordered=ordered)  # fmt: skip
+    return Conversation(
+        messages,
+        tools,
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=(*settings.unknown, *extra),
+        places=settings.places,
+        ordered=ordered,
+    )
 
 
 def _read_answer(body: JSON) -> Conversation:
@@ -393,15 +552,34 @@ def _read_answer(body: JSON) -> Conversation:
         frame = object_at(NAME, body, at)
         where: At = (*at, "message")
         nothing = frame.get("message") is None and "finishReason" in frame  # blocked or failed
-        message = Message("assistant", (), None, NAME, at=where) if nothing else read_message(object_at(NAME, body, where), where)
+        message = (
+            Message("assistant", (), None, NAME, at=where)
+            if nothing
+            else read_message(object_at(NAME, body, where), where)
+        )
         reason = frame.get("finishReason")
         stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
         called = any(isinstance(part, Call) for part in message.parts)
-        messages.append(replace(message, role="assistant", stop="tool" if called and stop == "stop" else stop))
+        messages.append(
+            replace(message, role="assistant", stop="tool" if called and stop == "stop" else stop)
+        )
         if at:
-            extra += [(*at, key) for key, value in frame.items() if key not in _FRAME and value is not None]
-    return Conversation(settle(tuple(messages), seed="", ordered=True), (), settings.values, NAME, "response", body,
-                        unknown=tuple(extra), places=settings.places, ordered=True)  # fmt: skip
+            extra += [
+                (*at, key)
+                for key, value in frame.items()
+                if key not in _FRAME and value is not None
+            ]
+    return Conversation(
+        settle(tuple(messages), seed="", ordered=True),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=tuple(extra),
+        places=settings.places,
+        ordered=True,
+    )
 
 
 _FRAME = keys("index", "message", "finishReason")
@@ -433,28 +611,37 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
         if isinstance(kept, UnsetType):
             blocks = [HISTORY.block(part, message, page) for part in message.parts]
             kept = {"role": "model", "content": [block for block in blocks if block is not None]}
-        old = get(conversation.source, message.at[:-1]) if message.wire == NAME and conversation.wire == NAME else UNSET
+        old = (
+            get(conversation.source, message.at[:-1])
+            if message.wire == NAME and conversation.wire == NAME
+            else UNSET
+        )
         called = message.stop == "tool" and any(isinstance(part, Call) for part in message.parts)
         if isinstance(old, dict):
             frames.append({**old, "message": kept} if "message" in old or message.parts else old)
             continue
         stop = "stop" if called else write_stop(message, SAYS, MEANS, page)
-        frames.append({"message": kept} if stop is None else {"message": kept, "finishReason": stop})
+        frames.append(
+            {"message": kept} if stop is None else {"message": kept, "finishReason": stop}
+        )
     if "candidates" in body:
         return {**body, "candidates": frames}
     return {**body, **(obj(frames[0]) if frames else {"finishReason": "unknown"})}
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 _MARKS = keys("toolRequest", "toolResponse", "media", "custom", "resource")
 _FIELDS = keys("config", "output", "docs", "toolChoice")
 
 
 def looks(body: JSON) -> int:
-    """How sure it is that this is one of its bodies: its parts name no type, and nobody else has a role `model` for such."""
+    """How sure it is that this is one of its bodies: its parts name no type, and nobody else has a
+    role `model` for such."""
     if isinstance(body, dict) and isinstance(body.get("candidates"), list):
-        return max((looks([get(one, ("message",)) or None]) for one in body["candidates"]), default=0)  # type: ignore[union-attr]
+        return max(
+            (looks([get(one, ("message",)) or None]) for one in body["candidates"]), default=0
+        )  # type: ignore[union-attr]
     if isinstance(body, dict) and isinstance(body.get("message"), dict):
         return 3 if looks([body["message"]]) == 3 else 0
     messages = body.get("messages") if isinstance(body, dict) else body
@@ -465,11 +652,24 @@ def looks(body: JSON) -> int:
         content = get(message, ("content",))
         if not isinstance(content, list) or get(message, ("role",)) == "assistant":
             return 0
-        if not all(isinstance(part, dict) and "type" not in part and "$type" not in part for part in content):
+        if not all(
+            isinstance(part, dict) and "type" not in part and "$type" not in part
+            for part in content
+        ):
             return 0
-        if get(message, ("role",)) == "model" or any(isinstance(part, dict) and part.keys() & _MARKS for part in content):
+        if get(message, ("role",)) == "model" or any(
+            isinstance(part, dict) and part.keys() & _MARKS for part in content
+        ):
             marks = 3
     return marks
 
 
-WIRE = Wire(NAME, "Genkit", rows_of(ROWS), read, write, looks, stream(read_part, read, ROLES, FOREIGN, write))
+WIRE = Wire(
+    NAME,
+    "Genkit",
+    rows_of(ROWS),
+    read,
+    write,
+    looks,
+    stream(read_part, read, ROLES, FOREIGN, write),
+)

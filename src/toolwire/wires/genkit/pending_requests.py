@@ -1,7 +1,8 @@
-"""One request for a tool in a Genkit stream, as far as it has come: snapshots of its input, fragments of JSON text, or a value.
+"""One request for a tool in a Genkit stream, as far as it has come: snapshots of its input,
+fragments of JSON text, or a value.
 
-Tells text that is JSON from a value that happens to be a text: JSON text begins with a brace, or comes in pieces. Knows no
-stream.
+Tells text that is JSON from a value that happens to be a text: JSON text begins with a brace, or
+comes in pieces. Knows no stream.
 """
 
 from __future__ import annotations
@@ -16,7 +17,19 @@ from toolwire.conversation.parts import Call
 class Asked:
     """A request for a tool, as far as it has come."""
 
-    __slots__ = ("block", "call", "closed", "live", "more", "ordinal", "partial", "pieces", "ref", "slot", "value")
+    __slots__ = (
+        "block",
+        "call",
+        "closed",
+        "live",
+        "more",
+        "ordinal",
+        "partial",
+        "pieces",
+        "ref",
+        "slot",
+        "value",
+    )
 
     def __init__(self, call: Call, block: Object, ordinal: int) -> None:
         self.block: Object = {**block, "toolRequest": _finished(block["toolRequest"])}
@@ -73,4 +86,8 @@ class Asked:
 
 
 def _finished(request: JSON) -> Object:
-    return {key: value for key, value in request.items() if key != "partial"} if isinstance(request, dict) else {}
+    return (
+        {key: value for key, value in request.items() if key != "partial"}
+        if isinstance(request, dict)
+        else {}
+    )

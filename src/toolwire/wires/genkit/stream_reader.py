@@ -1,16 +1,21 @@
-"""The chunks of a Genkit stream, as its HTTP flows send them: `{"message": chunk}`, and at the end `{"result": response}`.
+"""The chunks of a Genkit stream, as its HTTP flows send them: `{"message": chunk}`, and at the end
+`{"result": response}`.
 
-- bare-chunks-too: a chunk or a response may come without such a frame (the framework's own API sends lines of them), and a
-  flow's chunk may be plain text. A stream of bare chunks has no other end than its own.
-- index-counts-messages: a model's turn, the tools' responses, the next turn. The response has the last one; those before it
-  stand in the messages of its request.
-- texts-grow: the first part of a chunk continues the last one before it, if both are text or both are reasoning. Two texts in
-  one chunk are two texts; so a text that is to stand for itself comes after an empty piece of the one before it.
+- bare-chunks-too: a chunk or a response may come without such a frame (the framework's own API
+  sends lines of them), and a flow's chunk may be plain text. A stream of bare chunks has no other
+  end than its own.
+- index-counts-messages: a model's turn, the tools' responses, the next turn. The response has the
+  last one; those before it stand in the messages of its request.
+- texts-grow: the first part of a chunk continues the last one before it, if both are text or both
+  are reasoning. Two texts in one chunk are two texts; so a text that is to stand for itself comes
+  after an empty piece of the one before it.
 - aggregated-says-again: a chunk that says so holds the whole message so far.
-- snapshots-and-fragments: JavaScript sends a request again and again, with the input as far as it could be parsed and
-  `partial`; Go sends fragments of JSON text as the input, with ref and name on the first only. Objects are told when they are
-  not partial any more, or the turn is over; text that begins with a brace is told as it comes.
-- a-ref-may-come-late: Go gives refs to requests without one only in the response. Such a request is told when the turn is over.
+- snapshots-and-fragments: JavaScript sends a request again and again, with the input as far as it
+  could be parsed and `partial`; Go sends fragments of JSON text as the input, with ref and name on
+  the first only. Objects are told when they are not partial any more, or the turn is over; text
+  that begins with a brace is told as it comes.
+- a-ref-may-come-late: Go gives refs to requests without one only in the response. Such a request is
+  told when the turn is over.
 - completion-order: responses come as the tools finish; a ref says whose they are.
 """
 
@@ -27,7 +32,20 @@ from toolwire.conversation.json import JSON, At, Json, Object, get, text_of
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
 from toolwire.errors import RemoteError
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Turn,
+    Whole,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import Row, text_or_none
 from toolwire.wires.engine.stream import CUT, Reader, Stream, data_only, fresh, merge
@@ -45,8 +63,14 @@ class _Reader(Reader):
     wire = NAME
     replies = True
 
-    def __init__(self, part: Callable[[JSON, At], Part], read: Callable[[JSON, Kind], Conversation], roles: Mapping[str, Role], *,
-                 keep: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        part: Callable[[JSON, At], Part],
+        read: Callable[[JSON, Kind], Conversation],
+        roles: Mapping[str, Role],
+        *,
+        keep: bool = False,
+    ) -> None:
         super().__init__(keep=keep)
         self.part_of = part
         self.answer_of = read
@@ -97,7 +121,11 @@ class _Reader(Reader):
         return [*out, Left((self.count,), "an unknown event")]
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
-        return self._longer if slot == self.slots and self.grows is not None and not self.repeats else None
+        return (
+            self._longer
+            if slot == self.slots and self.grows is not None and not self.repeats
+            else None
+        )
 
     def _longer(self, text: str) -> bool:
         assert self.grows is not None
@@ -139,7 +167,9 @@ class _Reader(Reader):
     def _message(self, chunk: Object, content: list[JSON]) -> list[Event]:
         """The next message, if it is one."""
         said, index = chunk.get("role"), chunk.get("index")
-        role = self.roles.get(said, "assistant") if isinstance(said, str) else self.role or "assistant"
+        role = (
+            self.roles.get(said, "assistant") if isinstance(said, str) else self.role or "assistant"
+        )
         same = index is None or self.index is None or index == self.index
         if self.role is not None and same and role == self.role:
             self.index = index if self.index is None else self.index
@@ -163,7 +193,11 @@ class _Reader(Reader):
         for name in {one.call.name for one in self.asked if not one.ref}:
             bare = [one for one in self.asked if not one.ref and one.call.name == name]
             answers = [get(block, ("toolResponse",)) for block in content]
-            refs = [get(answer, ("ref",)) for answer in answers if isinstance(answer, dict) and answer.get("name") == name]
+            refs = [
+                get(answer, ("ref",))
+                for answer in answers
+                if isinstance(answer, dict) and answer.get("name") == name
+            ]
             if len(bare) == len(refs) == 1 and isinstance(refs[0], str):
                 bare[0].ref = refs[0]
 
@@ -194,8 +228,16 @@ class _Reader(Reader):
         kind = type(part)
         self.told[kind] = self.told.get(kind, 0) + len(part.text)
         grows = self.grows
-        plain = row.clean({key: value for key, value in block.items() if value is not None})  # Python writes nulls
-        if first and plain and grows is not None and grows[0] is row and grows[2].get("metadata") is None:
+        plain = row.clean(
+            {key: value for key, value in block.items() if value is not None}
+        )  # Python writes nulls
+        if (
+            first
+            and plain
+            and grows is not None
+            and grows[0] is row
+            and grows[2].get("metadata") is None
+        ):
             if self.keep:
                 self.pieces.append(part.text)
             if block.get("metadata") is not None:
@@ -220,14 +262,20 @@ class _Reader(Reader):
         return [End(self.slots - 1, seal=self.part_of(held, ()).seal, cut=cut)]
 
     def _answered(self, result: Result) -> Result:
-        """The result under the id of its call: its ref; else the oldest call of its name without one, or the only one with."""
+        """The result under the id of its call: its ref; else the oldest call of its name without
+        one, or the only one with."""
         if result.call_id:
             self.waits = [call for call in self.waits if call.id != result.call_id]
             return result
         named = [call for call in self.waits if call.name == result.name]
-        found = next((call for call in named if call.origin == "minted"), named[0] if len(named) == 1 else None)
+        found = next(
+            (call for call in named if call.origin == "minted"),
+            named[0] if len(named) == 1 else None,
+        )
         if found is None:
-            return replace(result, call_id=mint(f"{self.seed} result", len(self.called), result.name or ""))
+            return replace(
+                result, call_id=mint(f"{self.seed} result", len(self.called), result.name or "")
+            )
         self.waits.remove(found)
         return replace(result, call_id=found.id)
 
@@ -266,7 +314,9 @@ class _Reader(Reader):
     def _progress(self, one: Asked) -> list[Event]:
         """What can be told of a request by now."""
         before = self.asked[: self.asked.index(one)] if one in self.asked else []
-        if not one.ref or not one.call.name or any(other.slot < 0 for other in before):  # told in the order in which they came
+        if (
+            not one.ref or not one.call.name or any(other.slot < 0 for other in before)
+        ):  # told in the order in which they came
             return []
         if not isinstance(one.value, UnsetType) and not one.partial:
             return self._ended(one, cut=False)
@@ -284,7 +334,9 @@ class _Reader(Reader):
         if one.slot >= 0:
             return []
         out = self._closed(cut=False)
-        call = self.identified(replace(one.call, id=one.ref, origin="wire" if one.ref else "minted"), one.ordinal)
+        call = self.identified(
+            replace(one.call, id=one.ref, origin="wire" if one.ref else "minted"), one.ordinal
+        )
         self.waits.append(self.called[-1])
         self.told[Call] = self.told.get(Call, 0) + 1
         one.slot = self.slots
@@ -302,7 +354,14 @@ class _Reader(Reader):
         if self.keep:
             one.block["toolRequest"] = one.request()
         one.pieces = []
-        return [*out, End(one.slot, seal=one.call.seal, cut=one.partial or (cut and isinstance(one.value, UnsetType)))]
+        return [
+            *out,
+            End(
+                one.slot,
+                seal=one.call.seal,
+                cut=one.partial or (cut and isinstance(one.value, UnsetType)),
+            ),
+        ]
 
     def _released(self, *, cut: bool) -> list[Event]:
         """All of the current message that was still open."""
@@ -329,7 +388,9 @@ class _Reader(Reader):
             if not isinstance(part, Call):
                 out += self._beyond(part, past)
                 continue
-            known = next((one for one in asked if one.ref == part.id and one.call.name == part.name), None)
+            known = next(
+                (one for one in asked if one.ref == part.id and one.call.name == part.name), None
+            )
             if known is not None:
                 asked.remove(known)
             if known is None or not known.closed:
@@ -339,7 +400,8 @@ class _Reader(Reader):
         return out
 
     def _beyond(self, part: Part, past: dict[type[Part], int]) -> list[Event]:
-        """What a part of a message that is said again has beyond what was told: known by its length, or by its number."""
+        """What a part of a message that is said again has beyond what was told: known by its
+        length, or by its number."""
         kind = type(part)
         before, told = past.get(kind, 0), self.told.get(kind, 0)
         past[kind] = before + (len(part.text) if isinstance(part, Text | Reasoning) else 1)
@@ -354,12 +416,21 @@ class _Reader(Reader):
         """The current message, said again: what is still open in it goes on there."""
         self.messages[-1] = (self.messages[-1][0], content)
         last = content[-1] if content else None
-        if self.grows is not None and isinstance(last, dict) and isinstance(last.get(self.grows[1]), str):
+        if (
+            self.grows is not None
+            and isinstance(last, dict)
+            and isinstance(last.get(self.grows[1]), str)
+        ):
             self.grows = (self.grows[0], self.grows[1], last)
             self.pieces = [str(last[self.grows[1]])]
         for block in content:
             for one in self.asked:
-                if isinstance(block, dict) and not one.closed and one.ref and get(block, ("toolRequest", "ref")) == one.ref:
+                if (
+                    isinstance(block, dict)
+                    and not one.closed
+                    and one.ref
+                    and get(block, ("toolRequest", "ref")) == one.ref
+                ):
                     one.block = block
 
     # --- the end ---
@@ -372,11 +443,19 @@ class _Reader(Reader):
             said = None
         if said is None or not isinstance(result, dict):
             self.extra["result"] = result
-            return [*self._released(cut=False), Left(at, "what a flow gives is its own"), Finish(None)]
+            return [
+                *self._released(cut=False),
+                Left(at, "what a flow gives is its own"),
+                Finish(None),
+            ]
         self.response = result
         out: list[Event] = []
         for choice, message in enumerate(said.messages):
-            out += [Whole(self._named(part), choice) for part in message.parts] if choice else self._settled(message.parts)
+            out += (
+                [Whole(self._named(part), choice) for part in message.parts]
+                if choice
+                else self._settled(message.parts)
+            )
         out.append(Note(said.settings))
         out += [Left((*at, *path), _LEFT) for path in said.unknown]
         return out + [Finish(message.stop, choice) for choice, message in enumerate(said.messages)]
@@ -398,8 +477,19 @@ class _Reader(Reader):
         calls = [part for part in parts if isinstance(part, Call)]
         mine = {one.ref for one in self.asked if one.ref}
         for one in self.asked:
-            found = next((call for call in calls if call.name == one.call.name and (
-                call.id == one.ref if one.ref else call.origin == "minted" or call.id not in mine)), None)  # fmt: skip
+            found = next(
+                (
+                    call
+                    for call in calls
+                    if call.name == one.call.name
+                    and (
+                        call.id == one.ref
+                        if one.ref
+                        else call.origin == "minted" or call.id not in mine
+                    )
+                ),
+                None,
+            )
             if found is None:
                 continue
             calls = [call for call in calls if call is not found]
@@ -409,16 +499,28 @@ class _Reader(Reader):
         if not self.told and not self.asked:
             return out + [Whole(self._named(part)) for part in parts]
         past: dict[type[Part], int] = {}
-        out += [event for part in parts if isinstance(part, Text | Reasoning) for event in self._beyond(part, past)]
+        out += [
+            event
+            for part in parts
+            if isinstance(part, Text | Reasoning)
+            for event in self._beyond(part, past)
+        ]
         out += self._released(cut=False)
-        missed = [part for part in parts if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.told]
+        missed = [
+            part
+            for part in parts
+            if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.told
+        ]
         return out + [Whole(self._named(part)) for part in (*calls, *missed)]
 
     def _fault(self, error: JSON) -> list[Event]:
         self.error = error
         said = error.get("message") if isinstance(error, dict) else error
         code = text_or_none(error.get("status")) if isinstance(error, dict) else None
-        return [*self._released(cut=True), Fault(said if isinstance(said, str) else text_of(error), code)]
+        return [
+            *self._released(cut=True),
+            Fault(said if isinstance(said, str) else text_of(error), code),
+        ]
 
     def end(self) -> list[Event]:
         if self.over or self.error is not None:
@@ -437,13 +539,24 @@ class _Reader(Reader):
         failed: Object = {} if self.error is None else {"error": self.error}
         if self.response is not None:
             return {**earlier, **self.response, **failed}
-        if not self.messages and not self.extra and (self.error is None or self.error == {"message": CUT}):
+        if (
+            not self.messages
+            and not self.extra
+            and (self.error is None or self.error == {"message": CUT})
+        ):
             raise self.nothing()
         return {**self.extra, "message": last, **earlier, **failed}
 
 
-def stream(part: Callable[[JSON, At], Part], read: Callable[[JSON, Kind], Conversation], roles: Mapping[str, Role],
-           foreign: Mapping[type[Part], Callable[..., JSON]], write: Callable[[Conversation, Page], JSON]) -> Stream:  # fmt: skip
+def stream(
+    part: Callable[[JSON, At], Part],
+    read: Callable[[JSON, Kind], Conversation],
+    roles: Mapping[str, Role],
+    foreign: Mapping[type[Part], Callable[..., JSON]],
+    write: Callable[[Conversation, Page], JSON],
+) -> Stream:
     """How this wire streams, by the tables of its bodies."""
     says = {neutral: said for said, neutral in roles.items()}
-    return Stream(partial(_Reader, part, read, roles), partial(ChunkWriter, foreign, write, says), data_only)
+    return Stream(
+        partial(_Reader, part, read, roles), partial(ChunkWriter, foreign, write, says), data_only
+    )

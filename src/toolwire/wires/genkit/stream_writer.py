@@ -1,6 +1,7 @@
 """Genkit's chunks, written: what is new as it comes, and at the end the whole response.
 
-A call is sent whole, since its input is a value. The message is kept, for the last event has all of it again.
+A call is sent whole, since its input is a value. The message is kept, for the last event has all of
+it again.
 """
 
 from __future__ import annotations
@@ -23,8 +24,14 @@ class ChunkWriter(Writer):
 
     results = True
 
-    def __init__(self, foreign: Mapping[type[Part], Callable[..., JSON]], write: Callable[[Conversation, Page], JSON],
-                 roles: Mapping[Role, str], page: Page, version: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        foreign: Mapping[type[Part], Callable[..., JSON]],
+        write: Callable[[Conversation, Page], JSON],
+        roles: Mapping[Role, str],
+        page: Page,
+        version: int | None = None,
+    ) -> None:
         super().__init__(page, version)
         self.foreign = foreign
         self.write = write
@@ -49,10 +56,17 @@ class ChunkWriter(Writer):
         return []
 
     def _chunk(self, *content: JSON) -> Chunk:
-        return {"message": {"role": self.roles[self.role], "index": self.index, "content": list(content)}}
+        return {
+            "message": {
+                "role": self.roles[self.role],
+                "index": self.index,
+                "content": list(content),
+            }
+        }
 
     def _turned(self, role: Role) -> None:
-        """The next message begins where a result follows what was said, or the other way round; nowhere else."""
+        """The next message begins where a result follows what was said, or the other way round;
+        nowhere else."""
         if role == self.role:
             return
         self.earlier.append({"role": self.roles[self.role], "content": self.content})

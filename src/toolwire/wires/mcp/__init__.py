@@ -1,12 +1,18 @@
 """Model Context Protocol: JSON-RPC messages, one by one or as a recorded exchange.
 
-- id-keeps-its-type: an id is an integer or a string, and 1 is not "1". In the neutral id an integer is its digits; a string
-  that could be taken for one is written with its quotes. Both ways are reversible and need no context.
-- lost-id-is-a-notification: a request without an id is still a valid message, which nobody will ever answer.
-- tool-failure-is-a-result: `isError` stands in a normal result; a JSON-RPC error is a failure of the protocol.
-- input-required: a call may be answered by `resultType: input_required`; the retry is a new request with a new id.
-- structured-twice: structured content is repeated as text; where the two differ, the text is what the model sees.
-- sampling-turns-the-tables: a server may ask the client's model; that message holds a whole conversation.
+- id-keeps-its-type: an id is an integer or a string, and 1 is not "1". In the neutral id an integer
+  is its digits; a string that could be taken for one is written with its quotes. Both ways are
+  reversible and need no context.
+- lost-id-is-a-notification: a request without an id is still a valid message, which nobody will
+  ever answer.
+- tool-failure-is-a-result: `isError` stands in a normal result; a JSON-RPC error is a failure of
+  the protocol.
+- input-required: a call may be answered by `resultType: input_required`; the retry is a new request
+  with a new id.
+- structured-twice: structured content is repeated as text; where the two differ, the text is what
+  the model sees.
+- sampling-turns-the-tables: a server may ask the client's model; that message holds a whole
+  conversation.
 - answers-may-overtake: responses come in any order, and calls may be made while others wait.
 """
 
@@ -34,7 +40,7 @@ from toolwire.wires.engine.specs import (
     native,
     rows_of,
     unknown,
-)  # fmt: skip
+)
 from toolwire.wires.families.rpc_log.log import lose_rest, lose_settings, rewrite, turns, unchanged
 from toolwire.wires.mcp.content import BLOCKS, read_offer, read_output, write_output, write_tools
 from toolwire.wires.mcp.sampling import (
@@ -45,13 +51,13 @@ from toolwire.wires.mcp.sampling import (
     read_request,
     write_answer,
     write_request,
-)  # fmt: skip
+)
 
 NAME = "mcp"
 FAILURES = range(-32768, -31999)
 """Codes that JSON-RPC keeps for the protocol itself: an error with one of them is no tool's."""
 
-# --- ids ---------------------------------------------------------------------------------------------------------
+# --- ids ------------------------------------------------------------------------------------------
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}")
 
@@ -75,7 +81,11 @@ def _unquoted(text: str) -> str | None:
 def neutral_id(value: JSON) -> tuple[str, Origin]:
     """The id of a message as text that tells 1 from "1", and its origin."""
     found, origin = call_id(value)
-    return (text_of(value), origin) if found and isinstance(value, str) and _ambiguous(value) else (found, origin)
+    return (
+        (text_of(value), origin)
+        if found and isinstance(value, str) and _ambiguous(value)
+        else (found, origin)
+    )
 
 
 def json_id(text: str) -> JSON:
@@ -86,7 +96,7 @@ def json_id(text: str) -> JSON:
     return inner if inner is not None and _ambiguous(inner) else text
 
 
-# --- calls and results -------------------------------------------------------------------------------------------
+# --- calls and results ----------------------------------------------------------------------------
 
 
 def _read_call(message: Object, at: At, row: Row) -> Part:
@@ -100,7 +110,12 @@ def _read_call(message: Object, at: At, row: Row) -> Part:
 
 def _write_call(call: Call, page: Page) -> JSON:
     params: Object = {"name": page.name(call.name), "arguments": page.object_of(call)}
-    return {"jsonrpc": "2.0", "id": json_id(page.call_id(call)), "method": "tools/call", "params": params}
+    return {
+        "jsonrpc": "2.0",
+        "id": json_id(page.call_id(call)),
+        "method": "tools/call",
+        "params": params,
+    }
 
 
 def _result_id(message: Object) -> tuple[str, Origin]:
@@ -115,7 +130,9 @@ def _read_result(message: Object, at: At, row: Row) -> Part:
         return Result(one, held, False, None, origin, "mcp", raw=message, at=at, row=OTHER)
     output, structured = read_output(held, (*at, "result"))
     known = STRUCTURED if structured else row
-    return Result(one, output, held.get("isError") is True, None, origin, "mcp", raw=message, at=at, row=known)
+    return Result(
+        one, output, held.get("isError") is True, None, origin, "mcp", raw=message, at=at, row=known
+    )
 
 
 def _write_result(result: Result, page: Page) -> JSON:
@@ -137,7 +154,17 @@ def _protocol_failure(output: object) -> bool:
 
 def _read_wanting(message: Object, at: At, row: Row) -> Part:
     one, origin = _result_id(message)
-    return Result(one, message["result"], False, None, origin, "mcp-input-required", raw=message, at=at, row=row)
+    return Result(
+        one,
+        message["result"],
+        False,
+        None,
+        origin,
+        "mcp-input-required",
+        raw=message,
+        at=at,
+        row=row,
+    )
 
 
 def _read_error(message: Object, at: At, row: Row) -> Part:
@@ -148,31 +175,81 @@ def _read_error(message: Object, at: At, row: Row) -> Part:
 def _write_error(result: Result, page: Page) -> JSON:
     """An error that was edited stays one as long as it looks like one."""
     out: Object = {"jsonrpc": "2.0", "id": json_id(page.result_id(result))}
-    return {**out, "error": result.output} if isinstance(result.output, dict) else _write_result(result, page)
+    return (
+        {**out, "error": result.output}
+        if isinstance(result.output, dict)
+        else _write_result(result, page)
+    )
 
 
 _RESPONSE = (Id("id"),)
 _OUT = keys("jsonrpc", "id", "result")
-CALL = Row("tools/call", Call, _read_call, _write_call, keys("jsonrpc", "id", "method", "params"),
-           (("params", keys("name", "arguments")),), {"method": "tools/call"}, "call", "mcp", "client", (Id("id"),))  # fmt: skip
-RESULT = Row("complete", Result, _read_result, _write_result, _OUT, (("result", keys("content", "isError", "resultType")),),
-             {"jsonrpc_result_of": "tools/call", "resultType": "complete"}, "output", "mcp", "client", _RESPONSE)  # fmt: skip
-STRUCTURED = replace(RESULT, inner=(("result", keys("content", "isError", "resultType", "structuredContent")),))
-WANTING = Row("input_required", Result, _read_wanting, _write_result, _OUT, (),
-              {"jsonrpc_result_of": "tools/call", "resultType": "input_required"}, "output", "mcp-input-required", "client",
-              _RESPONSE)  # fmt: skip
+CALL = Row(
+    "tools/call",
+    Call,
+    _read_call,
+    _write_call,
+    keys("jsonrpc", "id", "method", "params"),
+    (("params", keys("name", "arguments")),),
+    {"method": "tools/call"},
+    "call",
+    "mcp",
+    "client",
+    (Id("id"),),
+)
+RESULT = Row(
+    "complete",
+    Result,
+    _read_result,
+    _write_result,
+    _OUT,
+    (("result", keys("content", "isError", "resultType")),),
+    {"jsonrpc_result_of": "tools/call", "resultType": "complete"},
+    "output",
+    "mcp",
+    "client",
+    _RESPONSE,
+)
+STRUCTURED = replace(
+    RESULT, inner=(("result", keys("content", "isError", "resultType", "structuredContent")),)
+)
+WANTING = Row(
+    "input_required",
+    Result,
+    _read_wanting,
+    _write_result,
+    _OUT,
+    (),
+    {"jsonrpc_result_of": "tools/call", "resultType": "input_required"},
+    "output",
+    "mcp-input-required",
+    "client",
+    _RESPONSE,
+)
 OTHER = replace(RESULT, inner=())
 """A result of a type nobody knows yet: its output is all of it."""
-ERROR = Row("error", Result, _read_error, _write_error, keys("jsonrpc", "id", "error"), (), {"jsonrpc": "error"},
-            "output", "mcp", "client", (Id("id", nullable=True),))  # fmt: skip
+ERROR = Row(
+    "error",
+    Result,
+    _read_error,
+    _write_error,
+    keys("jsonrpc", "id", "error"),
+    (),
+    {"jsonrpc": "error"},
+    "output",
+    "mcp",
+    "client",
+    (Id("id", nullable=True),),
+)
 _MARKS = keys("content", "structuredContent", "isError")
 """What tells a tool's result from any other, if its request is not at hand."""
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 class _Log:
-    """Messages as they come: parts, tools, what nobody understood, and which method each id was asked for."""
+    """Messages as they come: parts, tools, what nobody understood, and which method each id was
+    asked for."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -189,7 +266,9 @@ class _Log:
             self._response(message, at)
         elif "error" in message:
             other = self.asked.get(_result_id(message)[0], "tools/call") != "tools/call"
-            self.parts.append(unknown("error", message, at) if other else _read_error(message, at, ERROR))
+            self.parts.append(
+                unknown("error", message, at) if other else _read_error(message, at, ERROR)
+            )
         else:
             blame(NAME, at, "a JSON-RPC message with a method, a result or an error", message)
 
@@ -212,7 +291,10 @@ class _Log:
         fields = held if isinstance(held, dict) else {}
         if isinstance(fields.get("tools"), list) and method in ("", "tools/list"):
             where: At = (*at, "result", "tools")
-            self.tools += [read_offer(tool, (*where, i)) for i, tool in enumerate(list_at(NAME, held, ("tools",)))]
+            self.tools += [
+                read_offer(tool, (*where, i))
+                for i, tool in enumerate(list_at(NAME, held, ("tools",)))
+            ]
             self._extra(message, at, keys("jsonrpc", "id", "result"))
             self._extra(fields, (*at, "result"), keys("tools", "resultType"))
         elif method not in ("", "tools/call"):
@@ -225,7 +307,11 @@ class _Log:
             self.parts.append(unknown("result", message, at))
 
     def _extra(self, value: Object, at: At, known: frozenset[str]) -> None:
-        self.unknown += [(*at, key) for key, item in value.items() if key not in known and item is not None and item != {}]
+        self.unknown += [
+            (*at, key)
+            for key, item in value.items()
+            if key not in known and item is not None and item != {}
+        ]
 
 
 ANSWER = answer_fields(lambda value: neutral_id(value)[0], json_id)
@@ -248,11 +334,12 @@ def read(body: JSON, kind: Kind) -> Conversation:
     messages = settle(turns(log.parts, NAME), seed="", ordered=False)
     if not messages and kind == "response":
         messages = (Message("assistant", (), None, NAME),)
-    return Conversation(messages, tuple(log.tools), {}, NAME, kind, body,
-                        unknown=tuple(log.unknown))  # fmt: skip
+    return Conversation(
+        messages, tuple(log.tools), {}, NAME, kind, body, unknown=tuple(log.unknown)
+    )
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 _ROWS = (CALL, RESULT, STRUCTURED, WANTING, OTHER, ERROR)
 
@@ -261,7 +348,9 @@ def write(conversation: Conversation, page: Page) -> JSON:
     """An exchange; or, as a response, the newest result, or else the answer of a model."""
     source = conversation.source
     own = conversation.wire == NAME and conversation.kind == page.kind
-    if own and not isinstance(kept := unchanged(conversation, page, read(source, page.kind)), UnsetType):
+    if own and not isinstance(
+        kept := unchanged(conversation, page, read(source, page.kind)), UnsetType
+    ):
         return kept
     if own and isinstance(source, dict) and source.get("method") == METHOD:
         return write_request(conversation, page)
@@ -270,13 +359,19 @@ def write(conversation: Conversation, page: Page) -> JSON:
     if page.kind == "response" and not (own and isinstance(source, list)):
         return _write_response(conversation, page)
     lose_settings(conversation, page)
-    log = _write_exchange(conversation, page, list(source) if own and isinstance(source, list) else [])
+    log = _write_exchange(
+        conversation, page, list(source) if own and isinstance(source, list) else []
+    )
     return log[0] if own and isinstance(source, dict) and len(log) == 1 else log
 
 
 def _write_part(part: Part, own: bool, page: Page) -> JSON:
     """A message for a part; None, reported, for what is neither a call nor a result."""
-    if own and not isinstance(part.raw, UnsetType) and (part.row in _ROWS or isinstance(part, Opaque)):
+    if (
+        own
+        and not isinstance(part.raw, UnsetType)
+        and (part.row in _ROWS or isinstance(part, Opaque))
+    ):
         kept = native(part, page, part.raw)
         if not isinstance(kept, UnsetType):
             return kept
@@ -293,19 +388,30 @@ def _write_exchange(conversation: Conversation, page: Page, source: list[JSON]) 
     front: list[JSON] = []
     if not source or not conversation.same_tools:
         front, source = _write_offers(conversation, page, source)
-    return front + rewrite(conversation, page, source, before, lambda part, own: _write_part(part, own, page))
+    return front + rewrite(
+        conversation, page, source, before, lambda part, own: _write_part(part, own, page)
+    )
 
 
-def _write_offers(conversation: Conversation, page: Page, source: list[JSON]) -> tuple[list[JSON], list[JSON]]:
-    """The tools in the first list of tools that the log holds, or in an exchange of their own before it."""
+def _write_offers(
+    conversation: Conversation, page: Page, source: list[JSON]
+) -> tuple[list[JSON], list[JSON]]:
+    """The tools in the first list of tools that the log holds, or in an exchange of their own
+    before it."""
     places = [i for i, entry in enumerate(source) if isinstance(entry, dict) and _lists(entry)]
     tools = write_tools(conversation.tools, page)
     for i in reversed(places):
-        source = [*source[:i], put(source[i], ("result", "tools"), tools if i == places[0] else []), *source[i + 1 :]]
+        source = [
+            *source[:i],
+            put(source[i], ("result", "tools"), tools if i == places[0] else []),
+            *source[i + 1 :],
+        ]
     if places or not tools:
         return [], source
     one = "tools"
-    while any(one in (part.id if isinstance(part, Call) else None,) for part in conversation.parts()):
+    while any(
+        one in (part.id if isinstance(part, Call) else None,) for part in conversation.parts()
+    ):
         one += "'"
     ask: Object = {"jsonrpc": "2.0", "id": one, "method": "tools/list"}
     return [ask, {"jsonrpc": "2.0", "id": one, "result": {"tools": tools}}], source
@@ -317,7 +423,12 @@ def _lists(message: Object) -> bool:
 
 
 def _write_response(conversation: Conversation, page: Page) -> JSON:
-    results = [(part, message) for message in conversation.messages for part in message.parts if isinstance(part, Result)]
+    results = [
+        (part, message)
+        for message in conversation.messages
+        for part in message.parts
+        if isinstance(part, Result)
+    ]
     if not results:
         return _write_answer(conversation, page)
     part, message = results[-1]
@@ -329,23 +440,40 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
 
 
 def _write_answer(conversation: Conversation, page: Page) -> JSON:
-    """A response without a result: the tools that are on offer if that is all, else what a model said."""
+    """A response without a result: the tools that are on offer if that is all, else what a model
+    said."""
     if conversation.tools and not any(conversation.parts()):
         lose_settings(conversation, page)
-        return {"jsonrpc": "2.0", "id": "tools", "result": {"tools": write_tools(conversation.tools, page)}}
+        return {
+            "jsonrpc": "2.0",
+            "id": "tools",
+            "result": {"tools": write_tools(conversation.tools, page)},
+        }
     only = conversation.messages[0].parts if len(conversation.messages) == 1 else ()
     if len(only) == 1 and isinstance(only[0], Opaque) and conversation.wire == NAME:
         return only[0].value
     return write_answer(conversation, page, ANSWER)
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 
 def looks(body: JSON) -> int:
     """How sure it is that this is one of its bodies: nobody else speaks JSON-RPC."""
     messages = body if isinstance(body, list) else [body]
-    return 3 if messages and all(isinstance(one, dict) and one.get("jsonrpc") == "2.0" for one in messages) else 0
+    return (
+        3
+        if messages
+        and all(isinstance(one, dict) and one.get("jsonrpc") == "2.0" for one in messages)
+        else 0
+    )
 
 
-WIRE = Wire(NAME, "Model Context Protocol", rows_of((CALL, RESULT, WANTING, ERROR), BLOCKS), read, write, looks)
+WIRE = Wire(
+    NAME,
+    "Model Context Protocol",
+    rows_of((CALL, RESULT, WANTING, ERROR), BLOCKS),
+    read,
+    write,
+    looks,
+)

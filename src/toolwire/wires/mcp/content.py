@@ -1,6 +1,7 @@
 """Model Context Protocol: content blocks, what a tool gave, and the tools on offer.
 
-A resource is known by its URI: one of the form `file:///name` is the file's name, any other is kept whole.
+A resource is known by its URI: one of the form `file:///name` is the file's name, any other is kept
+whole.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
     unknown,
-)  # fmt: skip
+)
 
 NAME = "mcp"
 
-# --- content -----------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FILE = "file:///"
@@ -44,14 +45,17 @@ def _uri(name: str | None) -> str:
 
 
 def _name(uri: str) -> str | None:
-    """The name a URI stands for: the reverse of `_uri`, and the URI itself where that would not lead back to it."""
+    """The name a URI stands for: the reverse of `_uri`, and the URI itself where that would not
+    lead back to it."""
     name = unquote(uri.removeprefix(_FILE)) if uri.startswith(_FILE) else uri
     return (name or None) if _uri(name or None) == uri else uri
 
 
 def _read_data(block: Object, at: At, row: Row) -> Part:
     kind = "image" if row.name == "image" else "audio"
-    return Media(kind, text_or_none(block.get("mimeType")), string(block["data"]), raw=block, at=at, row=row)  # type: ignore[arg-type]
+    return Media(
+        kind, text_or_none(block.get("mimeType")), string(block["data"]), raw=block, at=at, row=row
+    )  # type: ignore[arg-type]
 
 
 def _write_data(media: Media, page: Page) -> JSON:
@@ -60,14 +64,25 @@ def _write_data(media: Media, page: Page) -> JSON:
 
 
 def _read_link(block: Object, at: At, row: Row) -> Part:
-    uri, name, mime = string(block["uri"]), text_or_none(block.get("name")), text_or_none(block.get("mimeType"))
-    return Media(kind_by(mime), mime, url=uri, name=None if name == uri else name, raw=block, at=at, row=row)
+    uri, name, mime = (
+        string(block["uri"]),
+        text_or_none(block.get("name")),
+        text_or_none(block.get("mimeType")),
+    )
+    return Media(
+        kind_by(mime), mime, url=uri, name=None if name == uri else name, raw=block, at=at, row=row
+    )
 
 
 def _write_link(media: Media, page: Page) -> JSON:
     mime = mime_of(media)
     url = media.url or ""
-    return {"type": "resource_link", "uri": url, "name": media.name or url, **({"mimeType": mime} if mime else {})}
+    return {
+        "type": "resource_link",
+        "uri": url,
+        "name": media.name or url,
+        **({"mimeType": mime} if mime else {}),
+    }
 
 
 def _read_resource(block: Object, at: At, row: Row) -> Part:
@@ -83,12 +98,16 @@ def _write_resource(media: Media, page: Page) -> JSON:
     held: Object = {"uri": _uri(media.name), **({"mimeType": mime} if mime else {})}
     return {
         "type": "resource",
-        "resource": {**held, **({"text": media.text} if media.text is not None else {"blob": media.data})},
+        "resource": {
+            **held,
+            **({"text": media.text} if media.text is not None else {"blob": media.data}),
+        },
     }
 
 
 def write_media(media: Media, page: Page) -> JSON:
-    """A medium of another wire: pictures and sounds as data, the rest as resources; a file id can only be named."""
+    """A medium of another wire: pictures and sounds as data, the rest as resources; a file id can
+    only be named."""
     if media.data is not None and media.kind in ("image", "audio"):
         if media.name is not None:
             page.lose(media, "a picture or sound has no name here")
@@ -97,11 +116,15 @@ def write_media(media: Media, page: Page) -> JSON:
         page.lose(media, "a file id of another provider; it is named in text")
         return {"type": "text", "text": label(media)}
     if media.text is None and kind_by(mime_of(media)) != media.kind:
-        page.lose(media, f"a resource is known by its MIME type here; that it is of kind {media.kind} stays behind")
+        page.lose(
+            media,
+            f"a resource is known by its MIME type here; that it is of kind {media.kind} stays"
+            " behind",
+        )
     return _write_link(media, page) if media.url is not None else _write_resource(media, page)
 
 
-# --- what a tool gave --------------------------------------------------------------------------------------------
+# --- what a tool gave -----------------------------------------------------------------------------
 
 
 def _plain(content: JSON) -> str | None:
@@ -115,8 +138,8 @@ def _plain(content: JSON) -> str | None:
 def read_output(held: Object, at: At) -> tuple[Output, bool]:
     """The output of a result, and whether all of it was `structuredContent`.
 
-    Servers repeat structured content as text for old clients. Where the two say different things, the content is what
-    the model was meant to see.
+    Servers repeat structured content as text for old clients. Where the two say different things,
+    the content is what the model was meant to see.
     """
     content = held.get("content")
     structured = held.get("structuredContent")
@@ -127,11 +150,18 @@ def read_output(held: Object, at: At) -> tuple[Output, bool]:
         return text, False
     if not isinstance(content, list):
         return ("" if content is None else content), False
-    return tuple(_read_inside(block, (*at, "content", i)) for i, block in enumerate(content)) or "", False
+    return (
+        tuple(_read_inside(block, (*at, "content", i)) for i, block in enumerate(content)) or "",
+        False,
+    )
 
 
 def _read_inside(block: JSON, at: At) -> Part:
-    return read_block(NAME, CONTENT, block, at) if isinstance(block, dict) else unknown("untyped", block, at)
+    return (
+        read_block(NAME, CONTENT, block, at)
+        if isinstance(block, dict)
+        else unknown("untyped", block, at)
+    )
 
 
 def _same(text: str, value: JSON) -> bool:
@@ -168,52 +198,107 @@ def _write_inside(part: Part, page: Page) -> JSON:
     return {"type": "text", "text": label(part)}
 
 
-# --- sampling: calls and results inside messages -----------------------------------------------------------------
+# --- sampling: calls and results inside messages --------------------------------------------------
 
 
 def _read_use(block: Object, at: At, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     given = block.get("input")
     args = Json("") if given is None else Json(UNSET, given)
-    return Call(one, name_of(block.get("name")), args, origin, "sampling-tool", raw=block, at=at, row=row)
+    return Call(
+        one, name_of(block.get("name")), args, origin, "sampling-tool", raw=block, at=at, row=row
+    )
 
 
 def write_use(call: Call, page: Page) -> JSON:
     """A call inside a message."""
-    return {"type": "tool_use", "id": page.call_id(call), "name": page.name(call.name), "input": page.object_of(call)}
+    return {
+        "type": "tool_use",
+        "id": page.call_id(call),
+        "name": page.name(call.name),
+        "input": page.object_of(call),
+    }
 
 
 def _read_used(block: Object, at: At, row: Row) -> Part:
     one, origin = result_id(block.get("toolUseId"))
     output, structured = read_output(block, at)
     known = _USED_STRUCTURED if structured else row
-    return Result(one, output, block.get("isError") is True, None, origin, "sampling-tool", raw=block, at=at, row=known)
+    return Result(
+        one,
+        output,
+        block.get("isError") is True,
+        None,
+        origin,
+        "sampling-tool",
+        raw=block,
+        at=at,
+        row=known,
+    )
 
 
 def write_used(result: Result, page: Page) -> JSON:
     """A result inside a message."""
-    return {"type": "tool_result", "toolUseId": page.result_id(result), **write_output(result, page)}
+    return {
+        "type": "tool_result",
+        "toolUseId": page.result_id(result),
+        **write_output(result, page),
+    }
 
 
 _USED = keys("type", "toolUseId", "content", "isError")
 _USED_STRUCTURED = Row("tool_result", Result, None, write_used, _USED | keys("structuredContent"))
 CONTENT = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text},
+        keys("type", "text"),
+    ),
     Row("image", Media, _read_data, _write_data, keys("type", "data", "mimeType")),
     Row("audio", Media, _read_data, _write_data, keys("type", "data", "mimeType")),
     Row("resource_link", Media, _read_link, _write_link, keys("type", "uri", "name", "mimeType")),
-    Row("resource", Media, _read_resource, _write_resource, keys("type", "resource"),
-        (("resource", keys("uri", "mimeType", "text", "blob")),)),
-)  # fmt: skip
+    Row(
+        "resource",
+        Media,
+        _read_resource,
+        _write_resource,
+        keys("type", "resource"),
+        (("resource", keys("uri", "mimeType", "text", "blob")),),
+    ),
+)
 BLOCKS = CONTENT | table(
-    Row("tool_use", Call, _read_use, write_use, keys("type", "id", "name", "input"), (), {"type": "tool_use"},
-        "call", "sampling-tool", "client", (Id("id"),)),
-    Row("tool_result", Result, _read_used, write_used, _USED, (), {"type": "tool_result"},
-        "output", "sampling-tool", "client", (Id("toolUseId"),), ("request",)),
-)  # fmt: skip
+    Row(
+        "tool_use",
+        Call,
+        _read_use,
+        write_use,
+        keys("type", "id", "name", "input"),
+        (),
+        {"type": "tool_use"},
+        "call",
+        "sampling-tool",
+        "client",
+        (Id("id"),),
+    ),
+    Row(
+        "tool_result",
+        Result,
+        _read_used,
+        write_used,
+        _USED,
+        (),
+        {"type": "tool_result"},
+        "output",
+        "sampling-tool",
+        "client",
+        (Id("toolUseId"),),
+        ("request",),
+    ),
+)
 
-# --- tools -------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
 OFFER = Row("tool", Tool, keys=keys("name", "description", "inputSchema"))
 
@@ -222,12 +307,19 @@ def read_offer(tool: JSON, at: At) -> Tool:
     """A tool on offer."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
-    return Tool(name_of(tool.get("name")), text_or_none(tool.get("description")), tool.get("inputSchema"),
-                raw=tool, at=at, row=OFFER)  # fmt: skip
+    return Tool(
+        name_of(tool.get("name")),
+        text_or_none(tool.get("description")),
+        tool.get("inputSchema"),
+        raw=tool,
+        at=at,
+        row=OFFER,
+    )
 
 
 def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
-    """The tools as a list of definitions; those read from this wire go as they came, but for what was changed."""
+    """The tools as a list of definitions; those read from this wire go as they came, but for what
+    was changed."""
     out: list[JSON] = []
     for tool in tools:
         if tool.row is OFFER:
@@ -245,7 +337,9 @@ def _offer(tool: Tool, page: Page) -> JSON:
     if tool.description is not None:
         given["description"] = tool.description
     schema = page.schema_of(tool)
-    given["inputSchema"] = schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
+    given["inputSchema"] = (
+        schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
+    )
     if tool.strict is not None:
         page.lose(tool, "no strict flag here")
     return given

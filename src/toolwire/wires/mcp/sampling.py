@@ -1,7 +1,8 @@
 """Model Context Protocol: sampling, by which a server asks the client's model.
 
-A `sampling/createMessage` request is a whole conversation, and its result is a model's answer: the one place on this wire
-where text and calls stand together. A message's content is one block or a list of them.
+A `sampling/createMessage` request is a whole conversation, and its result is a model's answer: the
+one place on this wire where text and calls stand together. A message's content is one block or a
+list of them.
 """
 
 from __future__ import annotations
@@ -14,12 +15,42 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import settle
 from toolwire.conversation.json import JSON, At, Object, get, put
 from toolwire.conversation.model import Choice, Conversation, Setting
-from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Reasoning, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    label,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, Settings, read_fields, write_fields, write_stop
-from toolwire.wires.engine.specs import Row, blame, keys, list_at, native, obj, object_at, own, read_block, string
+from toolwire.wires.engine.specs import (
+    Row,
+    blame,
+    keys,
+    list_at,
+    native,
+    obj,
+    object_at,
+    own,
+    read_block,
+    string,
+)
 from toolwire.wires.families.blocks.history import Blocks
-from toolwire.wires.mcp.content import BLOCKS, NAME, read_offer, write_media, write_tools, write_use, write_used
+from toolwire.wires.mcp.content import (
+    BLOCKS,
+    NAME,
+    read_offer,
+    write_media,
+    write_tools,
+    write_use,
+    write_used,
+)
 
 METHOD = "sampling/createMessage"
 PLAIN = Row("content", Text, write=lambda part, page: part.text)
@@ -29,7 +60,7 @@ ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 MEANS = {"endTurn": "stop", "stopSequence": "sequence", "maxTokens": "length", "toolUse": "tool"}
 SAYS = {"stop": "endTurn", "sequence": "stopSequence", "length": "maxTokens", "tool": "toolUse"}
 
-# --- settings ----------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
@@ -47,7 +78,11 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
 REQUEST = (
     Field("max_tokens", ("params", "maxTokens")),
     Field("temperature", ("params", "temperature")),
-    Field("stop", ("params", "stopSequences"), lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET),
+    Field(
+        "stop",
+        ("params", "stopSequences"),
+        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+    ),
     Field("choice", ("params", "toolChoice"), _read_choice, _write_choice, keys("mode")),
 )
 _HELD = keys("messages", "tools", "systemPrompt")
@@ -61,7 +96,7 @@ def answer_fields(neutral: Callable[[JSON], str], wire: Callable[[str], JSON]) -
     )
 
 
-# --- messages ----------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 def _read_content(content: JSON, at: At) -> tuple[Part, ...]:
@@ -103,14 +138,27 @@ def _no_block(part: Part, page: Page) -> JSON:
 
 
 FOREIGN: dict[type[Part], Callable[..., JSON]] = {
-    Text: _write_text, Media: _write_media, Call: write_use, Result: write_used, Reasoning: _no_block, Opaque: _no_block,
-}  # fmt: skip
+    Text: _write_text,
+    Media: _write_media,
+    Call: write_use,
+    Result: write_used,
+    Reasoning: _no_block,
+    Opaque: _no_block,
+}
 HISTORY = Blocks(
-    NAME, _read_message, FOREIGN,
-    lambda role, blocks: {"role": "assistant" if role == "assistant" else "user", "content": _short(blocks)},
-    lambda role, text: {"role": "assistant" if role == "assistant" else "user", "content": {"type": "text", "text": text}},
+    NAME,
+    _read_message,
+    FOREIGN,
+    lambda role, blocks: {
+        "role": "assistant" if role == "assistant" else "user",
+        "content": _short(blocks),
+    },
+    lambda role, text: {
+        "role": "assistant" if role == "assistant" else "user",
+        "content": {"type": "text", "text": text},
+    },
     alone=True,
-)  # fmt: skip
+)
 
 
 def _short(blocks: list[JSON]) -> JSON:
@@ -118,13 +166,17 @@ def _short(blocks: list[JSON]) -> JSON:
     return blocks[0] if len(blocks) == 1 else blocks
 
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 
-def _unknown(settings: Settings, holder: str, held: Object, known: frozenset[str]) -> tuple[At, ...]:
+def _unknown(
+    settings: Settings, holder: str, held: Object, known: frozenset[str]
+) -> tuple[At, ...]:
     """What nobody understands, beside the object that holds it all and in it."""
     outside = (path for path in settings.unknown if path[0] != holder or len(path) > 2)
-    inside = ((holder, key) for key, value in held.items() if key not in known and value is not None)
+    inside = (
+        (holder, key) for key, value in held.items() if key not in known and value is not None
+    )
     return (*outside, *(path for path in inside if path not in settings.places.values()))
 
 
@@ -135,15 +187,34 @@ def read_request(body: Object) -> Conversation:
     prompt = params.get("systemPrompt")
     if isinstance(prompt, str):
         at: At = ("params", "systemPrompt")
-        messages.append(Message("system", (Text(prompt, raw=prompt, at=at, row=PLAIN),), None, NAME, raw=prompt, at=at))
+        messages.append(
+            Message(
+                "system",
+                (Text(prompt, raw=prompt, at=at, row=PLAIN),),
+                None,
+                NAME,
+                raw=prompt,
+                at=at,
+            )
+        )
     where: At = ("params", "messages")
-    messages += [_read_message(message, (*where, i)) for i, message in enumerate(list_at(NAME, body, where))]
+    messages += [
+        _read_message(message, (*where, i)) for i, message in enumerate(list_at(NAME, body, where))
+    ]
     offered = list_at(NAME, body, ("params", "tools")) if params.get("tools") is not None else []
     tools = tuple(read_offer(tool, ("params", "tools", i)) for i, tool in enumerate(offered))
     settings = read_fields(REQUEST, body, keys("jsonrpc", "id", "method"))
     unknown = _unknown(settings, "params", params, _HELD)
-    return Conversation(settle(tuple(messages), seed="", ordered=False), tools, settings.values, NAME, "request", body,
-                        unknown=unknown, places=settings.places)  # fmt: skip
+    return Conversation(
+        settle(tuple(messages), seed="", ordered=False),
+        tools,
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=unknown,
+        places=settings.places,
+    )
 
 
 def write_request(conversation: Conversation, page: Page) -> JSON:
@@ -151,19 +222,35 @@ def write_request(conversation: Conversation, page: Page) -> JSON:
     body: JSON = write_fields(REQUEST, conversation, page)
     system = [message for message in conversation.messages if message.role == "system"]
     rest = tuple(message for message in conversation.messages if message.role != "system")
-    texts = [part.text if isinstance(part, Text) else label(part) for message in system for part in message.parts]
+    texts = [
+        part.text if isinstance(part, Text) else label(part)
+        for message in system
+        for part in message.parts
+    ]
     if texts:
         body = put(body, ("params", "systemPrompt"), "\n\n".join(texts))
     elif isinstance(params := get(body, ("params",)), dict) and "systemPrompt" in params:
-        body = put(body, ("params",), {key: value for key, value in params.items() if key != "systemPrompt"})
-    body = put(body, ("params", "messages"), HISTORY.write(replace(conversation, messages=rest), page).messages)
+        body = put(
+            body,
+            ("params",),
+            {key: value for key, value in params.items() if key != "systemPrompt"},
+        )
+    body = put(
+        body,
+        ("params", "messages"),
+        HISTORY.write(replace(conversation, messages=rest), page).messages,
+    )
     if not conversation.same_tools:
         body = put(body, ("params", "tools"), write_tools(conversation.tools, page))
     return body
 
 
 def _write_part(part: Part, page: Page) -> JSON:
-    kept = native(part, page, part.raw) if part.row in BLOCKS.values() and part.raw is not UNSET else UNSET
+    kept = (
+        native(part, page, part.raw)
+        if part.row in BLOCKS.values() and part.raw is not UNSET
+        else UNSET
+    )
     return FOREIGN[type(part)](part, page) if isinstance(kept, UnsetType) else kept
 
 
@@ -182,13 +269,24 @@ def read_answer(body: Object, fields: tuple[Field, ...]) -> Conversation:
     message = Message("assistant", parts, stop, NAME, raw=held, at=("result",), row=ANSWER)
     settings = read_fields(fields, body, keys("jsonrpc"))
     unknown = _unknown(settings, "result", held, ANSWER.keys)
-    return Conversation(settle((message,), seed=str(settings.values.get("id", "")), ordered=False), (), settings.values, NAME,
-                        "response", body, unknown=unknown, places=settings.places)  # fmt: skip
+    return Conversation(
+        settle((message,), seed=str(settings.values.get("id", "")), ordered=False),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=unknown,
+        places=settings.places,
+    )
 
 
 def write_answer(conversation: Conversation, page: Page, fields: tuple[Field, ...]) -> JSON:
     """The answer of a model, which is its last message."""
-    last = next((message for message in reversed(conversation.messages) if message.role == "assistant"), Message("assistant", ()))
+    last = next(
+        (message for message in reversed(conversation.messages) if message.role == "assistant"),
+        Message("assistant", ()),
+    )
     for message in conversation.messages:
         if message is not last:
             page.lose(message, "an answer is one message; the others stay behind")
@@ -196,10 +294,23 @@ def write_answer(conversation: Conversation, page: Page, fields: tuple[Field, ..
         page.lose(tool, "an answer offers no tools")
     body = write_fields(fields, conversation, page)
     held = get(body, ("result",))
-    frame: Object = {"role": "assistant", "content": [], "model": "", **(held if isinstance(held, dict) else {})}
-    kept = own(last, page, lambda raw, at: Message("assistant", _read_content(get(raw, ("content",)), (*at, "content")), raw=raw))  # type: ignore[arg-type]
+    frame: Object = {
+        "role": "assistant",
+        "content": [],
+        "model": "",
+        **(held if isinstance(held, dict) else {}),
+    }
+    kept = own(
+        last,
+        page,
+        lambda raw, at: Message(
+            "assistant", _read_content(get(raw, ("content",)), (*at, "content")), raw=raw
+        ),
+    )  # type: ignore[arg-type]
     if isinstance(kept, UnsetType):
-        frame["content"] = _short([block for part in last.parts if (block := _write_part(part, page)) is not None])
+        frame["content"] = _short(
+            [block for part in last.parts if (block := _write_part(part, page)) is not None]
+        )
     else:
         frame["content"] = get(kept, ("content",))  # type: ignore[assignment]
     if (reason := write_stop(last, SAYS, MEANS, page)) is not None and "stopReason" not in frame:

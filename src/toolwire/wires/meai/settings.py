@@ -1,7 +1,7 @@
 """Microsoft.Extensions.AI: the options of a request, the tools on offer, usage and stop reasons.
 
-`ChatOptions` leaves its tools out of its JSON, so a tool stands here under the names of its own properties, camelCased like
-everything else: `name`, `description`, `jsonSchema`.
+`ChatOptions` leaves its tools out of its JSON, so a tool stands here under the names of its own
+properties, camelCased like everything else: `name`, `description`, `jsonSchema`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,29 @@ from toolwire.conversation.json import JSON, At, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field
-from toolwire.wires.engine.specs import Row, blame, count_at, flag_or_none, keys, name_of, obj, string, text_or_none
+from toolwire.wires.engine.specs import (
+    Row,
+    blame,
+    count_at,
+    flag_or_none,
+    keys,
+    name_of,
+    obj,
+    string,
+    text_or_none,
+)
 
 NAME = "meai"
 OPTIONS = "options"
 
-# --- tools -------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
-OFFER = Row("function", Tool, keys=keys("name", "description", "jsonSchema", "additionalProperties"),
-            inner=(("additionalProperties", keys("strict")),))  # fmt: skip
+OFFER = Row(
+    "function",
+    Tool,
+    keys=keys("name", "description", "jsonSchema", "additionalProperties"),
+    inner=(("additionalProperties", keys("strict")),),
+)
 
 
 def read_offer(tool: JSON, at: At) -> Tool:
@@ -32,8 +46,15 @@ def read_offer(tool: JSON, at: At) -> Tool:
     if "$type" in tool and "jsonSchema" not in tool:
         return Tool("", kind=str(tool["$type"]), raw=tool, at=at)
     strict = get(tool, ("additionalProperties", "strict"))
-    return Tool(name_of(tool.get("name")), text_or_none(tool.get("description")), tool.get("jsonSchema"),
-                None if isinstance(strict, UnsetType) else flag_or_none(strict), raw=tool, at=at, row=OFFER)  # fmt: skip
+    return Tool(
+        name_of(tool.get("name")),
+        text_or_none(tool.get("description")),
+        tool.get("jsonSchema"),
+        None if isinstance(strict, UnsetType) else flag_or_none(strict),
+        raw=tool,
+        at=at,
+        row=OFFER,
+    )
 
 
 def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
@@ -55,7 +76,7 @@ def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
     return out
 
 
-# --- settings ----------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
@@ -79,15 +100,27 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     held = obj(value)
     if held["$type"] != "json":
         return UNSET
-    return Format(held.get("schema"), text_or_none(held.get("schemaName")), None, text_or_none(held.get("schemaDescription")))
+    return Format(
+        held.get("schema"),
+        text_or_none(held.get("schemaName")),
+        None,
+        text_or_none(held.get("schemaDescription")),
+    )
 
 
 def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if value.strict is not None:
         page.lose(page.place, "a form of answer has no strict flag here")
-    given = (("schema", value.schema), ("schemaName", value.name), ("schemaDescription", value.description))
-    return {"$type": "json", **({key: one for key, one in given if one is not None} if value.schema is not None else {})}
+    given = (
+        ("schema", value.schema),
+        ("schemaName", value.name),
+        ("schemaDescription", value.description),
+    )
+    return {
+        "$type": "json",
+        **({key: one for key, one in given if one is not None} if value.schema is not None else {}),
+    }
 
 
 _EFFORTS = {"None": "none", "Low": "low", "Medium": "medium", "High": "high", "ExtraHigh": "xhigh"}
@@ -102,15 +135,29 @@ REQUEST = (
     Field("seed", (OPTIONS, "seed")),
     Field("presence_penalty", (OPTIONS, "presencePenalty")),
     Field("frequency_penalty", (OPTIONS, "frequencyPenalty")),
-    Field("stop", (OPTIONS, "stopSequences"), lambda v: tuple(map(string, v)) if isinstance(v, list) else UNSET),
-    Field("choice", (OPTIONS, "toolMode"), _read_choice, _write_choice, keys("$type", "requiredFunctionName")),
+    Field(
+        "stop",
+        (OPTIONS, "stopSequences"),
+        lambda v: tuple(map(string, v)) if isinstance(v, list) else UNSET,
+    ),
+    Field(
+        "choice",
+        (OPTIONS, "toolMode"),
+        _read_choice,
+        _write_choice,
+        keys("$type", "requiredFunctionName"),
+    ),
     Field("parallel", (OPTIONS, "allowMultipleToolCalls")),
     Field("format", (OPTIONS, "responseFormat"), _read_format, _write_format),
-    Field("effort", (OPTIONS, "reasoning", "effort"), lambda v: _EFFORTS.get(string(v), string(v).lower()),
-          lambda v, _: _EFFORT_SAYS.get(str(v), UNSET)),
-)  # fmt: skip
+    Field(
+        "effort",
+        (OPTIONS, "reasoning", "effort"),
+        lambda v: _EFFORTS.get(string(v), string(v).lower()),
+        lambda v, _: _EFFORT_SAYS.get(str(v), UNSET),
+    ),
+)
 
-# --- responses ---------------------------------------------------------------------------------------------------
+# --- responses ------------------------------------------------------------------------------------
 
 
 def _read_time(value: JSON) -> Setting | UnsetType:
@@ -121,20 +168,34 @@ def _read_time(value: JSON) -> Setting | UnsetType:
 
 def _write_time(value: Setting, page: Page) -> JSON | UnsetType:
     try:
-        return datetime.fromtimestamp(value, UTC).isoformat() if isinstance(value, int | float) else UNSET
+        return (
+            datetime.fromtimestamp(value, UTC).isoformat()
+            if isinstance(value, int | float)
+            else UNSET
+        )
     except (ValueError, OverflowError, OSError):
         return UNSET
 
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
-    names = ("inputTokenCount", "outputTokenCount", "cachedInputTokenCount", "", "reasoningTokenCount")
+    names = (
+        "inputTokenCount",
+        "outputTokenCount",
+        "cachedInputTokenCount",
+        "",
+        "reasoningTokenCount",
+    )
     return Usage(*(count_at(value, name) if name else None for name in names))
 
 
 def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
-    out: Object = {"inputTokenCount": read, "outputTokenCount": made, "totalTokenCount": read + made}
+    out: Object = {
+        "inputTokenCount": read,
+        "outputTokenCount": made,
+        "totalTokenCount": read + made,
+    }
     more = (("cachedInputTokenCount", value.cached), ("reasoningTokenCount", value.reasoning))
     out.update({key: number for key, number in more if number is not None})
     if value.cache_write:
@@ -146,9 +207,19 @@ RESPONSE = (
     Field("id", ("responseId",)),
     Field("model", ("modelId",)),
     Field("created", ("createdAt",), _read_time, _write_time),
-    Field("usage", ("usage",), _read_usage, _write_usage, keys(
-        "inputTokenCount", "outputTokenCount", "totalTokenCount", "cachedInputTokenCount", "reasoningTokenCount",
-    )),
-)  # fmt: skip
+    Field(
+        "usage",
+        ("usage",),
+        _read_usage,
+        _write_usage,
+        keys(
+            "inputTokenCount",
+            "outputTokenCount",
+            "totalTokenCount",
+            "cachedInputTokenCount",
+            "reasoningTokenCount",
+        ),
+    ),
+)
 MEANS = {"stop": "stop", "length": "length", "tool_calls": "tool", "content_filter": "filter"}
 SAYS = {neutral: said for said, neutral in MEANS.items()}

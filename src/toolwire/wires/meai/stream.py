@@ -1,16 +1,21 @@
-"""The updates of a Microsoft.Extensions.AI stream: each is some contents, and the message and answer they belong to.
+"""The updates of a Microsoft.Extensions.AI stream: each is some contents, and the message and
+answer they belong to.
 
-- one-message-until-told: an update belongs to the message before it unless author, message id or role say otherwise.
-- texts-and-reasoning-grow: the first content of an update continues the last one before it, if both are plain text or both are
-  reasoning that is not signed yet. Two texts in one update are two texts; so a text that is to stand for itself comes after an
-  empty piece of the one before it.
-- calls-come-whole: only a code interpreter's inputs and outputs come in pieces, under one call id; they are told when whole.
+- one-message-until-told: an update belongs to the message before it unless author, message id or
+  role say otherwise.
+- texts-and-reasoning-grow: the first content of an update continues the last one before it, if both
+  are plain text or both are reasoning that is not signed yet. Two texts in one update are two
+  texts; so a text that is to stand for itself comes after an empty piece of the one before it.
+- calls-come-whole: only a code interpreter's inputs and outputs come in pieces, under one call id;
+  they are told when whole.
 - usage-adds-up: tokens are contents of updates, and are added to those before.
-- first-words-count: id, model and time of an answer are those that came first, since others were told them then.
-- no-event-for-errors: an `error` content need not be the end. An answer whose last message has no finish reason broke off, and
-  then the error that stands last is why.
+- first-words-count: id, model and time of an answer are those that came first, since others were
+  told them then.
+- no-event-for-errors: an `error` content need not be the end. An answer whose last message has no
+  finish reason broke off, and then the error that stands last is why.
 
-As server-sent events, or as one JSON array. The writer holds back a call until its arguments are whole, and a refusal.
+As server-sent events, or as one JSON array. The writer holds back a call until its arguments are
+whole, and a refusal.
 """
 
 from __future__ import annotations
@@ -24,7 +29,20 @@ from toolwire.conversation.json import JSON, At, Object, text_of
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
 from toolwire.errors import RemoteError
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Turn,
+    Whole,
+)
 from toolwire.wires.engine.buffered_parts import Waiting
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import read_fields
@@ -44,8 +62,14 @@ class _Reader(Reader):
     wire = NAME
     replies = True
 
-    def __init__(self, rows: Mapping[str, Row], read: Callable[[JSON, At], Part], roles: Mapping[str, Role], *,
-                 keep: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        rows: Mapping[str, Row],
+        read: Callable[[JSON, At], Part],
+        roles: Mapping[str, Role],
+        *,
+        keep: bool = False,
+    ) -> None:
         super().__init__(keep=keep)
         self.rows = rows
         self.part_of = read
@@ -60,7 +84,8 @@ class _Reader(Reader):
         self.muted = False
         self.told: set[str] = set()
         self.grows: tuple[Row, str, Object] | None = None
-        """The content that may still grow, if there is one: its row, the field that does, and the content itself."""
+        """The content that may still grow, if there is one: its row, the field that does, and the
+        content itself."""
         self.pieces: list[str] = []
         self.slot = -1
         self.finished = False
@@ -90,7 +115,10 @@ class _Reader(Reader):
         if "error" in head and not isinstance(event.get("contents"), list):
             self.error = error = head["error"]
             said = error.get("message") if isinstance(error, dict) else error
-            return [*self._closed(cut=True), Fault(said if isinstance(said, str) else text_of(error))]
+            return [
+                *self._closed(cut=True),
+                Fault(said if isinstance(said, str) else text_of(error)),
+            ]
         settings = read_fields(RESPONSE, head, _KNOWN)
         values = {name: value for name, value in settings.values.items() if name not in self.told}
         self.told.update(values)
@@ -115,9 +143,13 @@ class _Reader(Reader):
 
     def _message(self, head: Object) -> list[Event]:
         """The next message, if it is one."""
-        new = {key: value for key in _OF_MESSAGE if (value := head.get(key)) and isinstance(value, str)}
+        new = {
+            key: value for key in _OF_MESSAGE if (value := head.get(key)) and isinstance(value, str)
+        }
         first = not self.tells
-        if not first and not any(key in self.tells and self.tells[key] != value for key, value in new.items()):
+        if not first and not any(
+            key in self.tells and self.tells[key] != value for key, value in new.items()
+        ):
             self.tells.update(new)
             return []
         out = self._closed(cut=False)
@@ -128,7 +160,13 @@ class _Reader(Reader):
         if self.keep:
             self.messages.append({"contents": []})
         if role is None or self.muted:
-            out.append(Left((self.count,), f"an answer holds only what the assistant says, and results: {self.tells['role']}"))
+            out.append(
+                Left(
+                    (self.count,),
+                    "an answer holds only what the assistant says, and results:"
+                    f" {self.tells['role']}",
+                )
+            )
         elif not first or role == "tool":
             out.append(Turn(role))
         return out
@@ -141,7 +179,11 @@ class _Reader(Reader):
                 continue
             holder = message if key == "additionalProperties" else self.frame
             old = holder.get(key)
-            holder[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else fresh(value)
+            holder[key] = (
+                {**old, **value}
+                if isinstance(old, dict) and isinstance(value, dict)
+                else fresh(value)
+            )
 
     # --- contents ---
 
@@ -189,13 +231,19 @@ class _Reader(Reader):
             part = self.answered(part)
         return [Whole(part)]
 
-    def _more(self, block: Object, at: At, first: bool, row: Row, field: str, held: Object) -> list[Event] | None:
+    def _more(
+        self, block: Object, at: At, first: bool, row: Row, field: str, held: Object
+    ) -> list[Event] | None:
         """What a piece adds to the content that is open; None if it is not a piece of it."""
         piece = block.get(field)
         if not row.clean(block):
             return None
         if row.part is Call or row.part is Result:
-            if not held.get("callId") or held["callId"] != block.get("callId") or not isinstance(piece, list):
+            if (
+                not held.get("callId")
+                or held["callId"] != block.get("callId")
+                or not isinstance(piece, list)
+            ):
                 return None
             try:
                 self.part_of(block, at)
@@ -220,15 +268,26 @@ class _Reader(Reader):
             return self._whole(self.part_of(held, (self.count,)))
         if len(self.pieces) > 1:
             held[field] = "".join(self.pieces)
-        return [] if self.muted else [End(self.slot, seal=text_or_none(held.get("protectedData")), cut=cut)]
+        return (
+            []
+            if self.muted
+            else [End(self.slot, seal=text_or_none(held.get("protectedData")), cut=cut)]
+        )
 
     def _usage(self, block: Object, at: At) -> list[Event]:
         details = block["details"]
         assert isinstance(details, dict)
         _add(self.usage, details)
         settings = read_fields(RESPONSE, {"usage": self.usage}, frozenset())
-        extra = [Left((*at, key), "no such field on this wire") for key in block if key not in ("$type", "details")]
-        unread = [Left((*at, "details", *path[1:]), "no such field on this wire") for path in settings.unknown]
+        extra = [
+            Left((*at, key), "no such field on this wire")
+            for key in block
+            if key not in ("$type", "details")
+        ]
+        unread = [
+            Left((*at, "details", *path[1:]), "no such field on this wire")
+            for path in settings.unknown
+        ]
         return [Note(settings.values), *extra, *unread]
 
     # --- the end ---
@@ -273,8 +332,13 @@ def _add(total: Object, more: Object) -> None:
 class _Writer(Writer):
     results = True
 
-    def __init__(self, foreign: Mapping[type[Part], Callable[..., JSON]], write: Callable[[Conversation, Page], JSON],
-                 page: Page, version: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        foreign: Mapping[type[Part], Callable[..., JSON]],
+        write: Callable[[Conversation, Page], JSON],
+        page: Page,
+        version: int | None = None,
+    ) -> None:
         super().__init__(page, version)
         self.foreign = foreign
         self.write = write
@@ -301,7 +365,8 @@ class _Writer(Writer):
         return {"role": self.role, "contents": list(contents), **self.base}
 
     def _turned(self, role: Role) -> None:
-        """The next message begins where a result follows what was said, or the other way round; nowhere else."""
+        """The next message begins where a result follows what was said, or the other way round;
+        nowhere else."""
         if role != self.role:
             self.role = role
             self.last = None
@@ -352,7 +417,9 @@ class _Writer(Writer):
         kind = str(block["$type"])
         before, self.last = self.last, kind if kind in _GROW else None
         self.parted = before == kind
-        return [self._update({"$type": kind, "text": ""}, block) if self.parted else self._update(block)]
+        return [
+            self._update({"$type": kind, "text": ""}, block) if self.parted else self._update(block)
+        ]
 
     def finish(self, event: Finish) -> list[Chunk]:
         self.stop = event.stop
@@ -362,14 +429,21 @@ class _Writer(Writer):
         body = self.envelope(self.write, self.stop)
         usage = body.pop("usage", None)
         del body["messages"]
-        return [{"contents": [] if usage is None else [{"$type": "usage", "details": usage}], **body}]
+        return [
+            {"contents": [] if usage is None else [{"$type": "usage", "details": usage}], **body}
+        ]
 
     def fault(self, event: Fault) -> list[Chunk]:
         code: Object = {} if event.code is None else {"errorCode": event.code}
         return [self._update({"$type": "error", "message": event.message, **code})]
 
 
-def stream(rows: Mapping[str, Row], read: Callable[[JSON, At], Part], roles: Mapping[str, Role],
-           foreign: Mapping[type[Part], Callable[..., JSON]], write: Callable[[Conversation, Page], JSON]) -> Stream:  # fmt: skip
+def stream(
+    rows: Mapping[str, Row],
+    read: Callable[[JSON, At], Part],
+    roles: Mapping[str, Role],
+    foreign: Mapping[type[Part], Callable[..., JSON]],
+    write: Callable[[Conversation, Page], JSON],
+) -> Stream:
     """How this wire streams, by the tables of its bodies."""
     return Stream(partial(_Reader, rows, read, roles), partial(_Writer, foreign, write), data_only)

@@ -1,7 +1,8 @@
 """Mistral chat completions: the chat shape with rules of its own.
 
 - nine-characters: an id is exactly nine letters or digits.
-- null-is-a-word: the SDK writes the text "null" for a missing id, and 0 for a missing index: neither names a call.
+- null-is-a-word: the SDK writes the text "null" for a missing id, and 0 for a missing index:
+  neither names a call.
 - arguments-as-object: arguments are text, or the object itself.
 - reasoning-is-a-chunk: what was thought stands in the content, as a list inside a `thinking` chunk.
 - media-by-string: `image_url`, `document_url` and `input_audio` may be plain strings.
@@ -41,7 +42,7 @@ from toolwire.wires.engine.specs import (
     string,
     table,
     text_or_none,
-)  # fmt: skip
+)
 from toolwire.wires.families.chat.merge import joined
 from toolwire.wires.families.chat.messages import ONE_THOUGHT, Chat
 from toolwire.wires.families.chat.settings import FORMAT, STOP, offer
@@ -50,36 +51,61 @@ from toolwire.wires.families.chat.stream_writer import stream
 
 NAME = "mistral"
 
-# --- content -----------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
 def _by_url(url: str, kind: str | None, name: str | None, block: Object, at: At, row: Row) -> Part:
     mime, data = split_data_url(url) or (None, None)
-    return Media(kind or kind_by(mime), mime, data, None if data is not None else url, name=name,  # type: ignore[arg-type]
-                 raw=block, at=at, row=row)  # fmt: skip
+    return Media(
+        kind or kind_by(mime),
+        mime,
+        data,
+        None if data is not None else url,
+        name=name,  # type: ignore[arg-type]
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _read_image(block: Object, at: At, row: Row) -> Part:
     held = block["image_url"]
-    return _by_url(string(held["url"] if isinstance(held, dict) else held), "image", None, block, at, row)
+    return _by_url(
+        string(held["url"] if isinstance(held, dict) else held), "image", None, block, at, row
+    )
 
 
 def _read_document(block: Object, at: At, row: Row) -> Part:
-    return _by_url(string(block["document_url"]), None, text_or_none(block.get("document_name")), block, at, row)
+    return _by_url(
+        string(block["document_url"]),
+        None,
+        text_or_none(block.get("document_name")),
+        block,
+        at,
+        row,
+    )
 
 
 def _read_audio(block: Object, at: At, row: Row) -> Part:
     """Base64 as it is, a URL, or an object as others have it."""
     held = block["input_audio"]
     if isinstance(held, dict):
-        return Media("audio", f"audio/{string(held['format'])}", string(held["data"]), raw=block, at=at, row=row)
+        return Media(
+            "audio",
+            f"audio/{string(held['format'])}",
+            string(held["data"]),
+            raw=block,
+            at=at,
+            row=row,
+        )
     if string(held).startswith(("http://", "https://", "data:")):
         return _by_url(string(held), "audio", None, block, at, row)
     return Media("audio", data=string(held), raw=block, at=at, row=row)
 
 
 def _write_media(media: Media, page: Page) -> JSON:
-    """Images and documents by URL or data, sounds too; a text document is text; anything else can only be named."""
+    """Images and documents by URL or data, sounds too; a text document is text; anything else can
+    only be named."""
     url = data_url(media)
     if media.text is not None:
         page.lose(media, "a text document is sent as text")
@@ -97,7 +123,11 @@ def _write_media(media: Media, page: Page) -> JSON:
         if media.data is not None and mime_of(media):
             page.lose(media, "a sound is sent without its type or name")
         return {"type": "input_audio", "input_audio": media.data or url}
-    page.lose(media, f"this wire takes no {media.kind} {'by file id' if media.file else 'of this kind'}; it is named in text")
+    page.lose(
+        media,
+        f"this wire takes no {media.kind} {'by file id' if media.file else 'of this kind'}; it is"
+        " named in text",
+    )
     return {"type": "text", "text": label(media)}
 
 
@@ -106,7 +136,10 @@ def _write_sound(media: Media, page: Page) -> JSON:
     if isinstance(get(media.raw, ("input_audio",)), dict) and media.data is not None:  # type: ignore[arg-type]
         word = (media.mime or "").partition("/")[2]
         return {"type": "input_audio", "input_audio": {"data": media.data, "format": word}}
-    return {"type": "input_audio", "input_audio": data_url(media) if media.mime else media.data or media.url}
+    return {
+        "type": "input_audio",
+        "input_audio": data_url(media) if media.mime else media.data or media.url,
+    }
 
 
 def _read_thinking(block: Object, at: At, row: Row) -> Part:
@@ -115,7 +148,9 @@ def _read_thinking(block: Object, at: At, row: Row) -> Part:
         return Reasoning(held, seal=seal, raw=block, at=at, row=row)
     if not isinstance(held, list):
         raise TypeError("a list")
-    texts = [one["text"] for one in held if isinstance(one, dict) and isinstance(one.get("text"), str)]
+    texts = [
+        one["text"] for one in held if isinstance(one, dict) and isinstance(one.get("text"), str)
+    ]
     told = row if len(texts) == len(held) else REFERRING
     return Reasoning("".join(map(string, texts)), seal=seal, raw=block, at=at, row=told)
 
@@ -127,37 +162,87 @@ def _write_thinking(part: Reasoning, page: Page) -> JSON:
 
 _THINKING = keys("type", "thinking", "signature")
 CONTENT = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
-    Row("image_url", Media, _read_image, _write_media, keys("type", "image_url"), (("image_url", keys("url")),)),
-    Row("document_url", Media, _read_document, _write_media, keys("type", "document_url", "document_name")),
-    Row("input_audio", Media, _read_audio, _write_sound, keys("type", "input_audio"), (("input_audio", keys("data", "format")),)),
-    Row("file", Media, lambda b, at, row: Media("file", file=string(b["file_id"]), raw=b, at=at, row=row),
-        lambda p, page: {"type": "file", "file_id": p.file} if p.file else _write_media(p, page), keys("type", "file_id")),
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text},
+        keys("type", "text"),
+    ),
+    Row(
+        "image_url",
+        Media,
+        _read_image,
+        _write_media,
+        keys("type", "image_url"),
+        (("image_url", keys("url")),),
+    ),
+    Row(
+        "document_url",
+        Media,
+        _read_document,
+        _write_media,
+        keys("type", "document_url", "document_name"),
+    ),
+    Row(
+        "input_audio",
+        Media,
+        _read_audio,
+        _write_sound,
+        keys("type", "input_audio"),
+        (("input_audio", keys("data", "format")),),
+    ),
+    Row(
+        "file",
+        Media,
+        lambda b, at, row: Media("file", file=string(b["file_id"]), raw=b, at=at, row=row),
+        lambda p, page: {"type": "file", "file_id": p.file} if p.file else _write_media(p, page),
+        keys("type", "file_id"),
+    ),
     Row("thinking", Reasoning, _read_thinking, _write_thinking, _THINKING),
-)  # fmt: skip
+)
 REFERRING = replace(CONTENT["thinking"], keys=_THINKING - {"thinking"})
 """Thoughts that refer to something: only their words are carried, and that is reported."""
 
-# --- calls and results -------------------------------------------------------------------------------------------
+# --- calls and results ----------------------------------------------------------------------------
 
 
 def _read_function(block: Object, at: At, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     held = block.get("function")
     function = held if isinstance(held, dict) else {}
-    return Call(one, name_of(function.get("name")), arguments(function.get("arguments")), origin, raw=block, at=at, row=row)
+    return Call(
+        one,
+        name_of(function.get("name")),
+        arguments(function.get("arguments")),
+        origin,
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_function(call: Call, page: Page) -> JSON:
     text = text_of(page.object_of(call)) if call.family == "custom" else page.text_of(call)
-    return {"id": page.call_id(call), "type": "function", "function": {"name": page.name(call.name), "arguments": text}}
+    return {
+        "id": page.call_id(call),
+        "type": "function",
+        "function": {"name": page.name(call.name), "arguments": text},
+    }
 
 
 def _read_tool(message: Object, at: At, row: Row) -> Part:
     one, origin = result_id(message.get("tool_call_id"))
-    return Result(one, CHAT.output(message.get("content"), at), False, text_or_none(message.get("name")), origin,
-                  raw=message, at=at, row=row)  # fmt: skip
+    return Result(
+        one,
+        CHAT.output(message.get("content"), at),
+        False,
+        text_or_none(message.get("name")),
+        origin,
+        raw=message,
+        at=at,
+        row=row,
+    )
 
 
 def _write_tool(result: Result, page: Page) -> JSON:
@@ -165,19 +250,48 @@ def _write_tool(result: Result, page: Page) -> JSON:
     parts = output if isinstance(output, tuple) else ()
     texts: list[JSON] = [{"type": "text", "text": label(part)} for part in parts]
     plain = bool(parts) and all(isinstance(part, Text) for part in parts)
-    out: Object = {"role": "tool", "tool_call_id": page.result_id(result), "content": texts if plain else result.text}
+    out: Object = {
+        "role": "tool",
+        "tool_call_id": page.result_id(result),
+        "content": texts if plain else result.text,
+    }
     return out if result.name is None else {**out, "name": page.name(result.name)}
 
 
 CALLS = table(
-    Row("function", Call, _read_function, _write_function, keys("id", "type", "function", "index"),
-        (("function", keys("name", "arguments")),), {"path": "choices[].message.tool_calls[]"}, "call", "function", "client",
-        (Id("id", required=False, nullable=True), Id("index", "position", required=False, nullable=True))),
-)  # fmt: skip
+    Row(
+        "function",
+        Call,
+        _read_function,
+        _write_function,
+        keys("id", "type", "function", "index"),
+        (("function", keys("name", "arguments")),),
+        {"path": "choices[].message.tool_calls[]"},
+        "call",
+        "function",
+        "client",
+        (
+            Id("id", required=False, nullable=True),
+            Id("index", "position", required=False, nullable=True),
+        ),
+    )
+)
 RESULTS = table(
-    Row("tool", Result, _read_tool, _write_tool, keys("role", "content", "tool_call_id", "name"), (), {"role": "tool"},
-        "output", "function", "client", (Id("tool_call_id", required=False),), ("request",)),
-)  # fmt: skip
+    Row(
+        "tool",
+        Result,
+        _read_tool,
+        _write_tool,
+        keys("role", "content", "tool_call_id", "name"),
+        (),
+        {"role": "tool"},
+        "output",
+        "function",
+        "client",
+        (Id("tool_call_id", required=False),),
+        ("request",),
+    )
+)
 MESSAGE = Row("message", Message, keys=keys("role", "content", "tool_calls"))
 WHOLE = replace(MESSAGE, keys=MESSAGE.keys | {"prefix"})
 """A message that is not a prefix, and says so."""
@@ -189,7 +303,11 @@ class Mistral(Chat, frozen=True, eq=False):
     def read_message(self, message: JSON, at: At) -> Message:
         """One message of a history, or of a response."""
         found = super().read_message(message, at)
-        return replace(found, row=WHOLE) if found.row is MESSAGE and get(message, ("prefix",)) is False else found
+        return (
+            replace(found, row=WHOLE)
+            if found.row is MESSAGE and get(message, ("prefix",)) is False
+            else found
+        )
 
     def write_assistant(self, message: Message, page: Page) -> Object:
         """An assistant's message: its content in the order in which it was said, then the calls."""
@@ -206,26 +324,41 @@ class Mistral(Chat, frozen=True, eq=False):
             elif isinstance(part, Reasoning) and part.text and page.kind == "response":
                 if any("thinking" in obj(block) for block in content):
                     page.lose(part, ONE_THOUGHT)
-                content.append({"type": "thinking", "thinking": [{"type": "text", "text": part.text}]})
+                content.append(
+                    {"type": "thinking", "thinking": [{"type": "text", "text": part.text}]}
+                )
             elif isinstance(part, Reasoning):
                 page.lose(part, "reasoning of another provider is not taken back")
             else:
                 page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
         if page.kind == "response":
             calls = [{**obj(call), "index": i} for i, call in enumerate(calls)]
-            whole = joined(content) if content else content  # neighbours of one kind are one, as in a stream
+            whole = (
+                joined(content) if content else content
+            )  # neighbours of one kind are one, as in a stream
             content = whole if isinstance(whole, list) else content
         only = get(content[0], ("text",)) if len(content) == 1 else UNSET
         said: JSON = only if isinstance(only, str) else content or ""
         return {"role": "assistant", "content": said, **({"tool_calls": calls} if calls else {})}
 
 
-CHAT = Mistral(NAME, CONTENT, CALLS, RESULTS, MESSAGE, {"user": "user", "assistant": "assistant", "system": "system"})
+CHAT = Mistral(
+    NAME,
+    CONTENT,
+    CALLS,
+    RESULTS,
+    MESSAGE,
+    {"user": "user", "assistant": "assistant", "system": "system"},
+)
 
-# --- tools and settings ------------------------------------------------------------------------------------------
+# --- tools and settings ---------------------------------------------------------------------------
 
-OFFER = Row("function", Tool, keys=keys("type", "function"),
-            inner=(("function", keys("name", "description", "parameters", "strict")),))  # fmt: skip
+OFFER = Row(
+    "function",
+    Tool,
+    keys=keys("type", "function"),
+    inner=(("function", keys("name", "description", "parameters", "strict")),),
+)
 
 
 def _read_offer(tool: JSON, at: At) -> Tool:
@@ -242,7 +375,11 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
     native = conversation.wire == NAME
     out: list[JSON] = []
     for tool in conversation.tools:
-        if native and not isinstance(tool.raw, UnsetType) and _read_offer(tool.raw, tool.at) == tool:
+        if (
+            native
+            and not isinstance(tool.raw, UnsetType)
+            and _read_offer(tool.raw, tool.at) == tool
+        ):
             out.append(tool.raw)
             continue
         if tool.kind not in ("function", "custom"):
@@ -276,40 +413,74 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 REQUEST = (
-    *(Field(name, (name,)) for name in (
-        "model", "max_tokens", "temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty", "stream",
-    )),
+    *(
+        Field(name, (name,))
+        for name in (
+            "model",
+            "max_tokens",
+            "temperature",
+            "top_p",
+            "top_k",
+            "presence_penalty",
+            "frequency_penalty",
+            "stream",
+        )
+    ),
     Field("seed", ("random_seed",)),
     Field("candidates", ("n",)),
     STOP,
-    Field("choice", ("tool_choice",), _read_choice, _write_choice, keys("", "type", "function.name")),
+    Field(
+        "choice", ("tool_choice",), _read_choice, _write_choice, keys("", "type", "function.name")
+    ),
     Field("parallel", ("parallel_tool_calls",)),
     FORMAT,
     Field("effort", ("reasoning_effort",)),
-)  # fmt: skip
+)
 
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
-    return Usage(count_at(value, "prompt_tokens"), count_at(value, "completion_tokens"),
-                 count_at(value, "prompt_tokens_details", "cached_tokens"))  # fmt: skip
+    return Usage(
+        count_at(value, "prompt_tokens"),
+        count_at(value, "completion_tokens"),
+        count_at(value, "prompt_tokens_details", "cached_tokens"),
+    )
 
 
 def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
     out: Object = {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
-    return out if value.cached is None else {**out, "prompt_tokens_details": {"cached_tokens": value.cached}}
+    return (
+        out
+        if value.cached is None
+        else {**out, "prompt_tokens_details": {"cached_tokens": value.cached}}
+    )
 
 
 RESPONSE = (
     Field("id", ("id",)),
     Field("model", ("model",)),
     Field("created", ("created",)),
-    Field("usage", ("usage",), _read_usage, _write_usage, keys(
-        "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details.cached_tokens",
-    )),
-)  # fmt: skip
-MEANS = {"stop": "stop", "length": "length", "model_length": "context", "tool_calls": "tool", "error": "error"}
+    Field(
+        "usage",
+        ("usage",),
+        _read_usage,
+        _write_usage,
+        keys(
+            "prompt_tokens",
+            "completion_tokens",
+            "total_tokens",
+            "prompt_tokens_details.cached_tokens",
+        ),
+    ),
+)
+MEANS = {
+    "stop": "stop",
+    "length": "length",
+    "model_length": "context",
+    "tool_calls": "tool",
+    "error": "error",
+}
 SAYS = {neutral: word for word, neutral in MEANS.items()}
 
 
@@ -317,13 +488,22 @@ def _tell_limits(conversation: Conversation, page: Page) -> None:
     """Report what a setting says beyond what is written of it."""
     settings, places = conversation.settings, conversation.places
     choice, usage = settings.get("choice"), settings.get("usage")
-    if isinstance(choice, Choice) and choice.names and (choice.mode != "required" or len(choice.names) > 1):
-        page.lose(places.get("choice", ("choice",)), "only one tool can be named; the others stay allowed")
+    if (
+        isinstance(choice, Choice)
+        and choice.names
+        and (choice.mode != "required" or len(choice.names) > 1)
+    ):
+        page.lose(
+            places.get("choice", ("choice",)), "only one tool can be named; the others stay allowed"
+        )
     if isinstance(usage, Usage) and (usage.reasoning is not None or usage.cache_write is not None):
-        page.lose(places.get("usage", ("usage",)), "tokens of reasoning, or written to a cache, are not counted apart here")
+        page.lose(
+            places.get("usage", ("usage",)),
+            "tokens of reasoning, or written to a cache, are not counted apart here",
+        )
 
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 _CHOICE = keys("index", "message", "finish_reason")
 
@@ -334,12 +514,25 @@ def read(body: JSON, kind: Kind) -> Conversation:
         blame(NAME, (), "an object", body)
     if kind == "response":
         return _read_response(body)
-    messages = tuple([CHAT.read_message(m, ("messages", i)) for i, m in enumerate(list_at(NAME, body, ("messages",)))])
+    messages = tuple(
+        [
+            CHAT.read_message(m, ("messages", i))
+            for i, m in enumerate(list_at(NAME, body, ("messages",)))
+        ]
+    )
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     tools = tuple(_read_offer(tool, ("tools", i)) for i, tool in enumerate(offered))
     settings = read_fields(REQUEST, body, keys("messages", "tools"))
-    return Conversation(settle(messages, seed="", ordered=False), tools, settings.values, NAME, "request", body,
-                        unknown=settings.unknown, places=settings.places)  # fmt: skip
+    return Conversation(
+        settle(messages, seed="", ordered=False),
+        tools,
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+    )
 
 
 def _read_response(body: Object) -> Conversation:
@@ -349,13 +542,37 @@ def _read_response(body: Object) -> Conversation:
     for i, _ in enumerate(list_at(NAME, body, ("choices",))):
         choice = object_at(NAME, body, ("choices", i))
         # A choice may hold `messages` in its place; they have no neutral form yet.
-        at: At = ("choices", i, "message" if "message" in choice or "messages" not in choice else "messages")
-        said = CHAT.read_message(choice["message"], at) if choice.get("message") is not None else Message("assistant", (), at=at)
+        at: At = (
+            "choices",
+            i,
+            "message" if "message" in choice or "messages" not in choice else "messages",
+        )
+        said = (
+            CHAT.read_message(choice["message"], at)
+            if choice.get("message") is not None
+            else Message("assistant", (), at=at)
+        )
         reason = choice.get("finish_reason")
-        messages.append(replace(said, stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None))
-        extra += [("choices", i, key) for key, value in choice.items() if key not in _CHOICE and value is not None]
-    return Conversation(settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False), (), settings.values,
-                        NAME, "response", body, unknown=tuple(extra), places=settings.places)  # fmt: skip
+        messages.append(
+            replace(
+                said, stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None
+            )
+        )
+        extra += [
+            ("choices", i, key)
+            for key, value in choice.items()
+            if key not in _CHOICE and value is not None
+        ]
+    return Conversation(
+        settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=tuple(extra),
+        places=settings.places,
+    )
 
 
 def write(conversation: Conversation, page: Page) -> JSON:
@@ -377,7 +594,14 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     native = conversation.wire == NAME
     if not native:
         usage: Object = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-        body = {"id": "", "object": "chat.completion", "created": 0, "model": "", "usage": usage, **body}
+        body = {
+            "id": "",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "",
+            "usage": usage,
+            **body,
+        }
     choices: list[JSON] = []
     for i, message in enumerate(answers(conversation, page)):
         old = get(conversation.source, message.at[:-1]) if native else UNSET
@@ -386,43 +610,68 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
             continue
         kept = own(message, page, CHAT.read_message)
         said = CHAT.write_assistant(message, page) if isinstance(kept, UnsetType) else kept
-        stop = write_stop(message, SAYS, MEANS, page) or "stop" if not isinstance(old, dict) else None
+        stop = (
+            write_stop(message, SAYS, MEANS, page) or "stop" if not isinstance(old, dict) else None
+        )
         frame: Object = {**old} if isinstance(old, dict) else {"index": i, "finish_reason": stop}
         choices.append({**frame, "message": said})
     return {**body, "choices": choices}
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 _TOP = ("random_seed", "safe_prompt", "prompt_mode")
 
 
 def _marked(content: JSON) -> bool:
     """Whether a content has chunks that nobody else has: in other wires thinking is a text."""
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    return any("document_url" in b or "reference_ids" in b or isinstance(b.get("thinking"), list) for b in blocks)
+    blocks = (
+        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    )
+    return any(
+        "document_url" in b or "reference_ids" in b or isinstance(b.get("thinking"), list)
+        for b in blocks
+    )
 
 
 def looks(body: JSON) -> int:
-    """How sure it is that this is one of its bodies: only its own marks tell it from any other chat."""
+    """How sure it is that this is one of its bodies: only its own marks tell it from any other
+    chat."""
     if not isinstance(body, dict):
         return 0
     choices, messages = body.get("choices"), body.get("messages")
     if isinstance(choices, list):
         own_words = any(
-            get(c, ("finish_reason",)) == "model_length" or _marked(get(c, ("message", "content")) or None) for c in choices
+            get(c, ("finish_reason",)) == "model_length"
+            or _marked(get(c, ("message", "content")) or None)
+            for c in choices
         )
-        return 3 if own_words else 1 if str(body.get("object", "")).startswith("chat.completion") else 0
-    if not isinstance(messages, list) or any(key in body for key in ("system", "stop_sequences", "anthropic_version")):
+        return (
+            3
+            if own_words
+            else 1
+            if str(body.get("object", "")).startswith("chat.completion")
+            else 0
+        )
+    if not isinstance(messages, list) or any(
+        key in body for key in ("system", "stop_sequences", "anthropic_version")
+    ):
         return 0
     marks = 3 if any(key in body for key in _TOP) else 1
     for message in messages:
-        if not isinstance(message, dict) or message.get("role") not in ("system", "user", "assistant", "tool"):
+        if not isinstance(message, dict) or message.get("role") not in (
+            "system",
+            "user",
+            "assistant",
+            "tool",
+        ):
             return 0
         content = message.get("content")
         if _marked(content):
             marks = 3
-        elif isinstance(content, list) and not all(isinstance(b, dict) and b.get("type") in tuple(CONTENT) for b in content):
+        elif isinstance(content, list) and not all(
+            isinstance(b, dict) and b.get("type") in tuple(CONTENT) for b in content
+        ):
             return 0
     return marks
 
@@ -432,4 +681,12 @@ def _thinks(text: str) -> Object:
 
 
 SPEECH = Speech(RESPONSE, MEANS, write, _thinks, refuses=False, indexed=True, whole=True)
-WIRE = Wire(NAME, "Mistral chat completions", rows_of(CONTENT, CALLS, RESULTS), read, write, looks, stream(CHAT, SPEECH))
+WIRE = Wire(
+    NAME,
+    "Mistral chat completions",
+    rows_of(CONTENT, CALLS, RESULTS),
+    read,
+    write,
+    looks,
+    stream(CHAT, SPEECH),
+)

@@ -1,9 +1,12 @@
 """Ollama's own chat, /api/chat.
 
-- id-is-optional: servers before 0.12.10 send no ids and most templates ignore them; an invented one is never put on this wire.
-- order-decides: without ids, results stand in the order of their calls; `tool_name` says whose they are.
+- id-is-optional: servers before 0.12.10 send no ids and most templates ignore them; an invented one
+  is never put on this wire.
+- order-decides: without ids, results stand in the order of their calls; `tool_name` says whose they
+  are.
 - arguments-are-an-object: arguments that are not an object cannot be said.
-- pictures-stand-apart: `images` holds bare base64 beside the text of a message; there are no URLs and no types.
+- pictures-stand-apart: `images` holds bare base64 beside the text of a message; there are no URLs
+  and no types.
 - done-reason-stays-stop: an answer with calls ends with `stop` as any other.
 - one-text: a message has one text.
 - streams-unless-told: a request that says nothing about `stream` is answered in a stream.
@@ -22,7 +25,14 @@ from toolwire.conversation.json import JSON, At, Object
 from toolwire.conversation.model import Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
 from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field, Settings, put_tools, read_fields, write_fields, write_stop
+from toolwire.wires.engine.settings import (
+    Field,
+    Settings,
+    put_tools,
+    read_fields,
+    write_fields,
+    write_stop,
+)
 from toolwire.wires.engine.specs import (
     Id,
     Row,
@@ -42,16 +52,21 @@ from toolwire.wires.engine.specs import (
     string,
     table,
     text_or_none,
-)  # fmt: skip
+)
 from toolwire.wires.families.chat.messages import Chat
 from toolwire.wires.ollama.stream import AFTER_CALL, ONE_TEXT, ONE_THOUGHT, stream
 
 NAME = "ollama"
 
 
-# --- pictures ----------------------------------------------------------------------------------------------------
+# --- pictures -------------------------------------------------------------------------------------
 
-_BEGINNINGS = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
+_BEGINNINGS = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGOD": "image/gif",
+    "UklGR": "image/webp",
+}
 """How the base64 of each type begins: this wire does not name it."""
 
 
@@ -89,14 +104,22 @@ def _images(message: Object, at: At) -> list[Part]:
     return out
 
 
-# --- calls and results -------------------------------------------------------------------------------------------
+# --- calls and results ----------------------------------------------------------------------------
 
 
 def _read_call(block: Object, at: At, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     function = block.get("function")
     inner = function if isinstance(function, dict) else {}
-    return Call(one, name_of(inner.get("name")), arguments(inner.get("arguments")), origin, raw=block, at=at, row=row)
+    return Call(
+        one,
+        name_of(inner.get("name")),
+        arguments(inner.get("arguments")),
+        origin,
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_call(call: Call, page: Page) -> JSON:
@@ -113,17 +136,27 @@ def _read_result(message: Object, at: At, row: Row) -> Part:
     name = text_or_none(message.get("tool_name")) or text_or_none(message.get("name"))
     images = _images(message, at)
     said = (Text(content, raw=content, at=at + ("content",)), *images) if content else tuple(images)
-    return Result(one, said if images else content or "", False, name, origin, raw=message, at=at, row=row)
+    return Result(
+        one, said if images else content or "", False, name, origin, raw=message, at=at, row=row
+    )
 
 
 def _write_result(result: Result, page: Page) -> JSON:
     """The answer under its tool's name, with the id only if its call has one."""
-    out: Object = {"role": "tool", "content": "", "tool_name": page.name(page.called.get(result.call_id) or result.name or "")}
+    out: Object = {
+        "role": "tool",
+        "content": "",
+        "tool_name": page.name(page.called.get(result.call_id) or result.name or ""),
+    }
     sent = page.result_id(result)
     if not page.hides(sent):
         out["tool_call_id"] = sent
     output = page.output(result)
-    return {**out, **_said(output, page)} if isinstance(output, tuple) else {**out, "content": result.text}
+    return (
+        {**out, **_said(output, page)}
+        if isinstance(output, tuple)
+        else {**out, "content": result.text}
+    )
 
 
 def _said(parts: Iterable[Part], page: Page) -> Object:
@@ -152,16 +185,38 @@ def _said(parts: Iterable[Part], page: Page) -> Object:
 
 
 CALLS = table(
-    Row("function", Call, _read_call, _write_call, keys("id", "type", "function"),
-        (("function", keys("index", "name", "arguments")),), {"path": "message.tool_calls[]"}, "call", "function", "client",
-        (Id("id", required=False), Id("function.index", "position", required=False))),
-)  # fmt: skip
+    Row(
+        "function",
+        Call,
+        _read_call,
+        _write_call,
+        keys("id", "type", "function"),
+        (("function", keys("index", "name", "arguments")),),
+        {"path": "message.tool_calls[]"},
+        "call",
+        "function",
+        "client",
+        (Id("id", required=False), Id("function.index", "position", required=False)),
+    )
+)
 RESULTS = table(
-    Row("tool", Result, _read_result, _write_result, keys("role", "content", "images", "tool_name", "name", "tool_call_id"), (),
-        {"role": "tool"}, "output", "function", "client", (Id("tool_call_id", required=False),), ("request",)),
-)  # fmt: skip
+    Row(
+        "tool",
+        Result,
+        _read_result,
+        _write_result,
+        keys("role", "content", "images", "tool_name", "name", "tool_call_id"),
+        (),
+        {"role": "tool"},
+        "output",
+        "function",
+        "client",
+        (Id("tool_call_id", required=False),),
+        ("request",),
+    )
+)
 
-# --- messages ----------------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------
 
 
 class _Chat(Chat, frozen=True, eq=False):
@@ -170,13 +225,15 @@ class _Chat(Chat, frozen=True, eq=False):
     def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
         if content is not None and not isinstance(content, str):
             blame(NAME, at + ("content",), "a string", content)
-        # The shared reader takes three fields for role, content and calls; here the third may be the thinking.
+        # The shared reader takes three fields for role, content and calls; here the third may be
+        # the thinking.
         parts = super()._parts({"content": None, **message}, content, at)
         said = sum(not isinstance(part, Call) for part in parts)
         return [*parts[:said], *_images(message, at), *parts[said:]]
 
     def write_messages(self, messages: Iterable[Message], page: Page) -> list[JSON]:
-        """The history; a turn's results stand in the order of their calls, which is all that most templates go by."""
+        """The history; a turn's results stand in the order of their calls, which is all that most
+        templates go by."""
         out: list[JSON] = []
         asked: dict[str, int] = {}
         before = ""
@@ -187,7 +244,11 @@ class _Chat(Chat, frozen=True, eq=False):
             results = [part for part in message.parts if isinstance(part, Result)]
             if isinstance(kept, UnsetType) and message.role != "assistant":
                 answers += results
-            if message.role == "assistant" or len(results) < len(message.parts) or not isinstance(kept, UnsetType):
+            if (
+                message.role == "assistant"
+                or len(results) < len(message.parts)
+                or not isinstance(kept, UnsetType)
+            ):
                 out += _answers(answers, asked, page, stray)
                 answers = []
             if message.role == "assistant":
@@ -207,12 +268,19 @@ class _Chat(Chat, frozen=True, eq=False):
             elif message.role == "assistant":
                 out.append(self.write_assistant(message, page))
             elif rest := [part for part in message.parts if not isinstance(part, Result)]:
-                out.append({"role": message.role if message.role == "system" else "user", **_said(rest, page)})
+                out.append(
+                    {
+                        "role": message.role if message.role == "system" else "user",
+                        **_said(rest, page),
+                    }
+                )
         out += _answers(answers, asked, page, stray)
         for i, result in enumerate(stray):
             # What a reader will mint for a result that answers no call leads home, as with calls.
             if page.hides(page.result_id(result)):
-                page.sent[mint(f"{page.seed} result", page.ordinal + i, page.name(result.name or ""))] = result.call_id
+                page.sent[
+                    mint(f"{page.seed} result", page.ordinal + i, page.name(result.name or ""))
+                ] = result.call_id
         return out
 
     def write_assistant(self, message: Message, page: Page) -> Object:
@@ -239,27 +307,41 @@ class _Chat(Chat, frozen=True, eq=False):
         return {**out, "tool_calls": calls} if calls else out
 
 
-def _answers(results: list[Result], asked: dict[str, int], page: Page, stray: list[Result]) -> list[JSON]:
+def _answers(
+    results: list[Result], asked: dict[str, int], page: Page, stray: list[Result]
+) -> list[JSON]:
     """A turn's results in the order of their calls, those that answer none last."""
     for result in results:
         page.remember(result, flag=False, structure=False)
         if result.error:
             page.lose(result, "a tool message has no error flag; its text is kept")
         if result.call_id not in page.called and page.hides(result.call_id):
-            page.lose(result, "nobody knows which call this answers; here its place and its name decide")
+            page.lose(
+                result, "nobody knows which call this answers; here its place and its name decide"
+            )
     results = sorted(results, key=lambda result: asked.get(result.call_id, len(asked)))
     stray += (result for result in results if result.call_id not in page.called)
     return [_write_result(result, page) for result in results]
 
 
 CHAT = _Chat(
-    NAME, {}, CALLS, RESULTS, Row("message", Message, keys=keys("role", "content", "thinking", "images", "tool_calls")),
-    {"user": "user", "assistant": "assistant", "system": "system"}, ("thinking",),
-)  # fmt: skip
+    NAME,
+    {},
+    CALLS,
+    RESULTS,
+    Row("message", Message, keys=keys("role", "content", "thinking", "images", "tool_calls")),
+    {"user": "user", "assistant": "assistant", "system": "system"},
+    ("thinking",),
+)
 
-# --- tools and settings ------------------------------------------------------------------------------------------
+# --- tools and settings ---------------------------------------------------------------------------
 
-TOOL = Row("function", Tool, keys=keys("type", "function"), inner=(("function", keys("name", "description", "parameters")),))
+TOOL = Row(
+    "function",
+    Tool,
+    keys=keys("type", "function"),
+    inner=(("function", keys("name", "description", "parameters")),),
+)
 
 
 def _read_tool(tool: JSON, at: At) -> Tool:
@@ -268,8 +350,14 @@ def _read_tool(tool: JSON, at: At) -> Tool:
     inner = tool.get("function")
     if not isinstance(inner, dict):
         return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
-    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"),
-                raw=tool, at=at, row=TOOL)  # fmt: skip
+    return Tool(
+        name_of(inner.get("name")),
+        text_or_none(inner.get("description")),
+        inner.get("parameters"),
+        raw=tool,
+        at=at,
+        row=TOOL,
+    )
 
 
 def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
@@ -313,7 +401,9 @@ REQUEST = (
     Field("stream", ("stream",)),
     Field("format", ("format",), _read_format, _write_format),
     # `think: true` names no effort: it stays with its own wire.
-    Field("effort", ("think",), string, lambda v, _: v if v in ("low", "medium", "high") else UNSET),
+    Field(
+        "effort", ("think",), string, lambda v, _: v if v in ("low", "medium", "high") else UNSET
+    ),
 )
 
 
@@ -348,7 +438,7 @@ SAYS = {"stop": "stop", "tool": "stop", "length": "length", "sequence": "stop"}
 EPOCH = "1970-01-01T00:00:00Z"
 """The time of an answer whose source does not say: the wire demands one."""
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
@@ -359,18 +449,34 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 
 def _read_request(body: Object) -> Conversation:
-    messages = tuple([CHAT.read_message(m, ("messages", i)) for i, m in enumerate(list_at(NAME, body, ("messages",)))])
+    messages = tuple(
+        [
+            CHAT.read_message(m, ("messages", i))
+            for i, m in enumerate(list_at(NAME, body, ("messages",)))
+        ]
+    )
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     settings = read_fields(REQUEST, body, keys("messages", "tools"))
     tools = tuple(_read_tool(tool, ("tools", i)) for i, tool in enumerate(offered))
-    return Conversation(settle(messages, seed="", ordered=True), tools, settings.values, NAME, "request", body,
-                        unknown=settings.unknown, places=settings.places, ordered=True)  # fmt: skip
+    return Conversation(
+        settle(messages, seed="", ordered=True),
+        tools,
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+        ordered=True,
+    )
 
 
 def _settings(body: Object) -> Settings:
     """What stands around an answer's message. The tokens are counted in two fields."""
     count = count_at(body, "prompt_eval_count")
-    known = keys("message", "done", "done_reason", *(() if count is None else ("prompt_eval_count",)))
+    known = keys(
+        "message", "done", "done_reason", *(() if count is None else ("prompt_eval_count",))
+    )
     settings = read_fields(RESPONSE, body, known)
     usage = settings.values.get("usage")
     if count is not None:
@@ -385,8 +491,17 @@ def _read_response(body: Object) -> Conversation:
     stop = _stop(body)
     called = any(isinstance(part, Call) for part in message.parts)
     message = replace(message, stop="tool" if stop == "stop" and called else stop)
-    return Conversation(settle((message,), seed=_seed(body), ordered=True), (), settings.values, NAME, "response", body,
-                        unknown=settings.unknown, places=settings.places, ordered=True)  # fmt: skip
+    return Conversation(
+        settle((message,), seed=_seed(body), ordered=True),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+        ordered=True,
+    )
 
 
 def _read_answer(message: JSON, at: At) -> Message:
@@ -425,9 +540,17 @@ def _cut_short(conversation: Conversation, page: Page) -> None:
     for name, value in conversation.settings.items():
         at = conversation.places.get(name, (name,))
         match value:
-            case Format(name=one, strict=strict, description=more) if (one, strict, more) != (None, None, None):
+            case Format(name=one, strict=strict, description=more) if (one, strict, more) != (
+                None,
+                None,
+                None,
+            ):
                 page.lose(at, "a schema has no name, description or strictness here")
-            case Usage(cached=read, cache_write=written, reasoning=thought) if (read, written, thought) != (None, None, None):
+            case Usage(cached=read, cache_write=written, reasoning=thought) if (
+                read,
+                written,
+                thought,
+            ) != (None, None, None):
                 page.lose(at, "tokens of a cache or of reasoning are not counted apart here")
 
 
@@ -455,7 +578,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     return body
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 
 def looks(body: JSON) -> int:
@@ -467,27 +590,51 @@ def looks(body: JSON) -> int:
     messages = body.get("messages")
     if not isinstance(messages, list) or not all(map(_possible, messages)):
         return 0
-    if isinstance(body.get("options"), dict) or "keep_alive" in body or "think" in body or any(map(_marked, messages)):
+    if (
+        isinstance(body.get("options"), dict)
+        or "keep_alive" in body
+        or "think" in body
+        or any(map(_marked, messages))
+    ):
         return 3
     return 2 if body.get("format") == "json" or isinstance(body.get("format"), dict) else 0
 
 
 def _possible(message: JSON) -> bool:
     """Whether a message could be of this wire at all: its content is one text."""
-    return isinstance(message, dict) and "contents" not in message and isinstance(message.get("content", ""), str | None)
+    return (
+        isinstance(message, dict)
+        and "contents" not in message
+        and isinstance(message.get("content", ""), str | None)
+    )
 
 
 def _marked(message: JSON) -> bool:
-    """Whether a message has what only this wire has: bare pictures, arguments as an object, a tool's name on a result."""
+    """Whether a message has what only this wire has: bare pictures, arguments as an object, a
+    tool's name on a result."""
     if not isinstance(message, dict):
         return False
     if "tool_name" in message or "thinking" in message or isinstance(message.get("images"), list):
         return True
     calls = message.get("tool_calls")
-    bare = [call for call in calls if isinstance(call, dict) and "type" not in call] if isinstance(calls, list) else []
+    bare = (
+        [call for call in calls if isinstance(call, dict) and "type" not in call]
+        if isinstance(calls, list)
+        else []
+    )
     functions = [call.get("function") for call in bare]
-    return any(isinstance(function, dict) and isinstance(function.get("arguments"), dict) for function in functions)
+    return any(
+        isinstance(function, dict) and isinstance(function.get("arguments"), dict)
+        for function in functions
+    )
 
 
-WIRE = Wire(NAME, "Ollama /api/chat", rows_of((IMAGE,), CALLS, RESULTS), read, write, looks,
-            stream(_read_answer, _settings, _stop, CHAT.write_assistant, write))  # fmt: skip
+WIRE = Wire(
+    NAME,
+    "Ollama /api/chat",
+    rows_of((IMAGE,), CALLS, RESULTS),
+    read,
+    write,
+    looks,
+    stream(_read_answer, _settings, _stop, CHAT.write_assistant, write),
+)

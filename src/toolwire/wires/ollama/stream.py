@@ -1,10 +1,15 @@
 """The lines of an Ollama stream.
 
-- a-line-is-a-small-answer: each line has the shape of a whole answer with what is new in its message; texts grow, lists grow.
-- calls-come-whole: a call stands in one line, with its arguments as an object; several lines may each have some.
-- first-time-counts: every line has a time of its own. That of the first stands for the answer, since ids are made from it.
-- an-error-is-a-line: `{"error": "..."}` may come at any time, also first; the HTTP status was 200 long before.
-- done-says-all: the last line has why it stopped and the counts. Without a line that is `done` the answer broke off.
+- a-line-is-a-small-answer: each line has the shape of a whole answer with what is new in its
+  message; texts grow, lists grow.
+- calls-come-whole: a call stands in one line, with its arguments as an object; several lines may
+  each have some.
+- first-time-counts: every line has a time of its own. That of the first stands for the answer,
+  since ids are made from it.
+- an-error-is-a-line: `{"error": "..."}` may come at any time, also first; the HTTP status was 200
+  long before.
+- done-says-all: the last line has why it stopped and the counts. Without a line that is `done` the
+  answer broke off.
 
 The writer holds back the arguments of a call, which are an object here, and nothing else.
 """
@@ -21,7 +26,19 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import LATE
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Whole,
+)
 from toolwire.wires.engine.buffered_parts import Waiting
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Settings
@@ -37,16 +54,25 @@ _LINE = frozenset({"model", "created_at", "message", "done"})
 """What a line has that brings nothing but a piece of its message."""
 _FIRST = frozenset({"model", "created_at"})
 _GROWS: dict[str, tuple[type, type]] = {
-    "content": (str, str), "thinking": (str, str), "tool_calls": (list, dict), "images": (list, str),
-}  # fmt: skip
+    "content": (str, str),
+    "thinking": (str, str),
+    "tool_calls": (list, dict),
+    "images": (list, str),
+}
 """Fields of a message that grow: what they are, and what is in them."""
 
 
 class _Reader(Reader):
     wire = NAME
 
-    def __init__(self, read: Callable[[JSON, At], Message], settings: Callable[[Object], Settings],
-                 means: Callable[[Object], str | None], *, keep: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        read: Callable[[JSON, At], Message],
+        settings: Callable[[Object], Settings],
+        means: Callable[[Object], str | None],
+        *,
+        keep: bool = False,
+    ) -> None:
         super().__init__(keep=keep)
         self.message_of = read
         self.settings_of = settings
@@ -129,7 +155,12 @@ class _Reader(Reader):
 
     def _said(self, message: Object) -> list[Event]:
         content = message.get("content")
-        if content.__class__ is str and len(message) == 2 and self.grows is Text and "role" in message:
+        if (
+            content.__class__ is str
+            and len(message) == 2
+            and self.grows is Text
+            and "role" in message
+        ):
             if self.keep:
                 self.texts["content"].append(content)
             return [Delta(self.slots, content)] if content else []
@@ -155,7 +186,10 @@ class _Reader(Reader):
                     self.grows = type(part)
                 out.append(Delta(self.slots, part.text))
             else:
-                out += [*self._closed(cut=False), Whole(self.identified(part) if isinstance(part, Call) else part)]
+                out += [
+                    *self._closed(cut=False),
+                    Whole(self.identified(part) if isinstance(part, Call) else part),
+                ]
         return out
 
     def _closed(self, *, cut: bool) -> list[Event]:
@@ -196,8 +230,13 @@ def _sane(key: str, value: JSON) -> JSON:
 
 
 class _Writer(Writer):
-    def __init__(self, say: Callable[[Message, Page], Object], write: Callable[[Conversation, Page], JSON],
-                 page: Page, version: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        say: Callable[[Message, Page], Object],
+        write: Callable[[Conversation, Page], JSON],
+        page: Page,
+        version: int | None = None,
+    ) -> None:
         super().__init__(page, version)
         self.say = say
         self.write = write
@@ -266,7 +305,10 @@ class _Writer(Writer):
         if event.slot not in self.calls:
             return []
         self.called = True
-        return [self._line(self.say(Message("assistant", (call,)), self.page)) for call in self.calls.end(event)]
+        return [
+            self._line(self.say(Message("assistant", (call,)), self.page))
+            for call in self.calls.end(event)
+        ]
 
     def whole(self, event: Whole) -> list[Chunk]:
         part = event.part
@@ -292,7 +334,18 @@ class _Writer(Writer):
         return [{"error": event.message}]
 
 
-def stream(read: Callable[[JSON, At], Message], settings: Callable[[Object], Settings], means: Callable[[Object], str | None],
-           say: Callable[[Message, Page], Object], write: Callable[[Conversation, Page], JSON]) -> Stream:  # fmt: skip
-    """How this wire streams, by the functions of its bodies: how an answer's message, settings and stop are read and written."""
-    return Stream(partial(_Reader, read, settings, means), partial(_Writer, say, write), lines, media="application/x-ndjson")
+def stream(
+    read: Callable[[JSON, At], Message],
+    settings: Callable[[Object], Settings],
+    means: Callable[[Object], str | None],
+    say: Callable[[Message, Page], Object],
+    write: Callable[[Conversation, Page], JSON],
+) -> Stream:
+    """How this wire streams, by the functions of its bodies: how an answer's message, settings and
+    stop are read and written."""
+    return Stream(
+        partial(_Reader, read, settings, means),
+        partial(_Writer, say, write),
+        lines,
+        media="application/x-ndjson",
+    )

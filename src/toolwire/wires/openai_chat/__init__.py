@@ -1,10 +1,13 @@
 """OpenAI Chat Completions, and everything that speaks its shape.
 
-- calls-are-answered-at-once: every id of an assistant message is answered by `tool` messages before anyone else speaks.
+- calls-are-answered-at-once: every id of an assistant message is answered by `tool` messages before
+  anyone else speaks.
 - tool-text-only: a tool message holds text and has no error flag; media follow in a user message.
 - legacy-function-call: `function_call` and role `function` have no id at all; they pair by name.
-- reasoning-is-foreign: OpenAI has no reasoning here; compatible servers send `reasoning_content` or `reasoning`.
-- executed-tools-have-no-id: a compatible server lists the tools it ran itself by `index`, call and result in one.
+- reasoning-is-foreign: OpenAI has no reasoning here; compatible servers send `reasoning_content` or
+  `reasoning`.
+- executed-tools-have-no-id: a compatible server lists the tools it ran itself by `index`, call and
+  result in one.
 - arguments-are-text: the model's own JSON text, kept to the letter, valid or not.
 """
 
@@ -19,7 +22,14 @@ from toolwire.conversation.model import Choice, Conversation, Kind, Setting, Too
 from toolwire.conversation.parts import Call, Media, Message, Part, Result, Text, label
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
-from toolwire.wires.engine.settings import Field, put_tools, read_fields, write_fields, write_stop, write_user
+from toolwire.wires.engine.settings import (
+    Field,
+    put_tools,
+    read_fields,
+    write_fields,
+    write_stop,
+    write_user,
+)
 from toolwire.wires.engine.specs import (
     Id,
     Row,
@@ -41,7 +51,7 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
     types_in,
-)  # fmt: skip
+)
 from toolwire.wires.families.chat.messages import Chat
 from toolwire.wires.families.chat.settings import FORMAT, STOP, offer
 from toolwire.wires.families.chat.stream_reader import Speech
@@ -50,7 +60,7 @@ from toolwire.wires.families.chat.stream_writer import stream
 NAME = "openai-chat"
 
 
-# --- content -----------------------------------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------------
 
 
 def _read_image(block: Object, at: At, row: Row) -> Part:
@@ -61,15 +71,30 @@ def _read_image(block: Object, at: At, row: Row) -> Part:
 
 def _read_audio(block: Object, at: At, row: Row) -> Part:
     sound = obj(block["input_audio"])
-    return Media("audio", f"audio/{string(sound['format'])}", string(sound["data"]), raw=block, at=at, row=row)
+    return Media(
+        "audio",
+        f"audio/{string(sound['format'])}",
+        string(sound["data"]),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _read_file(block: Object, at: At, row: Row) -> Part:
     file = obj(block["file"])
     data = text_or_none(file.get("file_data"))
     mime, data = split_data_url(data or "") or (None, data)
-    return Media(kind_by(mime), mime, data, file=text_or_none(file.get("file_id")), name=text_or_none(file.get("filename")),
-                 raw=block, at=at, row=row)  # fmt: skip
+    return Media(
+        kind_by(mime),
+        mime,
+        data,
+        file=text_or_none(file.get("file_id")),
+        name=text_or_none(file.get("filename")),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_media(media: Media, page: Page) -> JSON:
@@ -80,29 +105,70 @@ def _write_media(media: Media, page: Page) -> JSON:
             page.lose(media, "a picture has no name here")
         return {"type": "image_url", "image_url": {"url": url}}
     if media.kind == "audio" and media.data is not None and mime:
-        return {"type": "input_audio", "input_audio": {"data": media.data, "format": mime.partition("/")[2]}}
+        return {
+            "type": "input_audio",
+            "input_audio": {"data": media.data, "format": mime.partition("/")[2]},
+        }
     if media.text is not None:
         page.lose(media, "a text document is sent as text")
         return {"type": "text", "text": media.text}
     if media.data is not None:
         if media.kind != "file":
             page.lose(media, f"this {media.kind} goes as a file: its type is not known")
-        return {"type": "file", "file": {"file_data": data_url(media), "filename": media.name or "file"}}
-    page.lose(media, f"this wire takes no {media.kind} by {'file id' if media.file else 'URL'}; it is named in text")
+        return {
+            "type": "file",
+            "file": {"file_data": data_url(media), "filename": media.name or "file"},
+        }
+    page.lose(
+        media,
+        f"this wire takes no {media.kind} by {'file id' if media.file else 'URL'}; it is named in"
+        " text",
+    )
     return {"type": "text", "text": label(media)}
 
 
 CONTENT = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
-    Row("refusal", Text, lambda b, at, row: Text(string(b["refusal"]), True, raw=b, at=at, row=row),
-        lambda p, _: {"type": "refusal", "refusal": p.text}, keys("type", "refusal")),
-    Row("image_url", Media, _read_image, _write_media, keys("type", "image_url"), (("image_url", keys("url")),)),
-    Row("input_audio", Media, _read_audio, _write_media, keys("type", "input_audio"), (("input_audio", keys("data", "format")),)),
-    Row("file", Media, _read_file, _write_media, keys("type", "file"), (("file", keys("file_data", "file_id", "filename")),)),
-)  # fmt: skip
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text},
+        keys("type", "text"),
+    ),
+    Row(
+        "refusal",
+        Text,
+        lambda b, at, row: Text(string(b["refusal"]), True, raw=b, at=at, row=row),
+        lambda p, _: {"type": "refusal", "refusal": p.text},
+        keys("type", "refusal"),
+    ),
+    Row(
+        "image_url",
+        Media,
+        _read_image,
+        _write_media,
+        keys("type", "image_url"),
+        (("image_url", keys("url")),),
+    ),
+    Row(
+        "input_audio",
+        Media,
+        _read_audio,
+        _write_media,
+        keys("type", "input_audio"),
+        (("input_audio", keys("data", "format")),),
+    ),
+    Row(
+        "file",
+        Media,
+        _read_file,
+        _write_media,
+        keys("type", "file"),
+        (("file", keys("file_data", "file_id", "filename")),),
+    ),
+)
 
-# --- calls and results -------------------------------------------------------------------------------------------
+# --- calls and results ----------------------------------------------------------------------------
 
 
 def _read_function(block: Object, at: At, row: Row) -> Part:
@@ -112,7 +178,13 @@ def _read_function(block: Object, at: At, row: Row) -> Part:
         function = {}
     name = function.get("name")
     return Call(
-        one, name if isinstance(name, str) else "", arguments(function.get("arguments")), origin, raw=block, at=at, row=row
+        one,
+        name if isinstance(name, str) else "",
+        arguments(function.get("arguments")),
+        origin,
+        raw=block,
+        at=at,
+        row=row,
     )
 
 
@@ -126,19 +198,40 @@ def _write_function(call: Call, page: Page) -> JSON:
 def _read_custom(block: Object, at: At, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     custom = obj(block["custom"])
-    return Call(one, name_of(custom.get("name")), arguments(custom.get("input")), origin, "custom", raw=block, at=at, row=row)
+    return Call(
+        one,
+        name_of(custom.get("name")),
+        arguments(custom.get("input")),
+        origin,
+        "custom",
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_custom(call: Call, page: Page) -> JSON:
     """Free text in, free text out; a wire without custom calls had it as the field `input`."""
     carried = get(call.input, ("input",)) if call.family != "custom" else call.arguments
     text = carried if isinstance(carried, str) else call.arguments
-    return {"id": page.call_id(call), "type": "custom", "custom": {"name": page.name(call.name), "input": text}}
+    return {
+        "id": page.call_id(call),
+        "type": "custom",
+        "custom": {"name": page.name(call.name), "input": text},
+    }
 
 
 def _read_legacy(block: Object, at: At, row: Row) -> Part:
-    return Call("", name_of(block.get("name")), arguments(block.get("arguments")), "minted", "function-legacy",
-                raw=block, at=at, row=row)  # fmt: skip
+    return Call(
+        "",
+        name_of(block.get("name")),
+        arguments(block.get("arguments")),
+        "minted",
+        "function-legacy",
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _read_tool(message: Object, at: At, row: Row) -> Part:
@@ -150,8 +243,17 @@ def _read_tool(message: Object, at: At, row: Row) -> Part:
 
 
 def _read_function_result(message: Object, at: At, row: Row) -> Part:
-    return Result("", CHAT.output(message.get("content"), at), False, text_or_none(message.get("name")), "minted",
-                  "function-legacy", raw=message, at=at, row=row)  # fmt: skip
+    return Result(
+        "",
+        CHAT.output(message.get("content"), at),
+        False,
+        text_or_none(message.get("name")),
+        "minted",
+        "function-legacy",
+        raw=message,
+        at=at,
+        row=row,
+    )
 
 
 def _content(result: Result) -> JSON:
@@ -164,9 +266,16 @@ def _content(result: Result) -> JSON:
 
 
 def _write_tool(result: Result, page: Page) -> JSON:
-    if result.name and result.row is RESULTS["tool"]:  # a message of this wire that named its tool still does
+    if (
+        result.name and result.row is RESULTS["tool"]
+    ):  # a message of this wire that named its tool still does
         name = page.name(result.name)
-        return {"role": "tool", "name": name, "tool_call_id": page.result_id(result), "content": _content(result)}
+        return {
+            "role": "tool",
+            "name": name,
+            "tool_call_id": page.result_id(result),
+            "content": _content(result),
+        }
     output = result.output
     if page.plain and isinstance(output, str):
         return {"role": "tool", "tool_call_id": result.call_id, "content": output}
@@ -174,58 +283,170 @@ def _write_tool(result: Result, page: Page) -> JSON:
 
 
 CALLS = table(
-    Row("function", Call, _read_function, _write_function, keys("id", "type", "function"),
-        (("function", keys("name", "arguments")),), {"path": "tool_calls[]", "type": "function"},
-        "call", "function", "client", (Id("id"),)),
-    Row("custom", Call, _read_custom, _write_custom, keys("id", "type", "custom"),
-        (("custom", keys("name", "input")),), {"path": "tool_calls[]", "type": "custom"},
-        "call", "custom", "client", (Id("id"),)),
-)  # fmt: skip
+    Row(
+        "function",
+        Call,
+        _read_function,
+        _write_function,
+        keys("id", "type", "function"),
+        (("function", keys("name", "arguments")),),
+        {"path": "tool_calls[]", "type": "function"},
+        "call",
+        "function",
+        "client",
+        (Id("id"),),
+    ),
+    Row(
+        "custom",
+        Call,
+        _read_custom,
+        _write_custom,
+        keys("id", "type", "custom"),
+        (("custom", keys("name", "input")),),
+        {"path": "tool_calls[]", "type": "custom"},
+        "call",
+        "custom",
+        "client",
+        (Id("id"),),
+    ),
+)
 LEGACY = Row(
-    "function_call", Call, _read_legacy, lambda c, page: {"name": page.name(c.name), "arguments": page.text_of(c)},
-    keys("name", "arguments"), (), {"path": "function_call"}, "call", "function-legacy", "client",
-)  # fmt: skip
+    "function_call",
+    Call,
+    _read_legacy,
+    lambda c, page: {"name": page.name(c.name), "arguments": page.text_of(c)},
+    keys("name", "arguments"),
+    (),
+    {"path": "function_call"},
+    "call",
+    "function-legacy",
+    "client",
+)
 RESULTS = table(
-    Row("tool", Result, _read_tool, _write_tool,
-        keys("role", "content", "tool_call_id", "name"), (), {"role": "tool"},
-        "output", "function", "client", (Id("tool_call_id"),), ("request",)),
-    Row("function", Result, _read_function_result,
-        lambda r, page: {"role": "function", "name": page.name(r.name or ""), "content": _content(r)},
-        keys("role", "content", "name"), (), {"role": "function"}, "output", "function-legacy", "client", (), ("request",)),
-)  # fmt: skip
+    Row(
+        "tool",
+        Result,
+        _read_tool,
+        _write_tool,
+        keys("role", "content", "tool_call_id", "name"),
+        (),
+        {"role": "tool"},
+        "output",
+        "function",
+        "client",
+        (Id("tool_call_id"),),
+        ("request",),
+    ),
+    Row(
+        "function",
+        Result,
+        _read_function_result,
+        lambda r, page: {
+            "role": "function",
+            "name": page.name(r.name or ""),
+            "content": _content(r),
+        },
+        keys("role", "content", "name"),
+        (),
+        {"role": "function"},
+        "output",
+        "function-legacy",
+        "client",
+        (),
+        ("request",),
+    ),
+)
 
 _RAN = keys("index", "type", "arguments", "output")
 EXECUTED = Row(
-    "executed_tools", Call,
-    lambda b, at, row: Call("", name_of(b.get("type")), arguments(b.get("arguments")), "minted", "server-tool", "provider",
-                            raw=b, at=at, row=row),
+    "executed_tools",
+    Call,
+    lambda b, at, row: Call(
+        "",
+        name_of(b.get("type")),
+        arguments(b.get("arguments")),
+        "minted",
+        "server-tool",
+        "provider",
+        raw=b,
+        at=at,
+        row=row,
+    ),
     lambda c, _: {"type": c.name, "arguments": c.arguments},
-    _RAN, (), {"path": "executed_tools[]"}, "call+output", "server-tool", "provider", (Id("index", "position"),), ("response",),
-    Row("executed_tools", Result,
-        lambda b, at, row: Result("", b.get("output") or "", False, name_of(b.get("type")), "minted", "server-tool", "provider",
-                                  raw=b, at=at, row=row),
-        lambda r, _: {"output": r.output}, _RAN),
-)  # fmt: skip
+    _RAN,
+    (),
+    {"path": "executed_tools[]"},
+    "call+output",
+    "server-tool",
+    "provider",
+    (Id("index", "position"),),
+    ("response",),
+    Row(
+        "executed_tools",
+        Result,
+        lambda b, at, row: Result(
+            "",
+            b.get("output") or "",
+            False,
+            name_of(b.get("type")),
+            "minted",
+            "server-tool",
+            "provider",
+            raw=b,
+            at=at,
+            row=row,
+        ),
+        lambda r, _: {"output": r.output},
+        _RAN,
+    ),
+)
 DELTA = Row(
-    "delta.tool_calls", Call, tell={"path": "choices[].delta.tool_calls[]"}, direction="call", family="function",
-    executor="client", ids=(Id("index", "position"), Id("id", required=False, nullable=True)), forms=("stream",),
-)  # fmt: skip
+    "delta.tool_calls",
+    Call,
+    tell={"path": "choices[].delta.tool_calls[]"},
+    direction="call",
+    family="function",
+    executor="client",
+    ids=(Id("index", "position"), Id("id", required=False, nullable=True)),
+    forms=("stream",),
+)
 """A fragment of a call in a stream: only its index is always there."""
 CHAT = Chat(
-    NAME, CONTENT, CALLS, RESULTS,
-    Row("message", Message, keys=keys(
-        "role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning", "executed_tools",
-    )),
+    NAME,
+    CONTENT,
+    CALLS,
+    RESULTS,
+    Row(
+        "message",
+        Message,
+        keys=keys(
+            "role",
+            "content",
+            "refusal",
+            "tool_calls",
+            "function_call",
+            "reasoning_content",
+            "reasoning",
+            "executed_tools",
+        ),
+    ),
     {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"},
-    ("reasoning_content", "reasoning"), LEGACY, EXECUTED,
-)  # fmt: skip
+    ("reasoning_content", "reasoning"),
+    LEGACY,
+    EXECUTED,
+)
 
-# --- tools and settings ------------------------------------------------------------------------------------------
+# --- tools and settings ---------------------------------------------------------------------------
 
 _TOOL = keys("name", "description", "parameters", "strict")
 TOOLS = table(
     Row("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),)),
-    Row("custom", Tool, keys=keys("type", "custom"), inner=(("custom", keys("name", "description")),)),
+    Row(
+        "custom",
+        Tool,
+        keys=keys("type", "custom"),
+        inner=(("custom", keys("name", "description")),),
+    ),
     Row("functions", Tool, keys=_TOOL),
 )
 
@@ -255,7 +476,11 @@ def _write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON
             page.lose(tool, f"a tool of another provider: {tool.kind}")
             continue
         inner: Object = {"name": page.name(tool.name)}
-        given = (("description", tool.description), ("parameters", tool.schema), ("strict", tool.strict))
+        given = (
+            ("description", tool.description),
+            ("parameters", tool.schema),
+            ("strict", tool.strict),
+        )
         inner.update({key: value for key, value in given if value is not None})
         out.append({"type": tool.kind, tool.kind: inner})
     return out
@@ -308,11 +533,12 @@ REQUEST = (
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(
-        count_at(value, "prompt_tokens"), count_at(value, "completion_tokens"),
+        count_at(value, "prompt_tokens"),
+        count_at(value, "completion_tokens"),
         count_at(value, "prompt_tokens_details", "cached_tokens"),
         count_at(value, "prompt_tokens_details", "cache_write_tokens"),
         count_at(value, "completion_tokens_details", "reasoning_tokens"),
-    )  # fmt: skip
+    )
 
 
 def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
@@ -332,15 +558,31 @@ RESPONSE = (
     Field("id", ("id",)),
     Field("model", ("model",)),
     Field("created", ("created",)),
-    Field("usage", ("usage",), _read_usage, _write_usage, keys(
-        "prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details.cached_tokens",
-        "prompt_tokens_details.cache_write_tokens", "completion_tokens_details.reasoning_tokens",
-    )),
-)  # fmt: skip
-MEANS = {"stop": "stop", "length": "length", "tool_calls": "tool", "function_call": "tool", "content_filter": "filter"}
+    Field(
+        "usage",
+        ("usage",),
+        _read_usage,
+        _write_usage,
+        keys(
+            "prompt_tokens",
+            "completion_tokens",
+            "total_tokens",
+            "prompt_tokens_details.cached_tokens",
+            "prompt_tokens_details.cache_write_tokens",
+            "completion_tokens_details.reasoning_tokens",
+        ),
+    ),
+)
+MEANS = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool",
+    "function_call": "tool",
+    "content_filter": "filter",
+}
 SAYS = {"stop": "stop", "length": "length", "tool": "tool_calls", "filter": "content_filter"}
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 _CHOICE = keys("index", "message", "finish_reason")
 
@@ -353,14 +595,29 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 
 def _read_request(body: Object) -> Conversation:
-    messages = tuple([CHAT.read_message(m, ("messages", i)) for i, m in enumerate(list_at(NAME, body, ("messages",)))])
+    messages = tuple(
+        [
+            CHAT.read_message(m, ("messages", i))
+            for i, m in enumerate(list_at(NAME, body, ("messages",)))
+        ]
+    )
     tools: list[Tool] = []
     for key in ("tools", "functions"):
         if body.get(key) is not None:
-            tools += [_read_offer(tool, (key, i)) for i, tool in enumerate(list_at(NAME, body, (key,)))]
+            tools += [
+                _read_offer(tool, (key, i)) for i, tool in enumerate(list_at(NAME, body, (key,)))
+            ]
     settings = read_fields(REQUEST, body, keys("messages", "tools", "functions"))
-    return Conversation(settle(messages, seed="", ordered=False), tuple(tools), settings.values, NAME, "request", body,
-                        unknown=settings.unknown, places=settings.places)  # fmt: skip
+    return Conversation(
+        settle(messages, seed="", ordered=False),
+        tuple(tools),
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+    )
 
 
 def _read_response(body: Object) -> Conversation:
@@ -371,10 +628,27 @@ def _read_response(body: Object) -> Conversation:
         at: At = ("choices", i, "message")
         message = CHAT.read_message(object_at(NAME, body, at), at)
         reason = get(choice, ("finish_reason",))
-        messages.append(replace(message, stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None))
-        extra += [("choices", i, key) for key, value in obj(choice).items() if key not in _CHOICE and value is not None]
-    return Conversation(settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False), (), settings.values,
-                        NAME, "response", body, unknown=tuple(extra), places=settings.places)  # fmt: skip
+        messages.append(
+            replace(
+                message,
+                stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None,
+            )
+        )
+        extra += [
+            ("choices", i, key)
+            for key, value in obj(choice).items()
+            if key not in _CHOICE and value is not None
+        ]
+    return Conversation(
+        settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=tuple(extra),
+        places=settings.places,
+    )
 
 
 def write(conversation: Conversation, page: Page) -> JSON:
@@ -405,7 +679,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     return {**body, "choices": choices}
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 
 _FOREIGN = keys("tool_use", "tool_result", "thinking", "image", "document")
@@ -419,10 +693,20 @@ def looks(body: JSON) -> int:
         return 0
     choices = body.get("choices")
     if isinstance(choices, list):
-        said = {kind for choice in choices for kind in types_in(get(choice, ("message", "content")))}  # type: ignore[arg-type]
-        return 0 if said & _FOREIGN else 3 if str(body.get("object", "")).startswith("chat.completion") else 2
+        said = {
+            kind for choice in choices for kind in types_in(get(choice, ("message", "content")))
+        }  # type: ignore[arg-type]
+        return (
+            0
+            if said & _FOREIGN
+            else 3
+            if str(body.get("object", "")).startswith("chat.completion")
+            else 2
+        )
     messages = body.get("messages")
-    if not isinstance(messages, list) or any(key in body for key in ("system", "stop_sequences", "anthropic_version")):
+    if not isinstance(messages, list) or any(
+        key in body for key in ("system", "stop_sequences", "anthropic_version")
+    ):
         return 0
     marks = 1
     for message in messages:
@@ -430,13 +714,27 @@ def looks(body: JSON) -> int:
             kinds = types_in(message.get("content"))
             if kinds & _FOREIGN:
                 return 0
-            if "tool_calls" in message or "function_call" in message or str(message.get("role")) in _ROLES or kinds & _OWN:
+            if (
+                "tool_calls" in message
+                or "function_call" in message
+                or str(message.get("role")) in _ROLES
+                or kinds & _OWN
+            ):
                 marks = 2
     tools = body.get("tools")
-    offered = isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools)
+    offered = isinstance(tools, list) and any(
+        isinstance(tool, dict) and "function" in tool for tool in tools
+    )
     return 2 if offered else marks
 
 
 SPEECH = Speech(RESPONSE, MEANS, write, lambda text: {"reasoning_content": text}, silent=None)
-WIRE = Wire(NAME, "OpenAI Chat Completions", rows_of(CONTENT, CALLS, (LEGACY,), RESULTS, (EXECUTED, DELTA)), read, write, looks,
-            stream(CHAT, SPEECH))  # fmt: skip
+WIRE = Wire(
+    NAME,
+    "OpenAI Chat Completions",
+    rows_of(CONTENT, CALLS, (LEGACY,), RESULTS, (EXECUTED, DELTA)),
+    read,
+    write,
+    looks,
+    stream(CHAT, SPEECH),
+)

@@ -1,13 +1,18 @@
 """Open eXecution Protocol 1.0: one call and its result, and the tools on offer.
 
-- bare-or-enveloped: the same object stands alone, or under `request` and `result` beside `$schema`; both are read.
-- two-spellings-of-input: the text of the specification says `inputs`, its schema and every client `input`.
-- id-is-optional: a request may leave `call_id` out; the server then makes one and returns it. It is an idempotency key, so
-  an id that only we made is never sent with a request: another conversation could have the same.
+- bare-or-enveloped: the same object stands alone, or under `request` and `result` beside `$schema`;
+  both are read.
+- two-spellings-of-input: the text of the specification says `inputs`, its schema and every client
+  `input`.
+- id-is-optional: a request may leave `call_id` out; the server then makes one and returns it. It is
+  an idempotency key, so an id that only we made is never sent with a request: another conversation
+  could have the same.
 - developer-message-is-private: it must not reach a model, so it is no part of a result's output.
-- refusals-have-no-id: a call that was not run (400, 401, 422) is answered by a message and no `call_id`.
+- refusals-have-no-id: a call that was not run (400, 401, 422) is answered by a message and no
+  `call_id`.
 - tool-id-has-a-kit: `Kit.Tool@1.2.3`; a name without a kit gets one, and loses it on the way home.
-- one-at-a-time: a body is one call or one result. A list of bodies, or both in one object, is a recorded exchange.
+- one-at-a-time: a body is one call or one result. A list of bodies, or both in one object, is a
+  recorded exchange.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ from toolwire.wires.engine.specs import (
     native,
     result_id,
     text_or_none,
-)  # fmt: skip
+)
 from toolwire.wires.families.rpc_log.log import lose_rest, lose_settings, rewrite, turns, unchanged
 
 NAME = "oxp"
@@ -47,15 +52,26 @@ KIT = "tools."
 _WORD = IdRule("A-Za-z0-9_", 64)
 _SHORT = IdRule("A-Za-z0-9_-", 64)
 
-# --- calls -------------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 def _read_call(request: Object, at: At) -> Part:
-    id_field, input_field = _spelling(request, "call_id", "execution_id"), _spelling(request, "input", "inputs")
+    id_field, input_field = (
+        _spelling(request, "call_id", "execution_id"),
+        _spelling(request, "input", "inputs"),
+    )
     one, origin = call_id(request.get(id_field))
     given = request.get(input_field)
     args = Json("") if given is None else Json(UNSET, given)
-    return Call(one, name_of(request.get("tool_id")), args, origin, raw=request, at=at, row=CALLS[id_field, input_field])
+    return Call(
+        one,
+        name_of(request.get("tool_id")),
+        args,
+        origin,
+        raw=request,
+        at=at,
+        row=CALLS[id_field, input_field],
+    )
 
 
 def _spelling(request: Object, name: str, other: str) -> str:
@@ -66,20 +82,37 @@ def _spelling(request: Object, name: str, other: str) -> str:
 def _call_row(id_field: str, input_field: str) -> Row:
     def write(call: Call, page: Page) -> JSON:
         sent = page.wire_id(call)
-        out: Object = {"tool_id": page.name(call.name), **({id_field: sent} if sent is not None else {})}
+        out: Object = {
+            "tool_id": page.name(call.name),
+            **({id_field: sent} if sent is not None else {}),
+        }
         return {**out, input_field: page.object_of(call)}
 
-    return Row("request", Call, None, write, keys("tool_id", id_field, input_field), (), {"path": "request"},
-               "call", "function", "client", (Id(id_field, required=False),), ("request",))  # fmt: skip
+    return Row(
+        "request",
+        Call,
+        None,
+        write,
+        keys("tool_id", id_field, input_field),
+        (),
+        {"path": "request"},
+        "call",
+        "function",
+        "client",
+        (Id(id_field, required=False),),
+        ("request",),
+    )
 
 
 CALLS = {
-    (one, given): _call_row(one, given) for one in ("call_id", "execution_id") for given in ("input", "inputs")
-}  # fmt: skip
+    (one, given): _call_row(one, given)
+    for one in ("call_id", "execution_id")
+    for given in ("input", "inputs")
+}
 """Rows by the names of the id and of the arguments: drafts before 1.0 said `execution_id`."""
 CALL = CALLS["call_id", "input"]
 
-# --- results -----------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def _read_result(response: Object, at: At) -> Part:
@@ -88,13 +121,21 @@ def _read_result(response: Object, at: At) -> Part:
     failed = response.get("success") is False or (error is not None and value is None)
     if failed and error is not None:
         return Result(one, _read_error(error), True, None, origin, raw=response, at=at, row=ERROR)
-    held: Object = {key: response[key] for key in _DRAFTS if response.get(key) is not None} if value is None else {}
+    held: Object = (
+        {key: response[key] for key in _DRAFTS if response.get(key) is not None}
+        if value is None
+        else {}
+    )
     output: JSON = held or ("" if value is None else value)
-    return Result(one, output, failed, None, origin, raw=response, at=at, row=DRAFT if held else VALUE)
+    return Result(
+        one, output, failed, None, origin, raw=response, at=at, row=DRAFT if held else VALUE
+    )
 
 
 def _read_error(error: JSON) -> Output:
-    """What a model may see of an error: its message, and what is meant for the prompt of a retry."""
+    """What a model may see of an error: its message, and what is meant for the prompt of
+    a retry.
+    """
     match error:
         case {"message": str(message), "additional_prompt_content": str(more)}:
             return (Text(message), Text(more))
@@ -154,19 +195,43 @@ _ANSWER = keys("call_id", "execution_id", "success")
 
 
 def _result_row(name: str, known: frozenset[str], inner: frozenset[str] = frozenset()) -> Row:
-    return Row(name, Result, None, _write_result, _ANSWER | known, ((name, inner),) if inner else (),
-               {"path": "result", "field": name}, "output", "function", "client", (Id("call_id"),), ("response",))  # fmt: skip
+    return Row(
+        name,
+        Result,
+        None,
+        _write_result,
+        _ANSWER | known,
+        ((name, inner),) if inner else (),
+        {"path": "result", "field": name},
+        "output",
+        "function",
+        "client",
+        (Id("call_id"),),
+        ("response",),
+    )
 
 
 VALUE = _result_row("value", keys("value"))
 ERROR = _result_row("error", keys("error"), keys("message", "additional_prompt_content"))
 DRAFT = replace(VALUE, keys=_ANSWER | keys(*_DRAFTS))
 """A result as drafts had it: its output is whatever field they had for it."""
-REFUSAL = Row("message", Result, None, _write_refusal, keys("$schema", *_SAID), (), {"field": "message"}, "output", "function",
-              "client", (), ("response",))  # fmt: skip
+REFUSAL = Row(
+    "message",
+    Result,
+    None,
+    _write_refusal,
+    keys("$schema", *_SAID),
+    (),
+    {"field": "message"},
+    "output",
+    "function",
+    "client",
+    (),
+    ("response",),
+)
 _ROWS = (*CALLS.values(), VALUE, ERROR, DRAFT, REFUSAL)
 
-# --- tools -------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
 OFFER = Row("tool", Tool, keys=keys("id", "name", "description", "version", "input_schema"))
 RENAMED = replace(OFFER, keys=keys("id", "description", "version", "input_schema"))
@@ -183,7 +248,9 @@ def _read_offer(tool: JSON, at: At) -> Tool:
     if isinstance(schema, dict) and len(schema) == 1 and isinstance(schema.get("parameters"), dict):
         schema = schema["parameters"]
     row = OFFER if tool.get("name") in (None, name, _short(name)) else RENAMED
-    return Tool(name, text_or_none(tool.get("description")) or None, schema, raw=tool, at=at, row=row)
+    return Tool(
+        name, text_or_none(tool.get("description")) or None, schema, raw=tool, at=at, row=row
+    )
 
 
 def _short(tool_id: str) -> str:
@@ -194,7 +261,12 @@ def _offer(tool: Tool, page: Page) -> Object:
     sent = page.name(tool.name)
     version = sent.partition("@")[2]
     full = version if version.count(".") == 2 else f"{version}.0.0" if version else UNKNOWN_VERSION
-    out: Object = {"id": sent, "name": _short(sent), "description": tool.description or "", "version": full}
+    out: Object = {
+        "id": sent,
+        "name": _short(sent),
+        "description": tool.description or "",
+        "version": full,
+    }
     if tool.description == "":
         page.lose(tool, "every tool has a description here; an empty one is none")
     if tool.schema is not None and tool.kind != "custom":
@@ -219,7 +291,7 @@ def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
     return out
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 class _Log:
@@ -241,7 +313,10 @@ class _Log:
             self._envelope(body, at)
         elif isinstance(body.get("items"), list) or isinstance(body.get("tools"), list):
             key = "items" if isinstance(body.get("items"), list) else "tools"
-            self.tools += [_read_offer(tool, (*at, key, i)) for i, tool in enumerate(list_at(NAME, body, (key,)))]
+            self.tools += [
+                _read_offer(tool, (*at, key, i))
+                for i, tool in enumerate(list_at(NAME, body, (key,)))
+            ]
             self._extra(body, at, keys("$schema", key))
         elif isinstance(body.get("message"), str):
             self.parts.append(_read_refusal(body, at))
@@ -252,16 +327,24 @@ class _Log:
         self._extra(body, at, keys("$schema", "request", "result", "response"))
         for key in ("request", "result", "response"):
             held = body.get(key)
-            inside = isinstance(held, dict) and ("request" in held or "result" in held or _refuses(held))
+            inside = isinstance(held, dict) and (
+                "request" in held or "result" in held or _refuses(held)
+            )
             if isinstance(held, dict) and inside and key != "result":
                 self.take(held, (*at, key))
             elif isinstance(held, dict):
-                self.parts.append(_read_call(held, (*at, key)) if key == "request" else _read_result(held, (*at, key)))
+                self.parts.append(
+                    _read_call(held, (*at, key))
+                    if key == "request"
+                    else _read_result(held, (*at, key))
+                )
             elif held is not None:
                 blame(NAME, (*at, key), "an object", held)
 
     def _extra(self, value: Object, at: At, known: frozenset[str]) -> None:
-        self.unknown += [(*at, key) for key, item in value.items() if key not in known and item is not None]
+        self.unknown += [
+            (*at, key) for key, item in value.items() if key not in known and item is not None
+        ]
 
 
 def _refuses(held: Object) -> bool:
@@ -271,8 +354,8 @@ def _refuses(held: Object) -> bool:
 def _adopted(parts: list[Part]) -> list[Part]:
     """The parts with the ids that only the other side has, where no other call could be meant.
 
-    A server makes the id of a call that came without; a refusal has none. Either belongs to the request it stands with, or
-    else to the only one that still waits.
+    A server makes the id of a call that came without; a refusal has none. Either belongs to the
+    request it stands with, or else to the only one that still waits.
     """
     known = {part.id for part in parts if isinstance(part, Call)}
     out = list(parts)
@@ -282,7 +365,9 @@ def _adopted(parts: list[Part]) -> list[Part]:
             waiting.append((i, part))
         if not isinstance(part, Result):
             continue
-        meant = [one for one in waiting if one[1].id == part.call_id] if part.call_id in known else []
+        meant = (
+            [one for one in waiting if one[1].id == part.call_id] if part.call_id in known else []
+        )
         if part.call_id not in known or not part.call_id:
             beside = [one for one in waiting if len(part.at) > 1 and one[1].at[:1] == part.at[:1]]
             meant = [one for one in beside or waiting if not (part.call_id and one[1].id)]
@@ -300,7 +385,9 @@ def read(body: JSON, kind: Kind) -> Conversation:
     """One body, or a list of them in the order in which they passed."""
     log = _Log()
     if isinstance(body, list):
-        listed = bool(body) and all(isinstance(one, dict) and "id" in one and "tool_id" not in one for one in body)
+        listed = bool(body) and all(
+            isinstance(one, dict) and "id" in one and "tool_id" not in one for one in body
+        )
         for i, one in enumerate(body):
             if listed:
                 log.tools.append(_read_offer(one, (i,)))
@@ -311,19 +398,28 @@ def read(body: JSON, kind: Kind) -> Conversation:
     messages = settle(turns(_adopted(log.parts), NAME), seed="", ordered=False)
     if not messages and kind == "response":
         messages = (Message("assistant", (), None, NAME),)
-    return Conversation(messages, tuple(log.tools), {}, NAME, kind, body, unknown=tuple(log.unknown))
+    return Conversation(
+        messages, tuple(log.tools), {}, NAME, kind, body, unknown=tuple(log.unknown)
+    )
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def write(conversation: Conversation, page: Page) -> JSON:
-    """One call, or as a response one result; a log that was read here stays one. With neither, the tools on offer."""
+    """One call, or as a response one result; a log that was read here stays one. With neither, the
+    tools on offer."""
     own = conversation.wire == NAME and conversation.kind == page.kind
-    if own and not isinstance(kept := unchanged(conversation, page, read(conversation.source, page.kind)), UnsetType):
+    if own and not isinstance(
+        kept := unchanged(conversation, page, read(conversation.source, page.kind)), UnsetType
+    ):
         return kept
     lose_settings(conversation, page)
-    if own and not isinstance(conversation.source, list) and not isinstance(kept := _kept(conversation, page), UnsetType):
+    if (
+        own
+        and not isinstance(conversation.source, list)
+        and not isinstance(kept := _kept(conversation, page), UnsetType)
+    ):
         return kept
     if own and isinstance(conversation.source, list) and any(conversation.parts()):
         return _write_log(conversation, page, conversation.source)
@@ -335,15 +431,23 @@ def write(conversation: Conversation, page: Page) -> JSON:
     lose_rest(conversation, page, [chosen], f"a body is one {one} here")
     for tool in conversation.tools:
         page.lose(tool, f"a {one} offers no tools")
-    mine = any(message.wire == NAME and any(part is chosen for part in message.parts) for message in conversation.messages)
+    mine = any(
+        message.wire == NAME and any(part is chosen for part in message.parts)
+        for message in conversation.messages
+    )
     return _write_part(chosen, mine, conversation, page)
 
 
 def _kept(conversation: Conversation, page: Page) -> JSON | UnsetType:
-    """The body that was read, if all of it is still there and what came is nothing it could say instead."""
+    """The body that was read, if all of it is still there and what came is nothing it could say
+    instead."""
     before = read(conversation.source, page.kind)
-    old = [part for message in conversation.messages if message.wire == NAME for part in message.parts]
-    new = [part for message in conversation.messages if message.wire != NAME for part in message.parts]
+    old = [
+        part for message in conversation.messages if message.wire == NAME for part in message.parts
+    ]
+    new = [
+        part for message in conversation.messages if message.wire != NAME for part in message.parts
+    ]
     if not conversation.same_tools or any(isinstance(part, _SPOKEN[page.kind]) for part in new):
         return UNSET
     body = edited(old, before.parts(), conversation.source, (), page)
@@ -367,8 +471,13 @@ def _newest(conversation: Conversation, page: Page) -> Call | Result | None:
 
 
 def _write_part(part: Part, own: bool, conversation: Conversation, page: Page) -> JSON:
-    """The body of one call or result: bare if it was, else in an envelope; None, reported, for anything else."""
-    kept = native(part, page, part.raw) if own and part.row in _ROWS and part.raw is not UNSET else UNSET
+    """The body of one call or result: bare if it was, else in an envelope; None, reported, for
+    anything else."""
+    kept = (
+        native(part, page, part.raw)
+        if own and part.row in _ROWS and part.raw is not UNSET
+        else UNSET
+    )
     if isinstance(part, Call):
         key, held = "request", CALL.write(part, page) if isinstance(kept, UnsetType) else kept  # type: ignore[misc]
     elif isinstance(part, Result):
@@ -376,21 +485,40 @@ def _write_part(part: Part, own: bool, conversation: Conversation, page: Page) -
     else:
         page.lose(part, f"a tool protocol holds calls and results only: {label(part)[:80]}")
         return None
-    bare = not isinstance(kept, UnsetType) and (part.row is REFUSAL or not [step for step in part.at if isinstance(step, str)])
+    bare = not isinstance(kept, UnsetType) and (
+        part.row is REFUSAL or not [step for step in part.at if isinstance(step, str)]
+    )
     source = conversation.source if own else None
     head: Object = (
-        {"$schema": VERSION} if not isinstance(source, dict) else {"$schema": source["$schema"]} if "$schema" in source else {}
+        {"$schema": VERSION}
+        if not isinstance(source, dict)
+        else {"$schema": source["$schema"]}
+        if "$schema" in source
+        else {}
     )
     return held if bare else {**head, key: held}
 
 
 def _write_log(conversation: Conversation, page: Page, source: list[JSON]) -> JSON:
     before = read(list(source), page.kind)
-    _fit_names((part.name for part in conversation.parts() if isinstance(part, Call) and part.raw is UNSET), page)
+    _fit_names(
+        (
+            part.name
+            for part in conversation.parts()
+            if isinstance(part, Call) and part.raw is UNSET
+        ),
+        page,
+    )
     if not conversation.same_tools:
         for tool in conversation.tools:
             page.lose(tool, "tools of a log cannot be changed")
-    return rewrite(conversation, page, source, before, lambda part, own: _write_part(part, own, conversation, page))
+    return rewrite(
+        conversation,
+        page,
+        source,
+        before,
+        lambda part, own: _write_part(part, own, conversation, page),
+    )
 
 
 def _write_list(conversation: Conversation, page: Page) -> JSON:
@@ -401,13 +529,16 @@ def _write_list(conversation: Conversation, page: Page) -> JSON:
     source = conversation.source if conversation.wire == NAME else None
     if isinstance(source, list):
         return tools
-    if isinstance(source, dict) and (key := next((key for key in ("items", "tools") if key in source), None)):
+    if isinstance(source, dict) and (
+        key := next((key for key in ("items", "tools") if key in source), None)
+    ):
         return {**source, key: tools}
     return {"$schema": VERSION, "items": tools}
 
 
 def _fit_names(names: Iterable[str], page: Page) -> None:
-    """Give the names that are no tool ids a kit, remembered for the way home as all changed names are."""
+    """Give the names that are no tool ids a kit, remembered for the way home as all changed names
+    are."""
     sent = {name: page.name(name) for name in names if name}
     taken = {new for new in sent.values() if TOOL_ID.fullmatch(new)}
     made: dict[str, str] = {}
@@ -423,7 +554,7 @@ def _fit_names(names: Iterable[str], page: Page) -> None:
         page.names = {**page.names, **made}
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 
 def looks(body: JSON) -> int:
@@ -439,11 +570,15 @@ def looks(body: JSON) -> int:
         held = body.get(key)
         if isinstance(held, dict) and (mark in held or (key != "result" and looks(held))):
             return 3
-    if isinstance(body.get("tool_id"), str) or (isinstance(body.get("success"), bool) and "call_id" in body):
+    if isinstance(body.get("tool_id"), str) or (
+        isinstance(body.get("success"), bool) and "call_id" in body
+    ):
         return 3
     tools = body.get("items", body.get("tools"))
     named = (
-        isinstance(tools, list) and tools and all(isinstance(tool, dict) and {"id", "version"} <= tool.keys() for tool in tools)
+        isinstance(tools, list)
+        and tools
+        and all(isinstance(tool, dict) and {"id", "version"} <= tool.keys() for tool in tools)
     )
     return 3 if named and "messages" not in body else 0
 

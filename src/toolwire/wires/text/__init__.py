@@ -1,12 +1,16 @@
 """Tools for models that have none of their own: everything is said in plain text.
 
-The body is that of a chat server without tools. The tools stand in a marked section of the system prompt, calls as tagged
-text in what the assistant says, and the results of a turn together in one user message. The dialects are rows elsewhere.
+The body is that of a chat server without tools. The tools stand in a marked section of the system
+prompt, calls as tagged text in what the assistant says, and the results of a turn together in one
+user message. The dialects are rows elsewhere.
 
-- several-parts-share-one-string: an edited part is written into its own span; the rest of the string stays to the letter.
-- ids-are-in-the-tags: where a model leaves them out, results pair by name and by order; an invented id is not written.
+- several-parts-share-one-string: an edited part is written into its own span; the rest of the
+  string stays to the letter.
+- ids-are-in-the-tags: where a model leaves them out, results pair by name and by order; an invented
+  id is not written.
 - broken-tags-are-text: what does not parse is what the model said, and is kept as that.
-- text-may-read-as-a-call: words of another wire that look like a call would be read as one here; that is reported.
+- text-may-read-as-a-call: words of another wire that look like a call would be read as one here;
+  that is reported.
 """
 
 from __future__ import annotations
@@ -17,7 +21,17 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import settle
 from toolwire.conversation.json import JSON, At, Object, get, put
 from toolwire.conversation.model import Conversation, Kind, Tool, Usage
-from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    label,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
 from toolwire.wires.engine.specs import (
@@ -34,7 +48,7 @@ from toolwire.wires.engine.specs import (
     read_block,
     rows_of,
     text_or_none,
-)  # fmt: skip
+)
 from toolwire.wires.families.chat.messages import ONE_THOUGHT, THOUGHT
 from toolwire.wires.text.dialects import CALLS, DEFAULT, write_block
 from toolwire.wires.text.parts import (
@@ -50,14 +64,14 @@ from toolwire.wires.text.parts import (
     write_answer,
     write_call,
     write_image,
-)  # fmt: skip
+)
 from toolwire.wires.text.settings import MEANS, REQUEST, RESPONSE, SAYS
 from toolwire.wires.text.stream import stream
 from toolwire.wires.text.tags import RESULTS, find_tools, write_tools
 
 NAME = "text"
 
-# --- reading messages --------------------------------------------------------------------------------------------
+# --- reading messages -----------------------------------------------------------------------------
 
 
 def read_message(message: JSON, at: At) -> Message:
@@ -85,7 +99,8 @@ def _role(message: Object) -> Role:
 
 
 def _strings(message: Object, at: At) -> list[tuple[JSON, At]]:
-    """The strings of a message that may hold tags, and the blocks that hold none, each with its place."""
+    """The strings of a message that may hold tags, and the blocks that hold none, each with its
+    place."""
     content, where = message.get("content"), at + ("content",)
     if content is None or isinstance(content, str):
         return [(content, where)] if content else []
@@ -94,10 +109,20 @@ def _strings(message: Object, at: At) -> list[tuple[JSON, At]]:
     role = _role(message)
     out: list[tuple[JSON, At]] = []
     for i, block in enumerate(content):
-        text = block if isinstance(block, str) else block.get("text") if isinstance(block, dict) and is_text(block) else None
+        text = (
+            block
+            if isinstance(block, str)
+            else block.get("text")
+            if isinstance(block, dict) and is_text(block)
+            else None
+        )
         tagged = isinstance(text, str) and not is_plain(text, role)
         place = where + (i,) if isinstance(block, str) or not tagged else where + (i, "text")
-        out.append((text, place) if isinstance(text, str) and (tagged or isinstance(block, str)) else (block, place))
+        out.append(
+            (text, place)
+            if isinstance(text, str) and (tagged or isinstance(block, str))
+            else (block, place)
+        )
     return out
 
 
@@ -120,21 +145,31 @@ WRAPPED = Row("function", Tool, keys=keys("type", "function"), inner=(("function
 def _tool(tool: Object, at: At) -> Tool:
     function = tool.get("function")
     inner, row = (function, WRAPPED) if isinstance(function, dict) else (tool, TOOL)
-    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"),
-                flag_or_none(inner.get("strict")), raw=tool, at=at, row=row)  # fmt: skip
+    return Tool(
+        name_of(inner.get("name")),
+        text_or_none(inner.get("description")),
+        inner.get("parameters"),
+        flag_or_none(inner.get("strict")),
+        raw=tool,
+        at=at,
+        row=row,
+    )
 
 
-# --- writing messages --------------------------------------------------------------------------------------------
+# --- writing messages -----------------------------------------------------------------------------
 
 
 def _edited(message: Message, page: Page) -> JSON | UnsetType:
-    """A message of this wire's own with its edited parts written into their spans; UNSET if parts came, went or moved."""
+    """A message of this wire's own with its edited parts written into their spans; UNSET if parts
+    came, went or moved."""
     raw = message.raw
     if message.wire != NAME or not isinstance(raw, dict):
         return UNSET
     now = list(message.parts)
     before = read_message(raw, message.at).parts
-    if [(part.at, type(part), part.raw) for part in before] != [(part.at, type(part), part.raw) for part in now]:
+    if [(part.at, type(part), part.raw) for part in before] != [
+        (part.at, type(part), part.raw) for part in now
+    ]:
         return UNSET
     out: JSON = raw
     for text, at in reversed(_strings(raw, message.at)):
@@ -143,9 +178,15 @@ def _edited(message: Message, page: Page) -> JSON | UnsetType:
             mine = [part for part in now if part.at == at]
             for span, part in reversed(list(zip(spans, mine, strict=True))):
                 if part.was is not None:
-                    text = text[: span.start] + _rewritten(part, message.role, page) + text[span.end :]
+                    text = (
+                        text[: span.start] + _rewritten(part, message.role, page) + text[span.end :]
+                    )
             out = put(out, at[len(message.at) :], text)
-    rest = [part for part in now if isinstance(part.row, Row) and part.row.write is not None and part.was is not None]
+    rest = [
+        part
+        for part in now
+        if isinstance(part.row, Row) and part.row.write is not None and part.was is not None
+    ]
     for part in rest:
         assert isinstance(part.row, Row) and part.row.write is not None
         out = put(out, part.at[len(message.at) :], part.row.write(part, page))
@@ -194,7 +235,11 @@ def _assistant(message: Message, page: Page) -> Object:
 
 
 def _blanks(
-    blanks: list[Text], last: type[Part] | None, following: type[Part] | None, lines: list[str], page: Page
+    blanks: list[Text],
+    last: type[Part] | None,
+    following: type[Part] | None,
+    lines: list[str],
+    page: Page,
 ) -> type[Part] | None:
     """Write texts of nothing but blanks, unless they stand beside a call; what was written last."""
     for part in blanks:
@@ -252,12 +297,16 @@ def _messages(conversation: Conversation, page: Page) -> list[JSON]:
         else:
             results = [part for part in message.parts if isinstance(part, Result)]
             turn.results += results
-            content = _content([part for part in message.parts if not isinstance(part, Result)], message.role, page)
+            content = _content(
+                [part for part in message.parts if not isinstance(part, Result)], message.role, page
+            )
             if content and results and isinstance(content, str):
                 turn.close(content)
             elif content:
                 turn.close("")
-                out.append({"role": "system" if message.role == "system" else "user", "content": content})
+                out.append(
+                    {"role": "system" if message.role == "system" else "user", "content": content}
+                )
     turn.close("")
     return out
 
@@ -294,22 +343,36 @@ class _Turn:
         self.results = []
         for result in results:
             if result.call_id not in self.page.called and self.page.hides(result.call_id):
-                self.page.lose(result, "nobody knows which call this answers; here its place and its name decide")
+                self.page.lose(
+                    result,
+                    "nobody knows which call this answers; here its place and its name decide",
+                )
         opening, closing = RESULTS[0]
         lines = [f"{opening}{write_answer(result, self.page, None)}{closing}" for result in results]
         if lines:
-            self.out.append({"role": "user", "content": "\n".join([*lines, more] if more else lines)})
+            self.out.append(
+                {"role": "user", "content": "\n".join([*lines, more] if more else lines)}
+            )
 
 
 def _offer(tools: tuple[Tool, ...], messages: list[JSON], page: Page) -> list[JSON]:
-    """The messages with the tools in the first system prompt, in place of those that stood there."""
+    """The messages with the tools in the first system prompt, in place of those that
+    stood there.
+    """
     offers: list[Object] = []
     for tool in tools:
         if tool.kind not in ("function", "custom"):
             page.lose(tool, f"a tool of another provider: {tool.kind}")
             continue
-        given = (("description", tool.description), ("parameters", tool.schema), ("strict", tool.strict))
-        offer: Object = {"name": page.name(tool.name), **{key: value for key, value in given if value is not None}}
+        given = (
+            ("description", tool.description),
+            ("parameters", tool.schema),
+            ("strict", tool.strict),
+        )
+        offer: Object = {
+            "name": page.name(tool.name),
+            **{key: value for key, value in given if value is not None},
+        }
         if tool.kind == "custom":
             offer["parameters"] = page.schema_of(tool)
         offers.append(offer)
@@ -323,12 +386,19 @@ def _offer(tools: tuple[Tool, ...], messages: list[JSON], page: Page) -> list[JS
     first = messages[0] if messages else None
     if not section:
         return messages
-    if isinstance(first, dict) and first.get("role") == "system" and isinstance(first.get("content"), str):
-        return [{**first, "content": "\n\n".join(filter(None, (str(first["content"]), section)))}, *messages[1:]]
+    if (
+        isinstance(first, dict)
+        and first.get("role") == "system"
+        and isinstance(first.get("content"), str)
+    ):
+        return [
+            {**first, "content": "\n\n".join(filter(None, (str(first["content"]), section)))},
+            *messages[1:],
+        ]
     return [{"role": "system", "content": section}, *messages]
 
 
-# --- whole bodies ------------------------------------------------------------------------------------------------
+# --- whole bodies ---------------------------------------------------------------------------------
 
 _CHOICE = keys("index", "message", "finish_reason")
 
@@ -342,8 +412,17 @@ def read(body: JSON, kind: Kind) -> Conversation:
     given = list_at(NAME, body, ("messages",))
     messages = tuple([read_message(message, ("messages", i)) for i, message in enumerate(given)])
     settings = read_fields(REQUEST, body, keys("messages"))
-    return Conversation(settle(messages, seed="", ordered=True), tuple(_tools(given)), settings.values, NAME, "request", body,
-                        unknown=settings.unknown, places=settings.places, ordered=True)  # fmt: skip
+    return Conversation(
+        settle(messages, seed="", ordered=True),
+        tuple(_tools(given)),
+        settings.values,
+        NAME,
+        "request",
+        body,
+        unknown=settings.unknown,
+        places=settings.places,
+        ordered=True,
+    )
 
 
 def _read_response(body: Object) -> Conversation:
@@ -354,10 +433,23 @@ def _read_response(body: Object) -> Conversation:
         at: At = ("choices", i, "message")
         message = _read_answer(object_at(NAME, body, at), at)
         messages.append(replace(message, stop=_stop(choice, message)))
-        extra += [("choices", i, key) for key, value in obj(choice).items() if key not in _CHOICE and value is not None]
+        extra += [
+            ("choices", i, key)
+            for key, value in obj(choice).items()
+            if key not in _CHOICE and value is not None
+        ]
     seed = text_or_none(body.get("id")) or ""
-    return Conversation(settle(tuple(messages), seed=seed, ordered=True), (), settings.values, NAME, "response", body,
-                        unknown=tuple(extra), places=settings.places, ordered=True)  # fmt: skip
+    return Conversation(
+        settle(tuple(messages), seed=seed, ordered=True),
+        (),
+        settings.values,
+        NAME,
+        "response",
+        body,
+        unknown=tuple(extra),
+        places=settings.places,
+        ordered=True,
+    )
 
 
 def _read_answer(message: JSON, at: At) -> Message:
@@ -369,7 +461,9 @@ def _stop(choice: JSON, message: Message) -> str | None:
     """Why it ended: a server that knows no tools says `stop` after a call, too."""
     reason = get(choice, ("finish_reason",))
     stop = MEANS.get(reason, reason) if reason and isinstance(reason, str) else None
-    return "tool" if stop == "stop" and any(isinstance(part, Call) for part in message.parts) else stop
+    return (
+        "tool" if stop == "stop" and any(isinstance(part, Call) for part in message.parts) else stop
+    )
 
 
 def write(conversation: Conversation, page: Page) -> JSON:
@@ -387,8 +481,15 @@ def write(conversation: Conversation, page: Page) -> JSON:
 def _write_response(conversation: Conversation, page: Page) -> JSON:
     body = write_fields(RESPONSE, conversation, page)
     usage = conversation.settings.get("usage")
-    if isinstance(usage, Usage) and (usage.cached, usage.cache_write, usage.reasoning) != (None, None, None):
-        page.lose(conversation.places.get("usage", ("usage",)), "tokens of a cache or of reasoning are not counted apart here")
+    if isinstance(usage, Usage) and (usage.cached, usage.cache_write, usage.reasoning) != (
+        None,
+        None,
+        None,
+    ):
+        page.lose(
+            conversation.places.get("usage", ("usage",)),
+            "tokens of a cache or of reasoning are not counted apart here",
+        )
     for tool in conversation.tools:
         page.lose(tool, "an answer offers no tools")
     seed = body.get("id")
@@ -401,7 +502,11 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
         if isinstance(kept, UnsetType):
             kept = _assistant(message, page)
         old = get(conversation.source, message.at[:-1]) if conversation.wire == NAME else UNSET
-        frame: Object = {**old} if isinstance(old, dict) else {"index": i, "finish_reason": _word(message, page)}
+        frame: Object = (
+            {**old}
+            if isinstance(old, dict)
+            else {"index": i, "finish_reason": _word(message, page)}
+        )
         choices.append({**frame, "message": kept})
     return {**body, "choices": choices}
 
@@ -413,7 +518,7 @@ def _word(message: Message, page: Page) -> str:
     return write_stop(message, SAYS, MEANS, page) or "stop"
 
 
-# --- telling it from others --------------------------------------------------------------------------------------
+# --- telling it from others -----------------------------------------------------------------------
 
 
 def looks(body: JSON) -> int:
@@ -422,17 +527,36 @@ def looks(body: JSON) -> int:
         return 0
     messages, choices = body.get("messages"), body.get("choices")
     if not isinstance(messages, list):
-        framed = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+        framed = (
+            [choice for choice in choices if isinstance(choice, dict)]
+            if isinstance(choices, list)
+            else []
+        )
         messages = [choice.get("message") for choice in framed]
     marks: set[str] = set()
     for message in messages:
-        if not isinstance(message, dict) or "tool_calls" in message or message.get("role") == "tool":
+        if (
+            not isinstance(message, dict)
+            or "tool_calls" in message
+            or message.get("role") == "tool"
+        ):
             return 0
         role = _role(message)
         if isinstance(message.get("content"), str | list):
-            marks |= {role for text, _ in _strings(message, ()) if isinstance(text, str) and not is_plain(text, role)}
+            marks |= {
+                role
+                for text, _ in _strings(message, ())
+                if isinstance(text, str) and not is_plain(text, role)
+            }
     return min(len(marks) + 1, 3) if marks else 0
 
 
-WIRE = Wire(NAME, "Tools in plain text", rows_of(CONTENT, CALL_ROWS, (RESULT,)), read, write, looks,
-            stream(write))  # fmt: skip
+WIRE = Wire(
+    NAME,
+    "Tools in plain text",
+    rows_of(CONTENT, CALL_ROWS, (RESULT,)),
+    read,
+    write,
+    looks,
+    stream(write),
+)

@@ -1,7 +1,8 @@
 """A text that is still growing, and whether it can still become what it looks like.
 
-A guard walks along a tape. It yields when it needs more text, and returns True when what it guards is whole, False as soon as
-that cannot be any more. It keeps nothing of what it has passed. Knows JSON and brackets; knows no wire and no dialect.
+A guard walks along a tape. It yields when it needs more text, and returns True when what it guards
+is whole, False as soon as that cannot be any more. It keeps nothing of what it has passed. Knows
+JSON and brackets; knows no wire and no dialect.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def blanks(tape: Tape, pattern: re.Pattern[str]) -> Generator[None, None, None]:
         tape.pass_over(pattern)
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 SPACE = re.compile(r"[ \t\n\r]*")
 _INSIDE = re.compile(r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
@@ -76,7 +77,8 @@ _CLOSERS = {"{": "}", "[": "]"}
 
 
 def _string(tape: Tape, known: frozenset[str] | None = None) -> Guard:
-    """Move to the end of a string whose quotation mark is passed; where only some are known, it has to be one of them."""
+    """Move to the end of a string whose quotation mark is passed; where only some are known, it has
+    to be one of them."""
     said: list[str] = []
     while True:
         piece = tape.pass_over(_INSIDE)
@@ -91,7 +93,9 @@ def _string(tape: Tape, known: frozenset[str] | None = None) -> Guard:
 
 
 def json_value(tape: Tape, known: frozenset[str] | None = None) -> Guard:
-    """Move over a JSON object or list. `known` are the only keys that the object itself may have."""
+    """Move over a JSON object or list. `known` are the only keys that the object itself
+    may have.
+    """
     closers: list[str] = []
     wanted = "value"
     while True:
@@ -141,14 +145,15 @@ def _scalar(tape: Tape, here: str) -> Guard:
     return True
 
 
-# --- brackets ----------------------------------------------------------------------------------------------------
+# --- brackets -------------------------------------------------------------------------------------
 
 _PLAIN = re.compile(r"[^\[\](){}'\"]*")
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\]+|\\.)*", re.DOTALL) for quote in "'\""}
 
 
 def bracketed(tape: Tape) -> Guard:
-    """Move over something in brackets, such as a list of Python: only strings and brackets are looked at."""
+    """Move over something in brackets, such as a list of Python: only strings and brackets are
+    looked at."""
     depth = 0
     while True:
         tape.pass_over(_PLAIN)

@@ -2,16 +2,20 @@
 
 A dialect is data over a few functions. To add one, write
 
-- `opens`: a pattern for the mark with which a block of calls begins, and `nearly` for what could still become that mark.
-- `guard`: whether a text that begins with the mark can still become a block. A stream is held back as long as it can.
-- `parse`: the block that begins here. A block is a stretch that is nothing but calls and their tags; in it, each call has a
-  span of its own, the part that is rewritten when the call is edited. What does not parse is no block: it stays text. Never
-  evaluate anything.
-- `write`: the text of one call's span, given the span it replaces (None for a new call); None if the dialect cannot say it.
+- `opens`: a pattern for the mark with which a block of calls begins, and `nearly` for what could
+  still become that mark.
+- `guard`: whether a text that begins with the mark can still become a block. A stream is held back
+  as long as it can.
+- `parse`: the block that begins here. A block is a stretch that is nothing but calls and their
+  tags; in it, each call has a span of its own, the part that is rewritten when the call is edited.
+  What does not parse is no block: it stays text. Never evaluate anything.
+- `write`: the text of one call's span, given the span it replaces (None for a new call); None if
+  the dialect cannot say it.
 
-and put a `Dialect` with them into `CALLS`. A message is read by the dialect whose block comes first, so that a stream can be
-read while it comes. `frame` says what stands before, between and after spans, so that every dialect can also write whole
-blocks. The tests of the wire run over all rows.
+and put a `Dialect` with them into `CALLS`. A message is read by the dialect whose block comes
+first, so that a stream can be read while it comes. `frame` says what stands before, between and
+after spans, so that every dialect can also write whole blocks. The tests of the wire run over all
+rows.
 
 Knows no wire and no messages, only text.
 """
@@ -27,7 +31,16 @@ from collections.abc import Callable, Iterable
 from msgspec import UNSET, Struct
 
 from toolwire.conversation.json import JSON, Json, Object, parse, text_of
-from toolwire.wires.text.cursor import SPACE, Guard, Tape, beginnings, blanks, bracketed, expected, json_value
+from toolwire.wires.text.cursor import (
+    SPACE,
+    Guard,
+    Tape,
+    beginnings,
+    blanks,
+    bracketed,
+    expected,
+    json_value,
+)
 from toolwire.wires.text.embedded_json import json_text, object_at, skip
 
 
@@ -58,19 +71,22 @@ class Dialect(Struct, frozen=True, eq=False):
     guard: Callable[[Tape], Guard]
     parse: Callable[[str, int], Block | None]
     write: Callable[[str, Object | None, str | None, str | None], str | None]
-    """Takes name, arguments (None: those of the span that is replaced stay), id and the span that is replaced."""
+    """Takes name, arguments (None: those of the span that is replaced stay), id and the span that
+    is replaced."""
     frame: tuple[str, str, str]
     ids: bool = True
     """Whether a call can carry an id."""
     alone: str = ""
-    """The character with which a message begins that is a block without any mark; such a block fills the whole message."""
+    """The character with which a message begins that is a block without any mark; such a block
+    fills the whole message."""
     closes: tuple[Callable[[Tape], Guard], Callable[[str, int], Block | None]] | None = None
     """What may close a block though it is not needed: its guard, and the empty block that it is."""
     needs: str = ""
-    """What every block of it has near its end: a text without it from some place on has no block there."""
+    """What every block of it has near its end: a text without it from some place on has no block
+    there."""
 
 
-# --- calls as JSON objects -----------------------------------------------------------------------------------------
+# --- calls as JSON objects ------------------------------------------------------------------------
 
 
 def _call(text: str, start: int, field: str) -> Found | None:
@@ -82,7 +98,9 @@ def _call(text: str, start: int, field: str) -> Found | None:
     name, given = value.get("name"), value.get(field)
     if not isinstance(name, str) or not name:
         return None
-    args = Json(given) if isinstance(given, str) else Json("") if given is None else Json(UNSET, given)
+    args = (
+        Json(given) if isinstance(given, str) else Json("") if given is None else Json(UNSET, given)
+    )
     return Found(start, end, name, args, value.get("id"))
 
 
@@ -104,7 +122,7 @@ def _writer(field: str) -> Callable[[str, Object | None, str | None, str | None]
     return write
 
 
-# --- tagged JSON -------------------------------------------------------------------------------------------------
+# --- tagged JSON ----------------------------------------------------------------------------------
 
 
 _TAGGED = re.compile("</tool_call>")
@@ -127,7 +145,7 @@ def _guard_tagged(tape: Tape) -> Guard:
     return (yield from expected(tape, _TAGGED, _TAGGING))
 
 
-# --- one list after a mark ---------------------------------------------------------------------------------------
+# --- one list after a mark ------------------------------------------------------------------------
 
 
 def _listed(text: str, opened: int) -> Block | None:
@@ -156,7 +174,7 @@ def _list_of(text: str, at: int) -> tuple[list[Found], int]:
     return (calls, at + 1) if calls and text.startswith("]", at) else ([], at)
 
 
-# --- the whole message -------------------------------------------------------------------------------------------
+# --- the whole message ----------------------------------------------------------------------------
 
 _TAG = "<|python_tag|>"
 _END = re.compile(r"(?:\s|<\|eom_id\|>|<\|eot_id\|>)*")
@@ -184,13 +202,19 @@ def _guard_end(tape: Tape) -> Guard:
 
 
 def _alone(text: str, start: int) -> Block | None:
-    """`{"name": …, "parameters": {…}}` and nothing else, or after a tag; several are set apart by semicolons."""
+    """`{"name": …, "parameters": {…}}` and nothing else, or after a tag; several are set apart by
+    semicolons."""
     at = _inside(text, start)
     calls: list[Found] = []
     while True:
         call = _call(text, at, "parameters")
         found = object_at(text, at)
-        if call is None or found is None or not _LLAMA.issuperset(found[0]) or not isinstance(found[0].get("parameters"), dict):
+        if (
+            call is None
+            or found is None
+            or not _LLAMA.issuperset(found[0])
+            or not isinstance(found[0].get("parameters"), dict)
+        ):
             return None
         calls.append(call)
         at = skip(text, call.end)
@@ -212,7 +236,7 @@ def _guard_alone(tape: Tape) -> Guard:
         tape.at += 1
 
 
-# --- Python calls ------------------------------------------------------------------------------------------------
+# --- Python calls ---------------------------------------------------------------------------------
 
 _LOOKS_PYTHONIC = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(\s*(?:\)|\*\*|[^\W\d]\w*\s*=)")
 _NEARLY_PYTHONIC = re.compile(r"(?:\[\s*(?:[A-Za-z_][\w.]*\s*(?:\(\s*(?:\*|[^\W\d]\w*\s*)?)?)?)?")
@@ -227,7 +251,9 @@ def _pythonic(text: str, start: int) -> Block | None:
     if not _LOOKS_PYTHONIC.match(text, at):
         return None
     tape = Tape(text, at)
-    if next(bracketed(tape), True) is None or not _ends(text, tape.at):  # one that yields wants more than there is
+    if next(bracketed(tape), True) is None or not _ends(
+        text, tape.at
+    ):  # one that yields wants more than there is
         return None
     source = text[at : tape.at]
     try:
@@ -254,7 +280,12 @@ def _guard_pythonic(tape: Tape) -> Guard:
 
 
 def _python_call(node: ast.expr, source: str, lines: list[int], shift: int) -> Found:
-    if not isinstance(node, ast.Call) or node.args or node.end_lineno is None or node.end_col_offset is None:
+    if (
+        not isinstance(node, ast.Call)
+        or node.args
+        or node.end_lineno is None
+        or node.end_col_offset is None
+    ):
         raise TypeError("a call with named arguments")
     given: Object = {}
     for keyword in node.keywords:
@@ -291,7 +322,9 @@ def _literal(node: ast.expr) -> JSON:
             return value
         case ast.Constant(value=float(number)) if math.isfinite(number):
             return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)) if not isinstance(number, bool):
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)) if (
+            not isinstance(number, bool)
+        ):
             return -number
         case ast.Name(id=word) if word in _WORDS:
             return _WORDS[word]
@@ -317,7 +350,7 @@ def _write_pythonic(name: str, args: Object | None, id: str | None, old: str | N
     return text if _pythonic(f"[{text}]", 0) else None
 
 
-# --- XML ---------------------------------------------------------------------------------------------------------
+# --- XML ------------------------------------------------------------------------------------------
 
 _NS = r"(?:\w{1,32}:)?"
 """A prefix that some models put before the names of their tags."""
@@ -330,8 +363,11 @@ _BLANK = re.compile(r"\s*")
 
 
 def _tag(name: str, slash: str, rest: str = "") -> re.Pattern[str]:
-    """The beginning of a tag that may have a prefix: any word may still become one. `rest` is what may follow the name."""
-    return re.compile(rf"<(?:{slash}(?:\w{{0,32}}|\w{{1,32}}:(?:{beginnings(name + '>')})?|{_NS}{name}{rest}))?")
+    """The beginning of a tag that may have a prefix: any word may still become one. `rest` is what
+    may follow the name."""
+    return re.compile(
+        rf"<(?:{slash}(?:\w{{0,32}}|\w{{1,32}}:(?:{beginnings(name + '>')})?|{_NS}{name}{rest}))?"
+    )
 
 
 _INVOKING = re.compile(rf"<{_NS}invoke\s+[^<>]*>")
@@ -346,7 +382,8 @@ _NEARLY_GIVEN = re.compile(rf"{_tag('parameter', '/').pattern}|{_tag('invoke', '
 
 
 def _invoked(text: str, start: int) -> Block | None:
-    """`<invoke name="f"><parameter name="a">1</parameter></invoke>`, with or without `<function_calls>` around."""
+    """`<invoke name="f"><parameter name="a">1</parameter></invoke>`, with or without
+    `<function_calls>` around."""
     before = _WRAPPED.match(text, start)
     found = _INVOKE.match(text, before.end() if before is not None else start)
     call = _invoke(found) if found is not None else None
@@ -361,7 +398,10 @@ def _guard_invoked(tape: Tape) -> Guard:
     while True:
         yield from blanks(tape, _BLANK)
         while not (_GIVING.match(tape.text, tape.at) or _INVOKED.match(tape.text, tape.at)):
-            if not (_NEARLY_GIVING.fullmatch(tape.text, tape.at) or _NEARLY_INVOKED.fullmatch(tape.text, tape.at)):
+            if not (
+                _NEARLY_GIVING.fullmatch(tape.text, tape.at)
+                or _NEARLY_INVOKED.fullmatch(tape.text, tape.at)
+            ):
                 return False
             yield
         if _INVOKED.match(tape.text, tape.at):
@@ -410,7 +450,9 @@ def _typed(text: str) -> JSON:
 
 
 def _write_invoke(name: str, args: Object | None, id: str | None, old: str | None) -> str | None:
-    if args is None or any(character in word for word in (name, id or "", *args) for character in '"<>'):
+    if args is None or any(
+        character in word for word in (name, id or "", *args) for character in '"<>'
+    ):
         return None
     lines = [f'<invoke name="{name}" id="{id}">' if id is not None else f'<invoke name="{name}">']
     for key, value in args.items():
@@ -420,7 +462,7 @@ def _write_invoke(name: str, args: Object | None, id: str | None, old: str | Non
     return "\n".join((*lines, "</invoke>"))
 
 
-# --- the rows ----------------------------------------------------------------------------------------------------
+# --- the rows -------------------------------------------------------------------------------------
 
 
 def _literal_mark(mark: str) -> tuple[str, str]:
@@ -435,18 +477,53 @@ CALLS: dict[str, Dialect] = {
     row.name: row
     for row in (
         # Hermes, Qwen and most models that were trained for it.
-        Dialect("tool_call", *_literal_mark("<tool_call>"), _guard_tagged, _tagged, _writer("arguments"),
-                ("<tool_call>", "</tool_call>\n<tool_call>", "</tool_call>")),
-        Dialect("invoke", *_INVOKES, _guard_invoked, _invoked, _write_invoke,
-                ("<function_calls>\n", "\n", "\n</function_calls>"), closes=(_guard_closed, _closed), needs="invoke>"),
-        Dialect("TOOL_CALLS", *_literal_mark("[TOOL_CALLS]"), _guard_listed, _listed, _writer("arguments"),
-                ("[TOOL_CALLS] [", ", ", "]")),
-        Dialect("json", *_literal_mark(_TAG), _guard_alone, _alone, _writer("parameters"), (_TAG, "; ", ""),
-                alone="{"),  # Llama 3
-        Dialect("pythonic", *_literal_mark(_TAG), _guard_pythonic, _pythonic, _write_pythonic, ("[", ", ", "]"), ids=False,
-                alone="["),  # Llama 4
+        Dialect(
+            "tool_call",
+            *_literal_mark("<tool_call>"),
+            _guard_tagged,
+            _tagged,
+            _writer("arguments"),
+            ("<tool_call>", "</tool_call>\n<tool_call>", "</tool_call>"),
+        ),
+        Dialect(
+            "invoke",
+            *_INVOKES,
+            _guard_invoked,
+            _invoked,
+            _write_invoke,
+            ("<function_calls>\n", "\n", "\n</function_calls>"),
+            closes=(_guard_closed, _closed),
+            needs="invoke>",
+        ),
+        Dialect(
+            "TOOL_CALLS",
+            *_literal_mark("[TOOL_CALLS]"),
+            _guard_listed,
+            _listed,
+            _writer("arguments"),
+            ("[TOOL_CALLS] [", ", ", "]"),
+        ),
+        Dialect(
+            "json",
+            *_literal_mark(_TAG),
+            _guard_alone,
+            _alone,
+            _writer("parameters"),
+            (_TAG, "; ", ""),
+            alone="{",
+        ),  # Llama 3
+        Dialect(
+            "pythonic",
+            *_literal_mark(_TAG),
+            _guard_pythonic,
+            _pythonic,
+            _write_pythonic,
+            ("[", ", ", "]"),
+            ids=False,
+            alone="[",
+        ),  # Llama 4
     )
-}  # fmt: skip
+}
 DEFAULT = CALLS["tool_call"]
 
 

@@ -1,4 +1,5 @@
-"""JSON inside plain text: a value that begins somewhere, and one that is written where tags end. Knows no wire."""
+"""JSON inside plain text: a value that begins somewhere, and one that is written where tags end.
+Knows no wire."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The parts that stand in one string of plain text: where each of them is, and how a new one is said.
+"""The parts that stand in one string of plain text: where each of them is, and how a new one is
+said.
 
-Rows of spans have no writer of their own: one string holds several parts, and only the message knows all of it. Knows the tags
-by their dialects; knows no messages.
+Rows of spans have no writer of their own: one string holds several parts, and only the message
+knows all of it. Knows the tags by their dialects; knows no messages.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ from __future__ import annotations
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, At, Object, get
-from toolwire.conversation.parts import Call, Media, Message, Output, Part, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Output,
+    Part,
+    Result,
+    Role,
+    Text,
+    label,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import data_url, split_data_url
 from toolwire.wires.engine.specs import Id, Row, call_id, keys, obj, result_id, string, table
@@ -18,7 +29,7 @@ from toolwire.wires.text.dialects import CALLS, Dialect, Found
 from toolwire.wires.text.scanner import find_calls
 from toolwire.wires.text.tags import find_results, find_tools, write_result
 
-# --- rows --------------------------------------------------------------------------------------------------------
+# --- rows -----------------------------------------------------------------------------------------
 
 
 def _read_image(block: Object, at: At, row: Row) -> Part:
@@ -34,29 +45,70 @@ def write_image(media: Media, page: Page) -> JSON:
         if media.name is not None:
             page.lose(media, "an image has no name here")
         return {"type": "image_url", "image_url": {"url": url}}
-    page.lose(media, "a text document is sent as text" if media.text is not None else f"this wire takes no such {media.kind}")
+    page.lose(
+        media,
+        (
+            "a text document is sent as text"
+            if media.text is not None
+            else f"this wire takes no such {media.kind}"
+        ),
+    )
     return {"type": "text", "text": label(media)}
 
 
 _ID = (Id("id", required=False, nullable=True),)
 CONTENT = table(
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
-        lambda p, _: {"type": "text", "text": p.text}, keys("type", "text")),
-    Row("image_url", Media, _read_image, write_image, keys("type", "image_url"), (("image_url", keys("url")),)),
-)  # fmt: skip
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda p, _: {"type": "text", "text": p.text},
+        keys("type", "text"),
+    ),
+    Row(
+        "image_url",
+        Media,
+        _read_image,
+        write_image,
+        keys("type", "image_url"),
+        (("image_url", keys("url")),),
+    ),
+)
 PIECE = Row("piece", Text)
-CALL_ROWS = table(*(
-    Row(one.name, Call, tell={"dialect": one.name}, direction="call", family="function", executor="client",
-        ids=_ID if one.ids else ()) for one in CALLS.values()
-))  # fmt: skip
-RESULT = Row("tool_response", Result, tell={"tag": "tool_response"}, direction="output", family="function", executor="client",
-             ids=_ID, forms=("request",))  # fmt: skip
+CALL_ROWS = table(
+    *(
+        Row(
+            one.name,
+            Call,
+            tell={"dialect": one.name},
+            direction="call",
+            family="function",
+            executor="client",
+            ids=_ID if one.ids else (),
+        )
+        for one in CALLS.values()
+    )
+)
+RESULT = Row(
+    "tool_response",
+    Result,
+    tell={"tag": "tool_response"},
+    direction="output",
+    family="function",
+    executor="client",
+    ids=_ID,
+    forms=("request",),
+)
 MESSAGE = Row("message", Message, keys=keys("role", "content", "reasoning_content"))
 ROLES: dict[str, Role] = {
-    "user": "user", "assistant": "assistant", "system": "system", "developer": "system", "tool": "tool",
-}  # fmt: skip
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+}
 
-# --- reading a string --------------------------------------------------------------------------------------------
+# --- reading a string -----------------------------------------------------------------------------
 
 
 class Span(Struct, frozen=True):
@@ -74,7 +126,10 @@ def spans_of(text: str, at: At, role: Role) -> list[Span]:
     if role == "assistant":
         dialect, found = find_calls(text)
         for block in found:
-            calls = [Span(call.start, call.end, read_call(call, dialect, text, at)) for call in block.calls]
+            calls = [
+                Span(call.start, call.end, read_call(call, dialect, text, at))
+                for call in block.calls
+            ]
             blocks.append((block.start, block.end, calls))
     elif role == "system":
         section = find_tools(text)
@@ -85,7 +140,14 @@ def spans_of(text: str, at: At, role: Role) -> list[Span]:
             start, end = answer.span
             one, origin = result_id(answer.id)
             result = Result(
-                one, _output(answer.output, at), answer.error, answer.name, origin, raw=text[start:end], at=at, row=RESULT
+                one,
+                _output(answer.output, at),
+                answer.error,
+                answer.name,
+                origin,
+                raw=text[start:end],
+                at=at,
+                row=RESULT,
             )
             blocks.append((answer.start, answer.end, [Span(start, end, result)]))
     if not blocks:
@@ -102,11 +164,21 @@ def spans_of(text: str, at: At, role: Role) -> list[Span]:
 def read_call(call: Found, dialect: Dialect, text: str, at: At) -> Call:
     """A call that was found in a text."""
     one, origin = call_id(call.id)
-    return Call(one, call.name, call.args, origin, raw=text[call.start : call.end], at=at, row=CALL_ROWS[dialect.name])
+    return Call(
+        one,
+        call.name,
+        call.args,
+        origin,
+        raw=text[call.start : call.end],
+        at=at,
+        row=CALL_ROWS[dialect.name],
+    )
 
 
 def _piece(text: str, start: int, end: int, at: At, gap: int) -> list[Span]:
-    """The words between two tags, without the line breaks that only set them apart from the tags."""
+    """The words between two tags, without the line breaks that only set them apart from
+    the tags.
+    """
     if not text[start:end].strip():
         return []
     for _ in range(gap):
@@ -117,7 +189,11 @@ def _piece(text: str, start: int, end: int, at: At, gap: int) -> list[Span]:
 
 def _output(value: JSON, at: At) -> Output:
     """A result's content: any JSON; a list of text blocks is parts."""
-    if isinstance(value, list) and value and all(isinstance(block, dict) and is_text(block) for block in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(block, dict) and is_text(block) for block in value)
+    ):
         return tuple(Text(str(get(block, ("text",))), at=at) for block in value)
     return "" if value is None else value
 
@@ -127,7 +203,7 @@ def is_text(block: Object) -> bool:
     return len(block) == 2 and block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
-# --- writing parts -----------------------------------------------------------------------------------------------
+# --- writing parts --------------------------------------------------------------------------------
 
 
 def write_call(call: Call, dialect: Dialect, page: Page, old: str | None) -> str | None:
@@ -136,18 +212,31 @@ def write_call(call: Call, dialect: Dialect, page: Page, old: str | None) -> str
     if sent is not None and not dialect.ids:
         page.lose(call, "a call has no id in this dialect")
     # Arguments that nobody touched stay, also those that are no object.
-    same = isinstance(call.was, Call) and call.was.args == call.args and not isinstance(call.input, dict)
-    return dialect.write(page.name(call.name), None if same else obj(page.object_of(call)), sent if dialect.ids else None, old)
+    same = (
+        isinstance(call.was, Call)
+        and call.was.args == call.args
+        and not isinstance(call.input, dict)
+    )
+    return dialect.write(
+        page.name(call.name),
+        None if same else obj(page.object_of(call)),
+        sent if dialect.ids else None,
+        old,
+    )
 
 
 def write_answer(result: Result, page: Page, old: str | None) -> str:
     """A result's span."""
     sent = page.result_id(result)
     output = page.output(result)
-    content: JSON = output if not isinstance(output, tuple) else [_block(part, page) for part in output] or ""
+    content: JSON = (
+        output if not isinstance(output, tuple) else [_block(part, page) for part in output] or ""
+    )
     named = page.called.get(result.call_id) or result.name
     real = None if page.hides(sent) else sent
-    return write_result(content, page.name(named) if named else None, real, page.failed(result), old)
+    return write_result(
+        content, page.name(named) if named else None, real, page.failed(result), old
+    )
 
 
 def _block(part: Part, page: Page) -> Object:

@@ -1,8 +1,10 @@
-"""Calls in a text that may still be growing: what is said goes on at once, what may be a call is held until that is known.
+"""Calls in a text that may still be growing: what is said goes on at once, what may be a call is
+held until that is known.
 
-One reading for both: a body is a stream that came in one piece. Outside of calls only what could be the beginning of a mark is
-held back. A block is held until it is whole, or cannot become one; one that has to fill the whole message, until that is over.
-Knows dialects only by their rows; knows no wire.
+One reading for both: a body is a stream that came in one piece. Outside of calls only what could be
+the beginning of a mark is held back. A block is held until it is whole, or cannot become one; one
+that has to fill the whole message, until that is over. Knows dialects only by their rows; knows no
+wire.
 """
 
 from __future__ import annotations
@@ -32,7 +34,12 @@ class _Try:
     __slots__ = ("dialect", "guard", "parse", "tape", "verdict")
 
     def __init__(
-        self, dialect: Dialect, guard: Callable[[Tape], Guard], parse: Callable[[str, int], Block | None], text: str, at: int
+        self,
+        dialect: Dialect,
+        guard: Callable[[Tape], Guard],
+        parse: Callable[[str, int], Block | None],
+        text: str,
+        at: int,
     ) -> None:
         self.dialect = dialect
         self.parse = parse
@@ -56,7 +63,8 @@ class _Try:
 
 @cache
 def _marks(names: tuple[str, ...], final: bool) -> re.Pattern[str]:
-    """The marks of these dialects; also the beginnings of marks where the text ends, unless it ends for good."""
+    """The marks of these dialects; also the beginnings of marks where the text ends, unless it ends
+    for good."""
     whole = "|".join(dict.fromkeys(CALLS[name].opens for name in names))
     part = "|".join(dict.fromkeys(CALLS[name].nearly for name in names))
     return re.compile(whole if final else rf"{whole}|(?P<part>(?:{part})\Z)")
@@ -87,7 +95,9 @@ class Scan:
         self._held.append(text)
         for one in self._tries:
             one.more(text)
-        if any(one.verdict is None for one in self._tries) and not any(one.verdict for one in self._tries):
+        if any(one.verdict is None for one in self._tries) and not any(
+            one.verdict for one in self._tries
+        ):
             return []
         return self._read(final=False)
 
@@ -122,7 +132,9 @@ class Scan:
                 continue
             if begin < look:
                 out.append(Stretch(text[begin:look]))
-            calls = tuple(Found(c.start - look, c.end - look, c.name, c.args, c.id) for c in block.calls)
+            calls = tuple(
+                Found(c.start - look, c.end - look, c.name, c.args, c.id) for c in block.calls
+            )
             out.append(Stretch(text[look : block.end], calls))
             self._place = _AFTER if calls else _WITHIN
             begin = look = block.end
@@ -137,7 +149,9 @@ class Scan:
         return out
 
     def _won(self, text: str, at: int, final: bool) -> Block | None:
-        """The block that is here; when no more comes, one that was waiting for that may be whole."""
+        """The block that is here; when no more comes, one that was waiting for that may
+        be whole.
+        """
         tries, self._tries = self._tries, []
         for one in tries:
             if one.verdict or (final and one.verdict is None):
@@ -148,10 +162,15 @@ class Scan:
         return None
 
     def _next(self, text: str, look: int, final: bool) -> int:
-        """Where the next block may begin; those that may are tried. Without any, where the words end that are sure."""
+        """Where the next block may begin; those that may are tried. Without any, where the words
+        end that are sure."""
         if self._place == _START:
             first = text[(at := skip(text, look)) : at + 1]
-            self._tries = [_Try(one, one.guard, one.parse, text, look) for one in CALLS.values() if first and one.alone == first]
+            self._tries = [
+                _Try(one, one.guard, one.parse, text, look)
+                for one in CALLS.values()
+                if first and one.alone == first
+            ]
         elif self._place == _AFTER and self.dialect is not None and self.dialect.closes is not None:
             self._tries = [_Try(self.dialect, *self.dialect.closes, text, look)]
         if self._tries:
@@ -159,7 +178,9 @@ class Scan:
         self._place = _WITHIN
         names = tuple(CALLS) if self.dialect is None else (self.dialect.name,)
         if final:  # what cannot be whole any more need not be tried, again and again
-            names = tuple(name for name in names if not CALLS[name].needs or CALLS[name].needs in text[look:])
+            names = tuple(
+                name for name in names if not CALLS[name].needs or CALLS[name].needs in text[look:]
+            )
         found = _marks(names, final).search(text, look) if names else None
         if found is None:
             return len(text)
@@ -173,7 +194,9 @@ class Scan:
 
 
 _MIGHT = re.compile(
-    rf"\A[ \t\n\r]*[{''.join(re.escape(one.alone) for one in CALLS.values())}]|{_marks(tuple(CALLS), True).pattern}"
+    r"\A["
+    rf" \t\n\r]*[{''.join(re.escape(one.alone) for one in CALLS.values())}]"
+    rf"|{_marks(tuple(CALLS), True).pattern}"
 )
 
 
@@ -186,7 +209,9 @@ def find_calls(text: str) -> tuple[Dialect, list[Block]]:
     at = 0
     for stretch in (*scan.feed(text), *scan.end()):
         if stretch.calls is not None:
-            calls = tuple(Found(at + c.start, at + c.end, c.name, c.args, c.id) for c in stretch.calls)
+            calls = tuple(
+                Found(at + c.start, at + c.end, c.name, c.args, c.id) for c in stretch.calls
+            )
             blocks.append(Block(at, at + len(stretch.text), calls))
         at += len(stretch.text)
     return scan.dialect or DEFAULT, blocks

@@ -1,4 +1,6 @@
-"""Tools in plain text: the settings, usage and stop reasons of a chat server that knows no tools."""
+"""Tools in plain text: the settings, usage and stop reasons of a chat server that knows
+no tools.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,13 @@ RESPONSE = (
     Field("id", ("id",)),
     Field("model", ("model",)),
     Field("created", ("created",)),
-    Field("usage", ("usage",), _read_usage, _write_usage, keys("prompt_tokens", "completion_tokens", "total_tokens")),
+    Field(
+        "usage",
+        ("usage",),
+        _read_usage,
+        _write_usage,
+        keys("prompt_tokens", "completion_tokens", "total_tokens"),
+    ),
 )
 MEANS = {"stop": "stop", "length": "length", "content_filter": "filter"}
 SAYS = {"stop": "stop", "tool": "stop", "length": "length", "filter": "content_filter"}

@@ -1,13 +1,14 @@
 """A chat server's chunks whose text holds calls in tags.
 
-- words-go-on-at-once: outside of tags only what could be the beginning of a mark is held back, blanks at the beginning of a
-  piece, and one line break: they are not told if a call follows.
-- a-call-comes-whole: its text is held until its end. One that fills the whole message is held until that is over, or until it
-  cannot be one.
+- words-go-on-at-once: outside of tags only what could be the beginning of a mark is held back,
+  blanks at the beginning of a piece, and one line break: they are not told if a call follows.
+- a-call-comes-whole: its text is held until its end. One that fills the whole message is held until
+  that is over, or until it cannot be one.
 - what-is-cut-off-is-text: a call that never ends comes out as the words it is.
 - native-calls-mean-nothing: chunks with `tool_calls` are kept for the body and reported.
 
-A writer holds a call until it is whole, for its arguments are one object there, and texts of nothing but blanks.
+A writer holds a call until it is whole, for its arguments are one object there, and texts of
+nothing but blanks.
 """
 
 from __future__ import annotations
@@ -30,14 +31,22 @@ from toolwire.wires.families.chat.stream_reader import ChatReader, Speech
 from toolwire.wires.families.chat.stream_writer import ChatWriter
 from toolwire.wires.families.chat.tool_call_deltas import Growing
 from toolwire.wires.text.dialects import DEFAULT, write_block
-from toolwire.wires.text.parts import CALL_ROWS, CONTENT, MESSAGE, ROLES, is_text, read_call, write_call
+from toolwire.wires.text.parts import (
+    CALL_ROWS,
+    CONTENT,
+    MESSAGE,
+    ROLES,
+    is_text,
+    read_call,
+    write_call,
+)
 from toolwire.wires.text.scanner import MARKS, Scan, Stretch
 from toolwire.wires.text.settings import MEANS, RESPONSE
 
 NAME = "text"
 CHAT = Chat(NAME, CONTENT, CALL_ROWS, {}, MESSAGE, ROLES, ("reasoning_content",))
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 _MARKS = re.compile(rf"[{re.escape(MARKS)}]|\n\Z|\A\Z")
@@ -45,7 +54,9 @@ _MARKS = re.compile(rf"[{re.escape(MARKS)}]|\n\Z|\A\Z")
 
 
 class _Words:
-    """One string of an answer while it comes: words and calls, as the whole string would be read."""
+    """One string of an answer while it comes: words and calls, as the whole string would
+    be read.
+    """
 
     __slots__ = ("_after", "_begun", "_blank", "scan")
 
@@ -74,7 +85,10 @@ class _Words:
     def _items(self, stretch: Stretch) -> list[str | Call]:
         if stretch.calls is not None:
             self._after, self._begun, self._blank = True, False, ""
-            return [read_call(call, self.scan.dialect or DEFAULT, stretch.text, ()) for call in stretch.calls]
+            return [
+                read_call(call, self.scan.dialect or DEFAULT, stretch.text, ())
+                for call in stretch.calls
+            ]
         text = self._blank + stretch.text
         if not self._begun:
             if not text.strip():
@@ -104,7 +118,12 @@ class _Reader(ChatReader):
         delta, index = choice.get("delta"), choice.get("index")
         text = delta.get("content") if isinstance(delta, dict) else None
         one = self.choices.get(index) if isinstance(index, int) else None
-        if one is None or one.speaking != "content" or not isinstance(text, str) or not self.strings[one.index].plain(text):
+        if (
+            one is None
+            or one.speaking != "content"
+            or not isinstance(text, str)
+            or not self.strings[one.index].plain(text)
+        ):
             return None
         return super()._common(choice)
 
@@ -131,7 +150,8 @@ class _Reader(ChatReader):
             if isinstance(item, str):
                 out += super()._speak(one, "content", item)
             else:
-                # Made ids of the first candidate are those of the body; how many calls stand before another's nobody can know.
+                # Made ids of the first candidate are those of the body; how many calls stand before
+                # another's nobody can know.
                 ordinal = one.index << 16 | self.counts.get(one.index, 0)
                 self.counts[one.index] = self.counts.get(one.index, 0) + 1
                 out += [*self._hush(one), Whole(self.identified(item, ordinal), one.index)]
@@ -151,7 +171,13 @@ class _Reader(ChatReader):
         for i, block in enumerate(content):
             if self.keep:
                 one.pieces.append(fresh(block))
-            text = block if isinstance(block, str) else block.get("text") if isinstance(block, dict) and is_text(block) else None
+            text = (
+                block
+                if isinstance(block, str)
+                else block.get("text")
+                if isinstance(block, dict) and is_text(block)
+                else None
+            )
             if isinstance(text, str):
                 out += self._speak(one, "content", text)
             elif isinstance(block, dict):
@@ -175,10 +201,14 @@ class _Reader(ChatReader):
     def _rest(self, *, cut: bool) -> list[Event]:
         out = [event for one in self.choices.values() for event in self._over(one)]
         out += super()._rest(cut=cut)
-        return [event for event in out if not (isinstance(event, Delta | End) and event.slot in self.native)]
+        return [
+            event
+            for event in out
+            if not (isinstance(event, Delta | End) and event.slot in self.native)
+        ]
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 class _Said:
@@ -214,7 +244,9 @@ class _Line:
 
     def more(self, text: str) -> None:
         """Look into more of it."""
-        self.tagged = self.tagged or any(stretch.calls is not None for stretch in self.scan.feed(text))
+        self.tagged = self.tagged or any(
+            stretch.calls is not None for stretch in self.scan.feed(text)
+        )
 
 
 class _Writer(ChatWriter):
@@ -241,7 +273,11 @@ class _Writer(ChatWriter):
         part, choice = event.part, event.choice
         if isinstance(part, Reasoning):
             return super().start(event)
-        opened = [] if choice == 0 or choice in self.counts else [self._chunk(choice, {"role": "assistant"})]
+        opened = (
+            []
+            if choice == 0 or choice in self.counts
+            else [self._chunk(choice, {"role": "assistant"})]
+        )
         self.counts.setdefault(choice, 0)
         if isinstance(part, Text):
             if part.refusal:
@@ -342,7 +378,11 @@ class _Writer(ChatWriter):
         return [*rest, *super().finish(event)]
 
     def fault(self, event: Fault) -> list[Chunk]:
-        rest = [chunk for choice, said in self.said.items() for chunk in self._blanks(choice, said, None)]
+        rest = [
+            chunk
+            for choice, said in self.said.items()
+            for chunk in self._blanks(choice, said, None)
+        ]
         return [*rest, *super().fault(event)]
 
 

@@ -1,6 +1,8 @@
-"""The block shape: calls and results are blocks inside messages, and a turn's results stand together in the next one.
+"""The block shape: calls and results are blocks inside messages, and a turn's results stand
+together in the next one.
 
-Several wires write their history so, with different tables. Knows no wire by name; a `Blocks` holds a wire's tables.
+Several wires write their history so, with different tables. Knows no wire by name; a `Blocks` holds
+a wire's tables.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class Blocks(Struct, frozen=True, eq=False):
     pictures: bool = True
     """Whether an assistant's message can hold media."""
     alone: bool = False
-    """Whether results share their message with nothing else, and stand in the order of their calls."""
+    """Whether results share their message with nothing else, and stand in the order of their calls.
+    """
 
     def write(self, conversation: Conversation, page: Page) -> Written:
         """The whole history."""
@@ -52,7 +55,8 @@ class Blocks(Struct, frozen=True, eq=False):
             if role == "assistant":
                 if turn.results:
                     self._close(turn, out)
-                # Calls split over messages in a row are one turn: their results come in the order of all of them.
+                # Calls split over messages in a row are one turn: their results come in the order
+                # of all of them.
                 if self.alone:
                     turn.asked = turn.asked if before == "assistant" else []
                     turn.asked += [part.id for part in parts if part.__class__ is Call]
@@ -84,7 +88,11 @@ class Blocks(Struct, frozen=True, eq=False):
             elif blocks:
                 if role == "system":
                     page.lose(message, "a system message in mid-conversation becomes a user's")
-                joined = turn.results and not self.alone and any(part.__class__ is Result for part in parts)
+                joined = (
+                    turn.results
+                    and not self.alone
+                    and any(part.__class__ is Result for part in parts)
+                )
                 self._close(turn, out, blocks if joined else None)
                 if not joined:
                     out.append(self.message(role, blocks))
@@ -119,7 +127,9 @@ class Blocks(Struct, frozen=True, eq=False):
                 self._note(part, page)
                 return kept
         if isinstance(part, Media) and message.role == "assistant" and not self.pictures:
-            page.lose(part, f"an assistant's message cannot hold this {part.kind}; it is named in text")
+            page.lose(
+                part, f"an assistant's message cannot hold this {part.kind}; it is named in text"
+            )
             part = Text(label(part), at=part.at)
         return self.foreign[part.__class__](part, page)
 
@@ -129,7 +139,8 @@ class Blocks(Struct, frozen=True, eq=False):
         return [block for block in written if block is not None]
 
     def _close(self, turn: _Turn, out: list[JSON], more: list[JSON] | None = None) -> None:
-        """Write a turn's results out, in the order of their calls where that counts; `more` comes after them."""
+        """Write a turn's results out, in the order of their calls where that counts; `more` comes
+        after them."""
         results = turn.results
         if not results:
             return

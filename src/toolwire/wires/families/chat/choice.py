@@ -1,4 +1,5 @@
-"""One candidate of an answer in the chat shape: what is known of it while it comes, and what it is when it is over.
+"""One candidate of an answer in the chat shape: what is known of it while it comes, and what it is
+when it is over.
 
 Reads no chunk; `_chat_stream` does, and fills it. Knows no wire by name.
 """
@@ -47,11 +48,15 @@ class Candidate:
         self.executed: dict[int, Object] = {}
 
     def whole(self, chat: Chat, *, silent: JSON, indexed: bool, broken: bool) -> Object:
-        """It as a whole body has it. `silent`: the content of a message that only calls; `broken`: an error ended it."""
+        """It as a whole body has it. `silent`: the content of a message that only calls; `broken`:
+        an error ended it."""
         if self.reason is None and not broken:  # the end came and no reason: what was called tells
             self.reason = "tool_calls" if self.calls.every else "stop"
             self.frame.pop("finish_reason", None)
-        message: Object = {"role": "assistant", **{k: v for k, v in self.message.items() if k != "role" or v}}
+        message: Object = {
+            "role": "assistant",
+            **{k: v for k, v in self.message.items() if k != "role" or v},
+        }
         if self.pieces:
             message["content"] = joined(self.pieces)
         elif message.get("content") is None:
@@ -60,9 +65,16 @@ class Candidate:
         if every and all(held.index is not None for held in every):
             every = sorted(every, key=lambda held: held.index or 0)
         if every:
-            message["tool_calls"] = [call(held, i if indexed else None) for i, held in enumerate(every)]
+            message["tool_calls"] = [
+                call(held, i if indexed else None) for i, held in enumerate(every)
+            ]
         if self.legacy is not None:
-            message["function_call"] = {"name": self.legacy.name, "arguments": "".join(self.legacy.texts)}
+            message["function_call"] = {
+                "name": self.legacy.name,
+                "arguments": "".join(self.legacy.texts),
+            }
         if self.executed and chat.executed is not None:
-            message[chat.executed.name] = [fresh(block) for _, block in sorted(self.executed.items())]
+            message[chat.executed.name] = [
+                fresh(block) for _, block in sorted(self.executed.items())
+            ]
         return {"index": self.index, "message": message, "finish_reason": self.reason, **self.frame}

@@ -13,9 +13,19 @@ TEXTS = {"function": "arguments", "custom": "input"}
 def call(held: Growing, index: int | None) -> Object:
     """A call as a whole message has it."""
     more = held.more.get(held.family)
-    inner: Object = {"name": held.name, TEXTS[held.family]: "".join(held.texts), **(more if isinstance(more, dict) else {})}
+    inner: Object = {
+        "name": held.name,
+        TEXTS[held.family]: "".join(held.texts),
+        **(more if isinstance(more, dict) else {}),
+    }
     out: Object = {"id": held.id} if held.id else {}
-    return {**out, "type": held.family, **held.more, held.family: inner, **({} if index is None else {"index": index})}
+    return {
+        **out,
+        "type": held.family,
+        **held.more,
+        held.family: inner,
+        **({} if index is None else {"index": index}),
+    }
 
 
 def joined(pieces: list[JSON]) -> JSON:
@@ -42,7 +52,14 @@ def joined(pieces: list[JSON]) -> JSON:
 
 def _grows(block: Object) -> str:
     kind = block.get("type")
-    return kind if isinstance(kind, str) and kind in ("text", "thinking") and len(block) == 2 and kind in block else ""
+    return (
+        kind
+        if isinstance(kind, str)
+        and kind in ("text", "thinking")
+        and len(block) == 2
+        and kind in block
+        else ""
+    )
 
 
 def _joined(old: JSON, new: JSON) -> JSON:

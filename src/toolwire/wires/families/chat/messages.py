@@ -1,7 +1,9 @@
-"""The chat shape: messages whose calls stand in a field of their own, and one message for each result.
+"""The chat shape: messages whose calls stand in a field of their own, and one message for each
+result.
 
-Several wires speak it with different tables. A message is read field by field in the order in which it was said:
-reasoning, content, refusal, calls. Knows no wire by name; a `Chat` holds a wire's tables.
+Several wires speak it with different tables. A message is read field by field in the order in which
+it was said: reasoning, content, refusal, calls. Knows no wire by name; a `Chat` holds a wire's
+tables.
 """
 
 from __future__ import annotations
@@ -11,7 +13,18 @@ from collections.abc import Iterable, Mapping
 from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.json import JSON, At, Object
-from toolwire.conversation.parts import Call, Media, Message, Output, Part, Reasoning, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    label,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import Row, blame, native, own, read_block, unknown
 
@@ -69,9 +82,13 @@ class Chat(Struct, frozen=True, eq=False):
             if row is None or row.read is None:
                 parts = (unknown(role, message, at),)
                 return Message("user", parts, None, self.name, raw=message, at=at, row=self.message)
-            return Message("tool", (row.read(message, at, row),), None, self.name, raw=message, at=at, row=row)
+            return Message(
+                "tool", (row.read(message, at, row),), None, self.name, raw=message, at=at, row=row
+            )
         if len(message) == 2 and isinstance(content, str) and "role" in message:
-            parts = (Text(content, raw=content, at=at + ("content",), row=PLAIN),) if content else ()
+            parts = (
+                (Text(content, raw=content, at=at + ("content",), row=PLAIN),) if content else ()
+            )
         else:
             parts = tuple(self._parts(message, content, at))
         return Message(neutral, parts, None, self.name, raw=message, at=at, row=self.message)
@@ -86,7 +103,9 @@ class Chat(Struct, frozen=True, eq=False):
         parts: list[Part] = []
         calls = message.get("tool_calls")
         function = self.calls["function"]
-        bare = len(message) == 3 and calls is not None and "content" in message and "role" in message  # nothing else to look for
+        bare = (
+            len(message) == 3 and calls is not None and "content" in message and "role" in message
+        )  # nothing else to look for
         for key in () if bare else self.thoughts:
             thought = message.get(key)
             if thought and isinstance(thought, str):
@@ -129,7 +148,8 @@ class Chat(Struct, frozen=True, eq=False):
     # --- writing ---
 
     def write_messages(self, messages: Iterable[Message], page: Page) -> Blocks:
-        """The history; a result becomes a message, and media of results follow their batch in a user message."""
+        """The history; a result becomes a message, and media of results follow their batch in a
+        user message."""
         out: Blocks = []
         held: Blocks = []
         for message in messages:
@@ -137,7 +157,12 @@ class Chat(Struct, frozen=True, eq=False):
             if held and role == "assistant":
                 out.append({"role": "user", "content": held})
                 held = []
-            if len(parts) == 1 and parts[0].__class__ is Text and message.wire != page.wire and not held:
+            if (
+                len(parts) == 1
+                and parts[0].__class__ is Text
+                and message.wire != page.wire
+                and not held
+            ):
                 only = parts[0]
                 if only.text and not only.refusal:
                     out.append({"role": role if role != "tool" else "user", "content": only.text})
@@ -147,7 +172,12 @@ class Chat(Struct, frozen=True, eq=False):
                 out.append(kept)
             elif role == "assistant":
                 said = self._rebuilt(message, page) or self.write_assistant(message, page)
-                if said.get("content") or said.keys() - _SAID or not parts or page.kind == "response":
+                if (
+                    said.get("content")
+                    or said.keys() - _SAID
+                    or not parts
+                    or page.kind == "response"
+                ):
                     out.append(said)
             else:
                 content = held if role == "user" else []
@@ -159,13 +189,19 @@ class Chat(Struct, frozen=True, eq=False):
                 if content and content is held:
                     held = []
                 if content:
-                    out.append({"role": "system" if role == "system" else "user", "content": _short(content)})
+                    out.append(
+                        {
+                            "role": "system" if role == "system" else "user",
+                            "content": _short(content),
+                        }
+                    )
         if held:
             out.append({"role": "user", "content": held})
         return out
 
     def _write_result(self, result: Result, out: Blocks, page: Page) -> Blocks:
-        """Append the tool message; the media that it cannot hold are for the user message after the batch."""
+        """Append the tool message; the media that it cannot hold are for the user message after the
+        batch."""
         write = self.results["tool"].write
         assert write is not None
         out.append(write(result, page))
@@ -179,8 +215,13 @@ class Chat(Struct, frozen=True, eq=False):
         held: Blocks = []
         for part in result.output:
             if isinstance(part, Media) and part.text is None:
-                page.lose(part, "a tool message holds text only; the media follow in a user message")
-                held += [{"type": "text", "text": f"From tool call {page.result_id(result)}:"}, self.write_content(part, page)]
+                page.lose(
+                    part, "a tool message holds text only; the media follow in a user message"
+                )
+                held += [
+                    {"type": "text", "text": f"From tool call {page.result_id(result)}:"},
+                    self.write_content(part, page),
+                ]
             elif not isinstance(part, Text):
                 page.lose(part, f"a tool message holds text only: {label(part)[:80]}")
         return held
@@ -204,7 +245,11 @@ class Chat(Struct, frozen=True, eq=False):
         function = self.calls["function"].write
         for part in message.parts:
             if isinstance(part, Call):
-                write = function if part.family == "function" else self.calls.get(part.family, self.calls["function"]).write
+                write = (
+                    function
+                    if part.family == "function"
+                    else self.calls.get(part.family, self.calls["function"]).write
+                )
                 assert write is not None
                 calls.append(write(part, page))
             elif isinstance(part, Text):
@@ -229,7 +274,8 @@ class Chat(Struct, frozen=True, eq=False):
         return out
 
     def _rebuilt(self, message: Message, page: Page) -> Object | None:
-        """A message of this wire's own that gained or lost parts: what stays keeps its JSON, and so does what no part says."""
+        """A message of this wire's own that gained or lost parts: what stays keeps its JSON, and so
+        does what no part says."""
         raw = message.raw
         if message.wire != page.wire or not isinstance(raw, dict):
             return None
@@ -266,9 +312,17 @@ class Chat(Struct, frozen=True, eq=False):
         else:
             out.pop("tool_calls", None)
         old = self.legacy
-        if old is not None and not _filler(out.get(old.name)) and not any(part.row is old for part in message.parts):
+        if (
+            old is not None
+            and not _filler(out.get(old.name))
+            and not any(part.row is old for part in message.parts)
+        ):
             out.pop(old.name, None)
-        if content != (raw.get("content") if isinstance(raw.get("content"), list) else [raw.get("content") or ""]):
+        if content != (
+            raw.get("content")
+            if isinstance(raw.get("content"), list)
+            else [raw.get("content") or ""]
+        ):
             out["content"] = _said(content, bool(calls))
         return out
 
@@ -284,7 +338,8 @@ class Chat(Struct, frozen=True, eq=False):
 
 
 def _filler(legacy: JSON) -> bool:
-    """Whether the field of the single call is only filled in: recorded of servers whose every answer has it, beside its words."""
+    """Whether the field of the single call is only filled in: recorded of servers whose every
+    answer has it, beside its words."""
     return isinstance(legacy, dict) and legacy.get("name") == "" and legacy.get("arguments") == ""
 
 
@@ -294,11 +349,14 @@ def _parsed(row: Row, block: Object, at: At) -> Part:
 
 
 def _said(content: Blocks, called: bool) -> JSON:
-    """What stands in the content of a message that was put together: plain texts as one, anything else as blocks."""
+    """What stands in the content of a message that was put together: plain texts as one, anything
+    else as blocks."""
     texts = [block for block in content if isinstance(block, str)]
     if len(texts) == len(content):
         return "\n\n".join(texts) or (None if called else "")
-    return [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
+    return [
+        {"type": "text", "text": block} if isinstance(block, str) else block for block in content
+    ]
 
 
 def _short(content: Blocks) -> JSON:

@@ -1,4 +1,5 @@
-"""The chat shape: settings and tools on offer that its wires say in the same words. Knows no wire by name."""
+"""The chat shape: settings and tools on offer that its wires say in the same words. Knows no wire
+by name."""
 
 from __future__ import annotations
 
@@ -13,8 +14,16 @@ from toolwire.wires.engine.specs import Row, flag_or_none, name_of, obj, string,
 
 def offer(inner: Object, kind: str, raw: Object, at: At, row: Row) -> Tool:
     """A tool on offer, described by the object inside its entry."""
-    return Tool(name_of(inner.get("name")), text_or_none(inner.get("description")), inner.get("parameters"),
-                flag_or_none(inner.get("strict")), kind, raw=raw, at=at, row=row)  # fmt: skip
+    return Tool(
+        name_of(inner.get("name")),
+        text_or_none(inner.get("description")),
+        inner.get("parameters"),
+        flag_or_none(inner.get("strict")),
+        kind,
+        raw=raw,
+        at=at,
+        row=row,
+    )
 
 
 def _read_stop(value: JSON) -> Setting | UnsetType:
@@ -28,8 +37,12 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     if kind != "json_schema":
         return Format() if kind == "json_object" else UNSET
     held = obj(obj(value)["json_schema"])
-    return Format(held.get("schema"), text_or_none(held.get("name")), flag_or_none(held.get("strict")),
-                  text_or_none(held.get("description")))  # fmt: skip
+    return Format(
+        held.get("schema"),
+        text_or_none(held.get("name")),
+        flag_or_none(held.get("strict")),
+        text_or_none(held.get("description")),
+    )
 
 
 def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
@@ -38,7 +51,10 @@ def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
         return {"type": "json_object"}
     more = (("strict", value.strict), ("description", value.description))
     held: Object = {"name": value.name or "answer", "schema": value.schema}
-    return {"type": "json_schema", "json_schema": {**held, **{key: given for key, given in more if given is not None}}}
+    return {
+        "type": "json_schema",
+        "json_schema": {**held, **{key: given for key, given in more if given is not None}},
+    }
 
 
 STOP = Field("stop", ("stop",), _read_stop)

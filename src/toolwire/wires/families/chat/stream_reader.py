@@ -1,7 +1,9 @@
-"""The chat shape in chunks: reading them. A delta of each field of the message, calls in pieces under an index.
+"""The chat shape in chunks: reading them. A delta of each field of the message, calls in pieces
+under an index.
 
-Several wires speak it with different tables. When the calls are over is known only at the end of the stream: pieces may come
-in any order, and some servers go on after they gave the reason. Knows no wire by name; a `Chat` and a `Speech` hold its tables.
+Several wires speak it with different tables. When the calls are over is known only at the end of
+the stream: pieces may come in any order, and some servers go on after they gave the reason. Knows
+no wire by name; a `Chat` and a `Speech` hold its tables.
 """
 
 from __future__ import annotations
@@ -14,7 +16,19 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, At, Json, Object
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start, Whole
+from toolwire.streaming.events import (
+    Begin,
+    Chunk,
+    Delta,
+    End,
+    Event,
+    Fault,
+    Finish,
+    Left,
+    Note,
+    Start,
+    Whole,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, read_fields
 from toolwire.wires.engine.specs import read_block
@@ -46,7 +60,8 @@ class Speech(Struct, frozen=True, eq=False):
     silent: JSON = ""
     """The content of a message that only calls."""
     whole: bool = False
-    """Whether a call goes out only when it is whole: the types of some SDKs want its name in every piece."""
+    """Whether a call goes out only when it is whole: the types of some SDKs want its name in every
+    piece."""
 
 
 class ChatReader(Reader):
@@ -61,13 +76,16 @@ class ChatReader(Reader):
         self.slots = 0
         self.choices: dict[int, Candidate] = {}
         self.waiting: list[tuple[Candidate, Growing]] = []
-        """Calls that are not announced yet: the next chunk may bring their id, or the rest of their name."""
+        """Calls that are not announced yet: the next chunk may bring their id, or the rest of their
+        name."""
         self.top: Object = {}
         self.error: JSON = None
         self.left: set[str] = set()
         self.fields = frozenset({*_DELTA, *chat.thoughts})
         legacy = {"function_call"} if chat.legacy is not None else set()
-        self.apart = frozenset({"tool_calls", *legacy, *({chat.executed.name} if chat.executed is not None else ())})
+        self.apart = frozenset(
+            {"tool_calls", *legacy, *({chat.executed.name} if chat.executed is not None else ())}
+        )
         """Fields that are not put together by joining their pieces."""
 
     # --- one chunk ---
@@ -94,7 +112,8 @@ class ChatReader(Reader):
         return out
 
     def _common(self, choice: JSON) -> Event | None:
-        """What nearly all chunks are: one piece of the arguments of one open call, or of the text, and nothing else."""
+        """What nearly all chunks are: one piece of the arguments of one open call, or of the text,
+        and nothing else."""
         if not isinstance(choice, dict) or choice.get("finish_reason") or choice.get("logprobs"):
             return None
         delta, index = choice.get("delta"), choice.get("index")
@@ -110,14 +129,20 @@ class ChatReader(Reader):
         if not isinstance(entry, dict) or not isinstance(function, dict) or len(function) != 1:
             return None
         held, text = one.calls.label(entry.get("index")), function.get("arguments")
-        if held is None or held.slot < 0 or text.__class__ is not str or not held.arguments.grow(text):
+        if (
+            held is None
+            or held.slot < 0
+            or text.__class__ is not str
+            or not held.arguments.grow(text)
+        ):
             return None
         held.chunk = self.count
         one.calls.last = held
         return Delta(held.slot, text)
 
     def _around(self, event: Chunk, choices: JSON) -> list[Event]:
-        """Everything but the choices: the first thing that is said of each counts, the last of usage."""
+        """Everything but the choices: the first thing that is said of each counts, the last of
+        usage."""
         out: list[Event] = []
         for key, value in event.items():
             if key == "choices" or (key == "error" and value is None):
@@ -125,24 +150,41 @@ class ChatReader(Reader):
             if key == "usage":
                 if value:
                     self.top[key] = value
-                    out.append(Note(read_fields(self.speech.fields, {"usage": value}, frozenset()).values))
-            elif key not in self.top or (value and not self.top[key] and not (key == "id" and self.called)):
-                self.top[key] = value  # but an id that comes after calls were given theirs is too late
+                    out.append(
+                        Note(read_fields(self.speech.fields, {"usage": value}, frozenset()).values)
+                    )
+            elif key not in self.top or (
+                value and not self.top[key] and not (key == "id" and self.called)
+            ):
+                self.top[key] = (
+                    value  # but an id that comes after calls were given theirs is too late
+                )
             elif isinstance(value, dict) and isinstance(before := self.top[key], dict):
                 self.top[key] = {**value, **before}
         if not self.begun and (choices or self.top.get("id")):
             self.begun = True
             self.seed = str(self.top.get("id") or "")
-            known = read_fields(self.speech.fields, {k: v for k, v in self.top.items() if k != "usage"}, frozenset({"object"}))
+            known = read_fields(
+                self.speech.fields,
+                {k: v for k, v in self.top.items() if k != "usage"},
+                frozenset({"object"}),
+            )
             out.insert(0, Begin(known.values))
-            out += [Left((self.count, *path), "no such field on this wire") for path in known.unknown]
+            out += [
+                Left((self.count, *path), "no such field on this wire") for path in known.unknown
+            ]
         error = event.get("error")
         if error is not None:
             self.error = error
             said = error.get("message") if isinstance(error, dict) else error
             code = (error.get("type") or error.get("code")) if isinstance(error, dict) else None
             out += self._rest(cut=True)
-            out.append(Fault(str(said or "the server reported an error"), str(code) if code is not None else None))
+            out.append(
+                Fault(
+                    str(said or "the server reported an error"),
+                    str(code) if code is not None else None,
+                )
+            )
         return out
 
     def _choice(self, choice: Object, place: int) -> list[Event]:
@@ -154,7 +196,9 @@ class ChatReader(Reader):
         out: list[Event] = []
         delta = choice.get("delta")
         if not isinstance(delta, dict):
-            delta = choice.get("message")  # some servers end with the whole message, or send nothing else
+            delta = choice.get(
+                "message"
+            )  # some servers end with the whole message, or send nothing else
             if not isinstance(delta, dict) or one.said:
                 delta = {}
         calls = delta.get("tool_calls")
@@ -175,9 +219,15 @@ class ChatReader(Reader):
         if self.keep:
             for key, value in choice.items():
                 if key not in ("index", "delta", "message"):
-                    one.frame[key] = merge(one.frame.get(key), value) if key != "finish_reason" else one.reason
+                    one.frame[key] = (
+                        merge(one.frame.get(key), value) if key != "finish_reason" else one.reason
+                    )
         logs = choice.get("logprobs")
-        return out if logs is None else out + self._note("logprobs", (self.count, "choices", place, "logprobs"))
+        return (
+            out
+            if logs is None
+            else out + self._note("logprobs", (self.count, "choices", place, "logprobs"))
+        )
 
     def _note(self, key: str, at: At) -> list[Event]:
         """Report a field that stays behind, once."""
@@ -240,9 +290,16 @@ class ChatReader(Reader):
                 continue
             if not isinstance(block, dict):
                 continue
-            part = read_block(self.wire, self.chat.content, block, (self.count, "choices", place, "delta", "content", i))
+            part = read_block(
+                self.wire,
+                self.chat.content,
+                block,
+                (self.count, "choices", place, "delta", "content", i),
+            )
             if isinstance(part, Text) and part.seal is None:
-                out += self._speak(one, "refusal" if part.refusal else "content", part.text, listed=True)
+                out += self._speak(
+                    one, "refusal" if part.refusal else "content", part.text, listed=True
+                )
             elif isinstance(part, Reasoning) and part.hidden is None and part.seal is None:
                 out += self._speak(one, "thought", part.text, listed=True)
             else:
@@ -250,7 +307,8 @@ class ChatReader(Reader):
         return out
 
     def _speak(self, one: Candidate, field: str, text: str, *, listed: bool = False) -> list[Event]:
-        """A piece of a text. A message has one text of each kind, even if calls come in between, unless they are listed."""
+        """A piece of a text. A message has one text of each kind, even if calls come in between,
+        unless they are listed."""
         if not text:
             return []
         if one.speaking == field:
@@ -281,7 +339,14 @@ class ChatReader(Reader):
         given = function.get(TEXTS[family])
         index = entry.get("index")
         label_of = index if index.__class__ is int else number_of(index)
-        held = one.calls.find(label_of, word_of(entry.get("id")), word_of(function.get("name")), given, family, self.count)
+        held = one.calls.find(
+            label_of,
+            word_of(entry.get("id")),
+            word_of(function.get("name")),
+            given,
+            family,
+            self.count,
+        )
         text = held.arguments.add(given)
         beyond = self._unknown(held, entry, function) if len(entry) > 2 or len(function) > 1 else []
         if held.slot >= 0:
@@ -292,12 +357,21 @@ class ChatReader(Reader):
             return [*beyond, Delta(held.slot, text)]
         if text:
             held.texts.append(text)
-        held.ready = held.ready or held.arguments.begun or (given is not None and held.name[-1:] not in _JOINTS)
+        held.ready = (
+            held.ready
+            or held.arguments.begun
+            or (given is not None and held.name[-1:] not in _JOINTS)
+        )
         if held.name and held.id and held.ready:
             out = beyond
             if self.waiting:  # calls are announced in the order in which they came
                 earlier = one.calls.every[: one.calls.every.index(held)]
-                out = [*beyond, *self._announce([pair for pair in self.waiting if pair[1] in earlier], last=True)]
+                out = [
+                    *beyond,
+                    *self._announce(
+                        [pair for pair in self.waiting if pair[1] in earlier], last=True
+                    ),
+                ]
             return [*out, *self._opened(one, held)]
         if (one, held) not in self.waiting:
             self.waiting = [*self.waiting, (one, held)]
@@ -329,8 +403,11 @@ class ChatReader(Reader):
             return self._opened(one, held) if held.name and held.arguments.begun else []
         return [Delta(held.slot, text)] if text else []
 
-    def _announce(self, waiting: Iterable[tuple[Candidate, Growing]], *, last: bool = False) -> list[Event]:
-        """Announce what waited for one chunk and got nothing: an id is made. One without a name goes on waiting."""
+    def _announce(
+        self, waiting: Iterable[tuple[Candidate, Growing]], *, last: bool = False
+    ) -> list[Event]:
+        """Announce what waited for one chunk and got nothing: an id is made. One without a name
+        goes on waiting."""
         out: list[Event] = []
         for one, held in waiting:
             if last or (held.name and not (held.chunk == self.count and not held.ready)):
@@ -344,8 +421,19 @@ class ChatReader(Reader):
         one.said = True
         self.waiting = [pair for pair in self.waiting if pair[1] is not held]
         held.made = not held.id
-        ordinal = len(one.executed) + (one.calls.every.index(held) if held in one.calls.every else 0) if held.made else 0
-        made = Call(held.id, held.name, Json(""), "minted" if held.made else "wire", held.family, at=(self.count,))
+        ordinal = (
+            len(one.executed) + (one.calls.every.index(held) if held in one.calls.every else 0)
+            if held.made
+            else 0
+        )
+        made = Call(
+            held.id,
+            held.name,
+            Json(""),
+            "minted" if held.made else "wire",
+            held.family,
+            at=(self.count,),
+        )
         call = self.identified(made, ordinal)
         out.append(Start(held.slot, call, one.index))
         text = "".join(held.texts)
@@ -361,15 +449,26 @@ class ChatReader(Reader):
             if row is None or row.read is None or not isinstance(block, dict):
                 continue
             label_of = block.get("index")
-            held = one.executed.setdefault(label_of if isinstance(label_of, int) else len(one.executed), {})
+            held = one.executed.setdefault(
+                label_of if isinstance(label_of, int) else len(one.executed), {}
+            )
             done = "output" in held
             held.update(block)
-            if "output" in held and not done and row.answer is not None and row.answer.read is not None:
+            if (
+                "output" in held
+                and not done
+                and row.answer is not None
+                and row.answer.read is not None
+            ):
                 at: At = (self.count, "choices", place, "delta", row.name, i)
                 call, result = row.read(held, at, row), row.answer.read(held, at, row.answer)
                 assert isinstance(call, Call)
                 assert isinstance(result, Result)
-                out += [*self._hush(one), Whole(self.identified(call), one.index), Whole(self.answered(result), one.index)]
+                out += [
+                    *self._hush(one),
+                    Whole(self.identified(call), one.index),
+                    Whole(self.answered(result), one.index),
+                ]
         return out
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
@@ -405,21 +504,32 @@ class ChatReader(Reader):
                 if whole is not None:
                     held.texts = [whole]
                 alias = held.id if held.made and held.id else None
-                out.append(End(held.slot, whole, cut=short and not held.arguments.complete, alias=alias))
+                out.append(
+                    End(held.slot, whole, cut=short and not held.arguments.complete, alias=alias)
+                )
         return out
 
     def end(self) -> list[Event]:
         if self.error is not None:
             return []
-        if (not self.done and any(one.reason is None for one in self.choices.values())) or not self.choices:
+        if (
+            not self.done and any(one.reason is None for one in self.choices.values())
+        ) or not self.choices:
             self.error = {"message": CUT, "type": "stream_cut"}
             return [*self._rest(cut=True), Fault(CUT, cut=True)]
         means = self.speech.means
-        finished = [Finish(means.get(one.reason, one.reason) if one.reason else None, n) for n, one in self.choices.items()]
+        finished = [
+            Finish(means.get(one.reason, one.reason) if one.reason else None, n)
+            for n, one in self.choices.items()
+        ]
         return [*self._rest(cut=False), *finished]
 
     def body(self) -> JSON:
-        if not self.choices and self.error == {"message": CUT, "type": "stream_cut"} and not self.top:
+        if (
+            not self.choices
+            and self.error == {"message": CUT, "type": "stream_cut"}
+            and not self.top
+        ):
             raise self.nothing()
         speech, broken = self.speech, self.error is not None
         body: Object = {

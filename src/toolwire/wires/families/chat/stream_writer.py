@@ -1,6 +1,7 @@
 """The chat shape in chunks: writing them.
 
-Nothing is held back, but for wires whose calls go out whole. Knows no wire by name; a `Chat` and a `Speech` hold its tables.
+Nothing is held back, but for wires whose calls go out whole. Knows no wire by name; a `Chat` and a
+`Speech` hold its tables.
 """
 
 from __future__ import annotations
@@ -48,17 +49,34 @@ class ChatWriter(Writer):
         body = self.envelope(self.speech.write)
         self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
         self.frame["object"] = f"{body.get('object', 'chat.completion')}.chunk"
-        return [self._chunk(0, {"role": "assistant", "content": None if self.speech.silent is None else ""})]
+        return [
+            self._chunk(
+                0, {"role": "assistant", "content": None if self.speech.silent is None else ""}
+            )
+        ]
 
     def _chunk(self, choice: int, delta: JSON, reason: JSON = None) -> Chunk:
-        return {**self.frame, "choices": [{"index": choice, "delta": delta, "finish_reason": reason}]}
+        return {
+            **self.frame,
+            "choices": [{"index": choice, "delta": delta, "finish_reason": reason}],
+        }
 
     def start(self, event: Start) -> list[Chunk]:
         part, choice = event.part, event.choice
-        opened = [] if choice == 0 or choice in self.counts else [self._chunk(choice, {"role": "assistant"})]
+        opened = (
+            []
+            if choice == 0 or choice in self.counts
+            else [self._chunk(choice, {"role": "assistant"})]
+        )
         index = self.counts.setdefault(choice, 0)
         if not isinstance(part, Call):
-            kind = "thought" if isinstance(part, Reasoning) else "refusal" if isinstance(part, Text) and part.refusal else "text"
+            kind = (
+                "thought"
+                if isinstance(part, Reasoning)
+                else "refusal"
+                if isinstance(part, Text) and part.refusal
+                else "text"
+            )
             if kind == "refusal" and not self.speech.refuses:
                 self.page.lose(part, "a refusal is sent as plain text")
                 kind = "text"
@@ -92,7 +110,11 @@ class ChatWriter(Writer):
                 self.waiting[choice].delta(event)
                 return []
             self.empty.discard(event.slot)
-            return [self._chunk(choice, {"tool_calls": [{"index": index, family: {TEXTS[family]: event.text}}]})]
+            return [
+                self._chunk(
+                    choice, {"tool_calls": [{"index": index, family: {TEXTS[family]: event.text}}]}
+                )
+            ]
         choice, kind = self.fields[event.slot]
         self.spoke.add(choice)
         if kind == "thought":
@@ -100,7 +122,9 @@ class ChatWriter(Writer):
         return [self._chunk(choice, {"content" if kind == "text" else "refusal": event.text})]
 
     def again(self, slot: int) -> Callable[[str], object] | None:
-        return None if self.speech.whole and slot in self.places else bool  # nothing is kept of a text
+        return (
+            None if self.speech.whole and slot in self.places else bool
+        )  # nothing is kept of a text
 
     def end(self, event: End) -> list[Chunk]:
         place = self.places.pop(event.slot, None)
@@ -115,7 +139,11 @@ class ChatWriter(Writer):
             return []
         self.empty.discard(event.slot)
         nothing: Object = {"index": index, family: {TEXTS[family]: "{}"}}
-        return [] if event.cut or family != "function" else [self._chunk(choice, {"tool_calls": [nothing]})]
+        return (
+            []
+            if event.cut or family != "function"
+            else [self._chunk(choice, {"tool_calls": [nothing]})]
+        )
 
     def _call(self, choice: int, part: Part) -> Chunk:
         """A whole call."""
@@ -135,17 +163,33 @@ class ChatWriter(Writer):
         choices = self.envelope(self.speech.write, event.stop)["choices"]
         said = choices[0] if isinstance(choices, list) else None
         reason = said.get("finish_reason") if isinstance(said, dict) else None
-        delta: Object = {} if event.choice in self.spoke or self.speech.silent == "" else {"content": ""}
+        delta: Object = (
+            {} if event.choice in self.spoke or self.speech.silent == "" else {"content": ""}
+        )
         return [self._chunk(event.choice, delta, reason)]
 
     def close(self) -> list[Chunk]:
         body = self.envelope(self.speech.write)
-        return [{**self.frame, "choices": [], "usage": body["usage"]}] if body.get("usage") is not None else []
+        return (
+            [{**self.frame, "choices": [], "usage": body["usage"]}]
+            if body.get("usage") is not None
+            else []
+        )
 
     def fault(self, event: Fault) -> list[Chunk]:
-        return [{"error": {"message": event.message, "type": event.code or "server_error", "code": None}}]
+        return [
+            {
+                "error": {
+                    "message": event.message,
+                    "type": event.code or "server_error",
+                    "code": None,
+                }
+            }
+        ]
 
 
 def stream(chat: Chat, speech: Speech) -> Stream:
     """How a wire of this shape streams."""
-    return Stream(partial(ChatReader, chat, speech), partial(ChatWriter, chat, speech), data_only, DONE)
+    return Stream(
+        partial(ChatReader, chat, speech), partial(ChatWriter, chat, speech), data_only, DONE
+    )

@@ -1,12 +1,16 @@
-"""Calls that come in pieces, from servers that agree on little: which call a piece belongs to, and what of it is new.
+"""Calls that come in pieces, from servers that agree on little: which call a piece belongs to, and
+what of it is new.
 
-- first-id-wins: a later id on a bare piece is another name of the same call; a new id with a tool's name is a new call.
+- first-id-wins: a later id on a bare piece is another name of the same call; a new id with a tool's
+  name is a new call.
 - index-is-a-label: it may be missing, start anywhere, or be the same for all.
 - a-name-may-come-in-pieces: it grows only until the first argument text.
-- arguments-may-be-said-again: whole at the end, or all so far with every piece. A complete object is never added to.
+- arguments-may-be-said-again: whole at the end, or all so far with every piece. A complete object
+  is never added to.
 - braces-may-come-first: `{}` is held back, for a server may mean "more to come" by it.
 
-Memory does not grow with the arguments: what has passed is known by its length, checksum and open brackets. Knows no wire.
+Memory does not grow with the arguments: what has passed is known by its length, checksum and open
+brackets. Knows no wire.
 """
 
 from __future__ import annotations
@@ -47,12 +51,25 @@ def _sum(text: str, before: int = 0) -> int:
 
 
 class Arguments:
-    """The argument text of one call. The texts that `add` and `close` give, joined, are the arguments."""
+    """The argument text of one call. The texts that `add` and `close` give, joined, are the
+    arguments."""
 
     __slots__ = (
-        "_again", "_depth", "_doubts", "_escaped", "_held", "_last", "_length", "_object", "_open", "_pending", "_quoted", "_sum",
-        "begun", "plain",
-    )  # fmt: skip
+        "_again",
+        "_depth",
+        "_doubts",
+        "_escaped",
+        "_held",
+        "_last",
+        "_length",
+        "_object",
+        "_open",
+        "_pending",
+        "_quoted",
+        "_sum",
+        "begun",
+        "plain",
+    )
 
     def __init__(self, *, plain: bool = False) -> None:
         self.plain = plain
@@ -85,7 +102,8 @@ class Arguments:
         return piece if self.grow(piece) else self._careful(piece)
 
     def grow(self, piece: str) -> bool:
-        """Take in a piece that is nothing but the next one; False, and nothing is done, if it could be more than that."""
+        """Take in a piece that is nothing but the next one; False, and nothing is done, if it could
+        be more than that."""
         if not piece or not self._open or (piece[0] == "{" and not self.plain):
             return False
         self.begun = True
@@ -132,7 +150,9 @@ class Arguments:
         if not piece.startswith(doubts[-1]):  # so they were pieces
             self._doubts = []
             return self._passed("".join(doubts)) + self._careful(piece)
-        if "".join(doubts).rstrip()[-1:] not in _BEFORE:  # no object can stand there: so it is all so far, each time
+        if (
+            "".join(doubts).rstrip()[-1:] not in _BEFORE
+        ):  # no object can stand there: so it is all so far, each time
             self._doubts = []
             return self._snapshot(piece)
         doubts.append(piece)
@@ -181,7 +201,9 @@ class Arguments:
             slashes = _TAIL.search(outside)
             self._escaped = slashes is not None and len(slashes.group()) % 2 == 1
             outside = outside[:at]
-        self._depth += outside.count("{") + outside.count("[") - outside.count("}") - outside.count("]")
+        self._depth += (
+            outside.count("{") + outside.count("[") - outside.count("}") - outside.count("]")
+        )
         self._last = '"' if self._quoted else (outside.rstrip()[-1:] or self._last)
 
     @property
@@ -223,7 +245,11 @@ def _merged(old: Object, new: Object) -> Object:
     out = dict(old)
     for key, value in new.items():
         before = out.get(key)
-        out[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+        out[key] = (
+            _merged(before, value)
+            if isinstance(before, dict) and isinstance(value, dict)
+            else value
+        )
     return out
 
 
@@ -231,9 +257,21 @@ class Growing:
     """A call that is being put together."""
 
     __slots__ = (
-        "aliases", "arguments", "chunk", "family", "fresh", "id", "index", "made", "more", "name", "named", "ready", "slot",
+        "aliases",
+        "arguments",
+        "chunk",
+        "family",
+        "fresh",
+        "id",
+        "index",
+        "made",
+        "more",
+        "name",
+        "named",
+        "ready",
+        "slot",
         "texts",
-    )  # fmt: skip
+    )
 
     def __init__(self, index: int | None, family: str) -> None:
         self.index = index
@@ -251,7 +289,8 @@ class Growing:
         self.ready = False
         """Whether its name cannot grow any more."""
         self.fresh: tuple[str, str] | None = None
-        """The id and name of a piece that may have been the beginning of another call: the next text will tell."""
+        """The id and name of a piece that may have been the beginning of another call: the next
+        text will tell."""
         self.made = False
         """Whether it was announced under an id that was made for it."""
         self.more: Object = {}
@@ -277,9 +316,16 @@ class Calls:
         held = self._by_index.get(index) if isinstance(index, int) else None
         return held if held is None or held.fresh is None else None
 
-    def find(self, index: int | None, one: str, name: str, given: JSON, family: str, chunk: int) -> Growing:
-        """The call that a piece belongs to, a new one if it opens one. Its id and name are taken in."""
-        held = self._by_index.get(index) if index is not None else self._unlabelled(one, name, given, chunk)
+    def find(
+        self, index: int | None, one: str, name: str, given: JSON, family: str, chunk: int
+    ) -> Growing:
+        """The call that a piece belongs to, a new one if it opens one. Its id and name are taken
+        in."""
+        held = (
+            self._by_index.get(index)
+            if index is not None
+            else self._unlabelled(one, name, given, chunk)
+        )
         if held is not None and held.fresh is not None and not name:
             (again, called), held.fresh = held.fresh, None
             if _opening(given) and not (again and again == held.id and held.arguments.same(given)):
@@ -302,13 +348,18 @@ class Calls:
         return made
 
     def _unlabelled(self, one: str, name: str, given: JSON, chunk: int) -> Growing | None:
-        """A piece without an index goes by its id; one with a name opens a call; any other belongs to the last."""
+        """A piece without an index goes by its id; one with a name opens a call; any other belongs
+        to the last."""
         last = self.last
         if one:
             known = self._by_id.get(one)
             if known is not None or last is None:
                 return known
-            return last if not last.id and name in ("", last.name) and not last.arguments.complete else None
+            return (
+                last
+                if not last.id and name in ("", last.name) and not last.arguments.complete
+                else None
+            )
         if last is None or not name or not last.name:
             return last
         if name != last.name or last.chunk == chunk:
@@ -318,7 +369,13 @@ class Calls:
     def _opens(self, held: Growing, one: str, name: str, given: JSON) -> bool:
         """Whether a piece that leads to a call is the beginning of another one."""
         whole = held.arguments.complete if name else False
-        if whole and given in (None, "") and name == held.name and held.named == 1 and one in ("", held.id):
+        if (
+            whole
+            and given in (None, "")
+            and name == held.name
+            and held.named == 1
+            and one in ("", held.id)
+        ):
             held.fresh = (one, name)
             return False
         if one and held.id and one != held.id and one not in held.aliases:

@@ -1,7 +1,9 @@
-"""The parts that Gemini's wire and the wires built on it have in common: one row per part type, and how contents hold them.
+"""The parts that Gemini's wire and the wires built on it have in common: one row per part type, and
+how contents hold them.
 
-A wire of this family makes its own tables with `parts`. What differs is the wire's name, and which ids it hides: those that
-some client made up for itself and takes off again before it speaks this wire. Knows no wire by name.
+A wire of this family makes its own tables with `parts`. What differs is the wire's name, and which
+ids it hides: those that some client made up for itself and takes off again before it speaks this
+wire. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
     unknown,
-)  # fmt: skip
+)
 from toolwire.wires.families.contents.settings import keys, pick
 
 
@@ -50,7 +52,7 @@ def seal_of(block: Object) -> str | None:
     return text_or_none(block.get("thoughtSignature") or block.get("thought_signature"))
 
 
-# --- parts -------------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 
 def _read_media(block: Object, at: At, row: Row) -> Part:
@@ -58,10 +60,24 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
     mime, name = text_or_none(pick(held, "mimeType")), text_or_none(pick(held, "displayName"))
     if row.name == "inlineData":
         return Media(
-            kind_by(mime), mime, standard(string(held["data"])), name=name, seal=seal_of(block), raw=block, at=at, row=row
+            kind_by(mime),
+            mime,
+            standard(string(held["data"])),
+            name=name,
+            seal=seal_of(block),
+            raw=block,
+            at=at,
+            row=row,
         )
     return Media(
-        kind_by(mime), mime, url=string(pick(held, "fileUri")), name=name, seal=seal_of(block), raw=block, at=at, row=row
+        kind_by(mime),
+        mime,
+        url=string(pick(held, "fileUri")),
+        name=name,
+        seal=seal_of(block),
+        raw=block,
+        at=at,
+        row=row,
     )
 
 
@@ -85,7 +101,16 @@ def _write_media(media: Media, page: Page) -> JSON:
 def _read_call(block: Object, at: At, row: Row) -> Part:
     call = obj(pick(block, "functionCall"))
     one, origin = call_id(call.get("id"))
-    return Call(one, name_of(call.get("name")), _args(call), origin, seal=seal_of(block), raw=block, at=at, row=row)
+    return Call(
+        one,
+        name_of(call.get("name")),
+        _args(call),
+        origin,
+        seal=seal_of(block),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _args(call: Object) -> Json:
@@ -94,19 +119,30 @@ def _args(call: Object) -> Json:
 
 
 def _answered(result: Result, out: Object, page: Page) -> JSON:
-    """The response with what the result says: an object as it is, anything else as `output` or `error`."""
+    """The response with what the result says: an object as it is, anything else as `output` or
+    `error`."""
     output = page.output(result)
     media: list[Media] = []
     if isinstance(output, tuple):
-        media = [part for part in output if isinstance(part, Media) and (part.data is not None or part.url is not None)]
+        media = [
+            part
+            for part in output
+            if isinstance(part, Media) and (part.data is not None or part.url is not None)
+        ]
         said = [part for part in output if part not in media]
         for part in said:
-            if not isinstance(part, Text) and not (isinstance(part, Media) and part.text is not None):
+            if not isinstance(part, Text) and not (
+                isinstance(part, Media) and part.text is not None
+            ):
                 page.lose(part, f"a response cannot hold this here but as text: {label(part)[:80]}")
         held = said[0].raw if len(said) == 1 and said[0].row is None else UNSET
         output = held if isinstance(held, dict) else "\n".join(map(label, said))
     failed = page.failed(result)
-    if isinstance(output, dict) and not failed and not (len(output) == 1 and ("output" in output or "error" in output)):
+    if (
+        isinstance(output, dict)
+        and not failed
+        and not (len(output) == 1 and ("output" in output or "error" in output))
+    ):
         out["response"] = output
     else:
         out["response"] = {"error" if failed else "output": output}
@@ -119,8 +155,18 @@ def _read_code(block: Object, at: At, row: Row) -> Part:
     code = obj(pick(block, "executableCode"))
     one, origin = call_id(code.get("id"))
     given: Object = {key: code[key] for key in ("language", "code") if key in code}
-    return Call(one, "code_execution", Json(UNSET, given), origin, "code-execution", "provider", seal=seal_of(block),
-                raw=block, at=at, row=row)  # fmt: skip
+    return Call(
+        one,
+        "code_execution",
+        Json(UNSET, given),
+        origin,
+        "code-execution",
+        "provider",
+        seal=seal_of(block),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_code(call: Call, page: Page) -> JSON:
@@ -132,8 +178,19 @@ def _read_code_result(block: Object, at: At, row: Row) -> Part:
     one, origin = result_id(done.get("id"))
     outcome = done.get("outcome")
     failed = outcome is not None and outcome != "OUTCOME_OK"
-    return Result(one, text_or_none(done.get("output")) or "", failed, "code_execution", origin, "code-execution", "provider",
-                  seal=seal_of(block), raw=block, at=at, row=row)  # fmt: skip
+    return Result(
+        one,
+        text_or_none(done.get("output")) or "",
+        failed,
+        "code_execution",
+        origin,
+        "code-execution",
+        "provider",
+        seal=seal_of(block),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_code_result(result: Result, page: Page) -> JSON:
@@ -144,54 +201,155 @@ def _write_code_result(result: Result, page: Page) -> JSON:
 def _read_tool_call(block: Object, at: At, row: Row) -> Part:
     call = obj(pick(block, "toolCall"))
     one, origin = call_id(call.get("id"))
-    return Call(one, name_of(pick(call, "toolType")), _args(call), origin, "generic-server-tool", "provider",
-                seal=seal_of(block), raw=block, at=at, row=row)  # fmt: skip
+    return Call(
+        one,
+        name_of(pick(call, "toolType")),
+        _args(call),
+        origin,
+        "generic-server-tool",
+        "provider",
+        seal=seal_of(block),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _read_tool_response(block: Object, at: At, row: Row) -> Part:
     done = obj(pick(block, "toolResponse"))
     one, origin = result_id(done.get("id"))
-    return Result(one, done.get("response"), False, name_of(pick(done, "toolType")), origin, "generic-server-tool", "provider",
-                  seal=seal_of(block), raw=block, at=at, row=row)  # fmt: skip
+    return Result(
+        one,
+        done.get("response"),
+        False,
+        name_of(pick(done, "toolType")),
+        origin,
+        "generic-server-tool",
+        "provider",
+        seal=seal_of(block),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 _SEAL = ("thoughtSignature", "thought")
 _ID = (Id("id", required=False, nullable=True),)
 
 
-def _tool_row(name: str, part: type[Call] | type[Result], read: object, write: object, inner: frozenset[str],
-              direction: str, family: str, executor: str) -> Row:  # fmt: skip
+def _tool_row(
+    name: str,
+    part: type[Call] | type[Result],
+    read: object,
+    write: object,
+    inner: frozenset[str],
+    direction: str,
+    family: str,
+    executor: str,
+) -> Row:
     both = ((name, inner), (snake(name), inner))
-    return Row(name, part, read, write, keys(name, *_SEAL), both, {"part_field": name}, direction, family, executor, _ID)  # type: ignore[arg-type]
+    return Row(
+        name,
+        part,
+        read,
+        write,
+        keys(name, *_SEAL),
+        both,
+        {"part_field": name},
+        direction,
+        family,
+        executor,
+        _ID,
+    )  # type: ignore[arg-type]
 
 
 _COMMON = (
-    Row("text", Text, lambda b, at, row: Text(string(b["text"]), seal=seal_of(b), raw=b, at=at, row=row),
-        lambda p, _: {"text": p.text}, keys("text", *_SEAL)),
-    Row("thought", Reasoning, lambda b, at, row: Reasoning(string(b.get("text", "")), seal=seal_of(b), raw=b, at=at, row=row),
-        lambda p, _: {"text": p.text, "thought": True}, keys("text", *_SEAL)),
-    Row("inlineData", Media, _read_media, _write_media, keys("inlineData", *_SEAL),
-        (("inlineData", keys("mimeType", "data")), ("inline_data", keys("mimeType", "data")))),
-    Row("fileData", Media, _read_media, _write_media, keys("fileData", *_SEAL),
-        (("fileData", keys("mimeType", "fileUri")), ("file_data", keys("mimeType", "fileUri")))),
-)  # fmt: skip
+    Row(
+        "text",
+        Text,
+        lambda b, at, row: Text(string(b["text"]), seal=seal_of(b), raw=b, at=at, row=row),
+        lambda p, _: {"text": p.text},
+        keys("text", *_SEAL),
+    ),
+    Row(
+        "thought",
+        Reasoning,
+        lambda b, at, row: Reasoning(
+            string(b.get("text", "")), seal=seal_of(b), raw=b, at=at, row=row
+        ),
+        lambda p, _: {"text": p.text, "thought": True},
+        keys("text", *_SEAL),
+    ),
+    Row(
+        "inlineData",
+        Media,
+        _read_media,
+        _write_media,
+        keys("inlineData", *_SEAL),
+        (("inlineData", keys("mimeType", "data")), ("inline_data", keys("mimeType", "data"))),
+    ),
+    Row(
+        "fileData",
+        Media,
+        _read_media,
+        _write_media,
+        keys("fileData", *_SEAL),
+        (("fileData", keys("mimeType", "fileUri")), ("file_data", keys("mimeType", "fileUri"))),
+    ),
+)
 _HOSTED = (
-    _tool_row("executableCode", Call, _read_code, _write_code, keys("id", "language", "code"),
-              "call", "code-execution", "provider"),
-    _tool_row("codeExecutionResult", Result, _read_code_result, _write_code_result, keys("id", "outcome", "output"),
-              "output", "code-execution", "provider"),
-    _tool_row("toolCall", Call, _read_tool_call, lambda c, _: {"toolCall": {"toolType": c.name, "args": c.input}},
-              keys("id", "toolType", "args"), "call", "generic-server-tool", "provider"),
-    _tool_row("toolResponse", Result, _read_tool_response,
-              lambda r, _: {"toolResponse": {"toolType": r.name, "response": r.output}},
-              keys("id", "toolType", "response"), "output", "generic-server-tool", "provider"),
-)  # fmt: skip
+    _tool_row(
+        "executableCode",
+        Call,
+        _read_code,
+        _write_code,
+        keys("id", "language", "code"),
+        "call",
+        "code-execution",
+        "provider",
+    ),
+    _tool_row(
+        "codeExecutionResult",
+        Result,
+        _read_code_result,
+        _write_code_result,
+        keys("id", "outcome", "output"),
+        "output",
+        "code-execution",
+        "provider",
+    ),
+    _tool_row(
+        "toolCall",
+        Call,
+        _read_tool_call,
+        lambda c, _: {"toolCall": {"toolType": c.name, "args": c.input}},
+        keys("id", "toolType", "args"),
+        "call",
+        "generic-server-tool",
+        "provider",
+    ),
+    _tool_row(
+        "toolResponse",
+        Result,
+        _read_tool_response,
+        lambda r, _: {"toolResponse": {"toolType": r.name, "response": r.output}},
+        keys("id", "toolType", "response"),
+        "output",
+        "generic-server-tool",
+        "provider",
+    ),
+)
 MESSAGE = Row("content", Message, keys=keys("role", "parts"))
 
 
-# --- contents ----------------------------------------------------------------------------------------------------
+# --- contents -------------------------------------------------------------------------------------
 
-ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "user", "system": "system"}
+ROLES: dict[str, Role] = {
+    "user": "user",
+    "model": "assistant",
+    "function": "user",
+    "system": "system",
+}
 
 
 def _write_text(part: Text, page: Page) -> JSON:
@@ -205,11 +363,12 @@ def _no_part(part: Part, page: Page) -> JSON:
     return None
 
 
-# --- the tables of a wire ----------------------------------------------------------------------------------------
+# --- the tables of a wire -------------------------------------------------------------------------
 
 
 class Parts(Struct, frozen=True, eq=False):
-    """The parts of one wire of this family: its rows, also by both spellings of their fields, and how it writes others'."""
+    """The parts of one wire of this family: its rows, also by both spellings of their fields, and
+    how it writes others'."""
 
     name: str
     rows: Mapping[str, Row]
@@ -225,7 +384,11 @@ class Parts(Struct, frozen=True, eq=False):
         rows = self.by_key
         for key in block:
             row = rows.get(key)
-            if row is not None and row.read is not None and (key == "thought" if thought else key != "thought"):
+            if (
+                row is not None
+                and row.read is not None
+                and (key == "thought" if thought else key != "thought")
+            ):
                 try:
                     return row.read(block, at, row)
                 except BROKEN:
@@ -256,7 +419,8 @@ class Parts(Struct, frozen=True, eq=False):
 def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
     """The tables of the wire of that name.
 
-    Ids that begin with `hides` are taken off; `thinks` says that reasoning may stand in a history, whoever thought it.
+    Ids that begin with `hides` are taken off; `thinks` says that reasoning may stand in a history,
+    whoever thought it.
     """
 
     invented = (MINTED, hides) if hides else (MINTED,)
@@ -266,15 +430,20 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
             page.ordinal += 1
             page.called[call.id] = name = call.name
             sent_name = page.name(name) if page.names else name
-            return {"functionCall": {"id": call.id, "name": sent_name, "args": page.object_of(call)}}
+            return {
+                "functionCall": {"id": call.id, "name": sent_name, "args": page.object_of(call)}
+            }
         sent = page.wire_id(call)
         if sent is not None and hides and sent.startswith(hides):
-            # As with ids of our own making: what a reader of the body will mint in its place leads home.
+            # As with ids of our own making: what a reader of the body will mint in its place leads
+            # home.
             page.sent[mint(page.seed, page.ordinal - 1, page.name(call.name))] = call.id
             sent = None
         if sent is None:
             return {"functionCall": {"name": page.name(call.name), "args": page.object_of(call)}}
-        return {"functionCall": {"id": sent, "name": page.name(call.name), "args": page.object_of(call)}}
+        return {
+            "functionCall": {"id": sent, "name": page.name(call.name), "args": page.object_of(call)}
+        }
 
     def read_response(block: Object, at: At, row: Row) -> Part:
         answer = obj(pick(block, "functionResponse"))
@@ -282,37 +451,71 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
         response = answer.get("response")
         output: Output = response
         error = False
-        if isinstance(response, dict) and len(response) == 1 and ("output" in response or "error" in response):
+        if (
+            isinstance(response, dict)
+            and len(response) == 1
+            and ("output" in response or "error" in response)
+        ):
             error = "error" in response
             output = response["error" if error else "output"]
         inside = answer.get("parts")
         if isinstance(inside, list) and inside:
-            where = (*at, "functionResponse" if "functionResponse" in block else "function_response", "parts")
+            where = (
+                *at,
+                "functionResponse" if "functionResponse" in block else "function_response",
+                "parts",
+            )
             media = tuple(made.read_part(part, where + (i,)) for i, part in enumerate(inside))
             # The text keeps the object it stands for, which is not to become text on the way back.
             whole = output if isinstance(output, dict) else UNSET
-            output = (Text(output_text(output), raw=whole), *media) if output not in (None, {}, "") else media
-        return Result(one, "" if output is None else output, error, text_or_none(answer.get("name")), origin,
-                      seal=seal_of(block), raw=block, at=at, row=row)  # fmt: skip
+            output = (
+                (Text(output_text(output), raw=whole), *media)
+                if output not in (None, {}, "")
+                else media
+            )
+        return Result(
+            one,
+            "" if output is None else output,
+            error,
+            text_or_none(answer.get("name")),
+            origin,
+            seal=seal_of(block),
+            raw=block,
+            at=at,
+            row=row,
+        )
 
     def write_response(result: Result, page: Page) -> JSON:
         """The answer under its function's name, with the id only if its call has one."""
         one, output = result.call_id, result.output
-        if page.plain and isinstance(output, str) and not result.error and not one.startswith(invented):
+        if (
+            page.plain
+            and isinstance(output, str)
+            and not result.error
+            and not one.startswith(invented)
+        ):
             name = page.called.get(one) or result.name or ""
             sent_name = page.name(name) if page.names else name
-            return {"functionResponse": {"name": sent_name, "id": one, "response": {"output": output}}}
+            return {
+                "functionResponse": {"name": sent_name, "id": one, "response": {"output": output}}
+            }
         out: Object = {"name": page.name(page.called.get(result.call_id) or result.name or "")}
         sent = page.result_id(result)
         if hides and sent.startswith(hides):
             again = f"={sent}"
             if again in page.called:
-                page.lose(result, "its call was answered before, and without an id nothing ties a second result to it")
+                page.lose(
+                    result,
+                    "its call was answered before, and without an id nothing ties a second result"
+                    " to it",
+                )
             page.called[again] = ""
         elif sent[:3] != MINTED or not page.hides(sent):
             out["id"] = sent
         elif result.call_id not in page.called:
-            page.lose(result, "it answers no call, and without an id it may be taken for another's answer")
+            page.lose(
+                result, "it answers no call, and without an id it may be taken for another's answer"
+            )
         return _answered(result, out, page)
 
     def write_reasoning(part: Reasoning, page: Page) -> JSON:
@@ -324,14 +527,40 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
 
     rows = table(
         *_COMMON,
-        _tool_row("functionCall", Call, _read_call, write_call, keys("id", "name", "args"), "call", "function", "client"),
-        _tool_row("functionResponse", Result, read_response, write_response, keys("id", "name", "response", "parts"),
-                  "output", "function", "client"),
+        _tool_row(
+            "functionCall",
+            Call,
+            _read_call,
+            write_call,
+            keys("id", "name", "args"),
+            "call",
+            "function",
+            "client",
+        ),
+        _tool_row(
+            "functionResponse",
+            Result,
+            read_response,
+            write_response,
+            keys("id", "name", "response", "parts"),
+            "output",
+            "function",
+            "client",
+        ),
         *_HOSTED,
-    )  # fmt: skip
+    )
     foreign: dict[type[Part], Callable[..., JSON]] = {
-        Text: _write_text, Media: _write_media, Call: write_call, Result: write_response, Reasoning: write_reasoning,
+        Text: _write_text,
+        Media: _write_media,
+        Call: write_call,
+        Result: write_response,
+        Reasoning: write_reasoning,
         Opaque: _no_part,
-    }  # fmt: skip
-    made = Parts(name, rows, {spelling: row for row in rows.values() for spelling in (row.name, snake(row.name))}, foreign)
+    }
+    made = Parts(
+        name,
+        rows,
+        {spelling: row for row in rows.values() for spelling in (row.name, snake(row.name))},
+        foreign,
+    )
     return made

@@ -1,4 +1,5 @@
-"""Gemini generateContent: the tools on offer, the settings, usage and stop reasons, in both spellings."""
+"""Gemini generateContent: the tools on offer, the settings, usage and stop reasons, in both
+spellings."""
 
 from __future__ import annotations
 
@@ -9,7 +10,17 @@ from toolwire.conversation.json import JSON, At, Object, snake
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field
-from toolwire.wires.engine.specs import Row, blame, count_at, list_at, name_of, obj, object_at, string, text_or_none
+from toolwire.wires.engine.specs import (
+    Row,
+    blame,
+    count_at,
+    list_at,
+    name_of,
+    obj,
+    object_at,
+    string,
+    text_or_none,
+)
 
 NAME = "gemini"
 
@@ -24,9 +35,13 @@ def pick(value: Object, name: str) -> JSON:
     return value[name] if name in value else value.get(snake(name))
 
 
-# --- tools and settings ------------------------------------------------------------------------------------------
+# --- tools and settings ---------------------------------------------------------------------------
 
-OFFER = Row("functionDeclaration", Tool, keys=keys("name", "description", "parameters", "parametersJsonSchema"))
+OFFER = Row(
+    "functionDeclaration",
+    Tool,
+    keys=keys("name", "description", "parameters", "parametersJsonSchema"),
+)
 _TOOL_LISTS = ("functionDeclarations", "function_declarations")
 
 
@@ -44,8 +59,18 @@ def read_offers(tool: JSON, at: At) -> list[Tool]:
             schema = pick(declared, "parametersJsonSchema")
             if schema is None and declared.get("parameters") is not None:
                 schema = plain_schema(declared["parameters"])
-            out.append(Tool(name_of(declared.get("name")), text_or_none(declared.get("description")), schema, None, "function",
-                            raw=declared, at=(*at, key, i), row=OFFER))  # fmt: skip
+            out.append(
+                Tool(
+                    name_of(declared.get("name")),
+                    text_or_none(declared.get("description")),
+                    schema,
+                    None,
+                    "function",
+                    raw=declared,
+                    at=(*at, key, i),
+                    row=OFFER,
+                )
+            )
     return out
 
 
@@ -134,16 +159,34 @@ REQUEST = both(
     Field("presence_penalty", (CONFIG, "presencePenalty")),
     Field("frequency_penalty", (CONFIG, "frequencyPenalty")),
     Field("candidates", (CONFIG, "candidateCount")),
-    Field("stop", (CONFIG, "stopSequences"), lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET),
-    Field("choice", ("toolConfig", "functionCallingConfig"), _read_choice, _write_choice,
-          keys("mode", "allowedFunctionNames")),
+    Field(
+        "stop",
+        (CONFIG, "stopSequences"),
+        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+    ),
+    Field(
+        "choice",
+        ("toolConfig", "functionCallingConfig"),
+        _read_choice,
+        _write_choice,
+        keys("mode", "allowedFunctionNames"),
+    ),
     Field("budget", (CONFIG, "thinkingConfig", "thinkingBudget")),
-    Field("effort", (CONFIG, "thinkingConfig", "thinkingLevel"), lambda v: string(v).lower(),
-          lambda v, _: _LEVELS.get(str(v), UNSET)),
-    Field("format", (CONFIG, "responseMimeType"), lambda v: Format() if v == "application/json" else UNSET, _write_format),
+    Field(
+        "effort",
+        (CONFIG, "thinkingConfig", "thinkingLevel"),
+        lambda v: string(v).lower(),
+        lambda v, _: _LEVELS.get(str(v), UNSET),
+    ),
+    Field(
+        "format",
+        (CONFIG, "responseMimeType"),
+        lambda v: Format() if v == "application/json" else UNSET,
+        _write_format,
+    ),
     Field("format", (CONFIG, "responseSchema"), lambda v: Format(plain_schema(v)), None),
     Field("format", (CONFIG, "responseJsonSchema"), lambda v: Format(v), None),
-)  # fmt: skip
+)
 
 
 def _count(value: JSON, name: str) -> int | None:
@@ -156,7 +199,13 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     thoughts = _count(value, "thoughtsTokenCount")
     made = _count(value, "candidatesTokenCount")
     total = made if thoughts is None else (made or 0) + thoughts
-    return Usage(_count(value, "promptTokenCount"), total, _count(value, "cachedContentTokenCount"), None, thoughts)
+    return Usage(
+        _count(value, "promptTokenCount"),
+        total,
+        _count(value, "cachedContentTokenCount"),
+        None,
+        thoughts,
+    )
 
 
 def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
@@ -177,12 +226,35 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 MODEL = Field("model", ("modelVersion",))
-USAGE = Field("usage", ("usageMetadata",), _read_usage, _write_usage, keys(
-    "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount", "totalTokenCount",
-))  # fmt: skip
+USAGE = Field(
+    "usage",
+    ("usageMetadata",),
+    _read_usage,
+    _write_usage,
+    keys(
+        "promptTokenCount",
+        "candidatesTokenCount",
+        "thoughtsTokenCount",
+        "cachedContentTokenCount",
+        "totalTokenCount",
+    ),
+)
 RESPONSE = both(Field("id", ("responseId",)), MODEL, USAGE)
 MEANS = {
-    "STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "filter", "RECITATION": "filter", "BLOCKLIST": "filter",
-    "PROHIBITED_CONTENT": "filter", "SPII": "filter", "IMAGE_SAFETY": "filter",
-}  # fmt: skip
-SAYS = {"stop": "STOP", "tool": "STOP", "sequence": "STOP", "length": "MAX_TOKENS", "filter": "SAFETY", "refusal": "SAFETY"}
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "SAFETY": "filter",
+    "RECITATION": "filter",
+    "BLOCKLIST": "filter",
+    "PROHIBITED_CONTENT": "filter",
+    "SPII": "filter",
+    "IMAGE_SAFETY": "filter",
+}
+SAYS = {
+    "stop": "STOP",
+    "tool": "STOP",
+    "sequence": "STOP",
+    "length": "MAX_TOKENS",
+    "filter": "SAFETY",
+    "refusal": "SAFETY",
+}

@@ -1,9 +1,11 @@
-"""How contents of Gemini's family grow in a stream: parts come one after the other, and there is nothing that numbers them.
+"""How contents of Gemini's family grow in a stream: parts come one after the other, and there is
+nothing that numbers them.
 
-- texts-come-in-pieces: adjacent texts of one kind are one part. One with another field (a signature) is a part of its own, and
-  an empty one parts the text before it from the text after it.
-- arguments-come-by-path: a call may be opened, fed with values by their JSON paths, and closed by a part that does not say
-  that it continues. One call at a time; the closing mark is all that parts two calls of one tool.
+- texts-come-in-pieces: adjacent texts of one kind are one part. One with another field (a
+  signature) is a part of its own, and an empty one parts the text before it from the text after it.
+- arguments-come-by-path: a call may be opened, fed with values by their JSON paths, and closed by a
+  part that does not say that it continues. One call at a time; the closing mark is all that parts
+  two calls of one tool.
 
 Knows no wire by name.
 """
@@ -23,9 +25,11 @@ from toolwire.wires.engine.stream import Reader, fresh, merge
 from toolwire.wires.families.contents.parts import Parts, seal_of
 from toolwire.wires.families.contents.settings import keys, pick
 
-# --- arguments by path -------------------------------------------------------------------------------------------
+# --- arguments by path ----------------------------------------------------------------------------
 
-_STEP = re.compile(r"""\.?([^.\[\]'"]+)|\[(\d+)\]|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]""")
+_STEP = re.compile(
+    r"""\.?([^.\[\]'"]+)|\[(\d+)\]|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]"""
+)
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 _SNAKE = {name: snake(name) for name in _VALUES}
 
@@ -41,8 +45,9 @@ def steps(path: str) -> list[str | int]:
 class Arguments:
     """Values that come by their paths, told as the JSON text of the object they make.
 
-    What is nested is opened and closed as the paths go. A text stays open until another path comes: it may go on. A path that
-    leads back into what was closed cannot be told any more; then `whole` has the text after all.
+    What is nested is opened and closed as the paths go. A text stays open until another path comes:
+    it may go on. A path that leads back into what was closed cannot be told any more; then `whole`
+    has the text after all.
     """
 
     __slots__ = ("_astray", "_kinds", "_path", "_quoted", "_shut", "_value", "text")
@@ -85,7 +90,9 @@ class Arguments:
         else:
             out.append("{")
             self._kinds = "}"
-        self._astray = self._astray or any(tuple(path[:n]) in self._shut for n in range(1, len(path) + 1))
+        self._astray = self._astray or any(
+            tuple(path[:n]) in self._shut for n in range(1, len(path) + 1)
+        )
         for n in range(shared, len(path)):
             if n > shared:
                 self._kinds += "]" if isinstance(path[n], int) else "}"
@@ -111,8 +118,13 @@ class Arguments:
 
 
 def plain(value: JSON) -> JSON:
-    """A value without the point that clients put into whole numbers: on this wire every number is a double."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+    """A value without the point that clients put into whole numbers: on this wire every number is a
+    double."""
+    return (
+        int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+        else value
+    )
 
 
 def _put(held: JSON, path: Sequence[str | int], value: JSON, *, grow: bool = False) -> None:
@@ -140,7 +152,7 @@ def _more(old: JSON, new: JSON) -> JSON:
     return old + new if isinstance(old, str) and isinstance(new, str) else new
 
 
-# --- parts -------------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 _GROWS = keys("partialArgs", "willContinue")
 _THINKS = {"text", "thought"}
@@ -169,7 +181,17 @@ class Growing(Reader):
 class Growth:
     """The parts of one candidate, or of one turn, as they come."""
 
-    __slots__ = ("_call", "_kind", "_parts", "_pieces", "_reader", "_slot", "blocks", "choice", "keep")
+    __slots__ = (
+        "_call",
+        "_kind",
+        "_parts",
+        "_pieces",
+        "_reader",
+        "_slot",
+        "blocks",
+        "choice",
+        "keep",
+    )
 
     def __init__(self, parts: Parts, reader: Growing, choice: int = 0) -> None:
         self._parts = parts
@@ -189,7 +211,9 @@ class Growth:
         if block.__class__ is dict:
             text = block.get("text")
             if text.__class__ is str and (len(block) == 1 or block.keys() == _THINKS):
-                return self.said(text, "thought" if block.get("thought") is True else "text", block, at)
+                return self.said(
+                    text, "thought" if block.get("thought") is True else "text", block, at
+                )
             call = pick(block, "functionCall")
             if isinstance(call, dict) and (self._call is not None or not _GROWS.isdisjoint(call)):
                 grown = self._grown(block, call, at)
@@ -294,13 +318,19 @@ class Growth:
             said = growing.args.take(value) if isinstance(value, dict) else ""
             if said:
                 out.append(Delta(growing.slot, said))
-        return out if pick(call, "willContinue") is True else [*out, *self._shut(growing, cut=False)]
+        return (
+            out if pick(call, "willContinue") is True else [*out, *self._shut(growing, cut=False)]
+        )
 
     def _widened(self, block: Object, more: Object, call: Object) -> None:
         for key, value in more.items():
             if key in _CALL:
                 held = block.get("functionCall") or block.get("function_call")
-                rest = {name: item for name, item in call.items() if name not in _GROWS and name not in ("id", "name")}
+                rest = {
+                    name: item
+                    for name, item in call.items()
+                    if name not in _GROWS and name not in ("id", "name")
+                }
                 merge(held, rest)
             elif value is not None:
                 block[key] = fresh(value)

@@ -1,8 +1,10 @@
-"""The item shape: a history is one flat list of messages, calls, results and thoughts, each an item of its own.
+"""The item shape: a history is one flat list of messages, calls, results and thoughts, each an item
+of its own.
 
-Items are gathered into turns for the other wires: what the model said and called in one go is one message, the client's
-results after it another. A turn has no JSON of its own, so its parts keep theirs. Several wires speak this shape with different
-tables. Knows no wire by name; an `Items` holds a wire's table.
+Items are gathered into turns for the other wires: what the model said and called in one go is one
+message, the client's results after it another. A turn has no JSON of its own, so its parts keep
+theirs. Several wires speak this shape with different tables. Knows no wire by name; an `Items`
+holds a wire's table.
 """
 
 from __future__ import annotations
@@ -37,12 +39,21 @@ from toolwire.wires.families.items.settings import (
     write_choice,
     write_stop,
     write_tools,
-)  # fmt: skip
+)
 
-ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+}
 MESSAGE = Row("message", Message, keys=keys("type", "role", "content", "status", "id"))
 EMPTY = Row(
-    "message", Text, write=lambda part, page: {"content": [{"type": "output_text", "text": part.text}] if part.text else []}
+    "message",
+    Text,
+    write=lambda part, page: {
+        "content": [{"type": "output_text", "text": part.text}] if part.text else []
+    },
 )
 """A message item without content: its place is kept by an empty text."""
 
@@ -74,7 +85,13 @@ class Seen:
         """The result with the name of its call, where it only lacks the namespace."""
         among = self.within.get(result.name or "", ())
         call = self.by_id.get(result.call_id)
-        name = call.name if call is not None else next(iter(among)) if len(among) == 1 and not result.call_id else None
+        name = (
+            call.name
+            if call is not None
+            else next(iter(among))
+            if len(among) == 1 and not result.call_id
+            else None
+        )
         return replace(result, name=name) if name in among else result
 
     def result(self, result: Result) -> Result:
@@ -82,7 +99,12 @@ class Seen:
         named = self.by_id.get(result.call_id)
         if named is None and result.origin == "item":
             named = self.by_item.get(result.call_id)
-        elif named is None and not result.call_id and len(self.open) == 1 and self.open[0].family == result.family:
+        elif (
+            named is None
+            and not result.call_id
+            and len(self.open) == 1
+            and self.open[0].family == result.family
+        ):
             # The provider answers its own search in place; neither item names the other.
             named = self.open.pop()
         if named is None:
@@ -99,21 +121,32 @@ class Items(Struct, frozen=True, eq=False):
 
     # --- items, read ---
 
-    def read_items(self, items: list[JSON], key: str, seen: Seen) -> Iterator[tuple[Role | None, tuple[Part, ...], Object]]:
-        """Who speaks in each item, and its parts; nobody, if the item is not known, and no parts, if it only offers tools."""
+    def read_items(
+        self, items: list[JSON], key: str, seen: Seen
+    ) -> Iterator[tuple[Role | None, tuple[Part, ...], Object]]:
+        """Who speaks in each item, and its parts; nobody, if the item is not known, and no parts,
+        if it only offers tools."""
         for i, item in enumerate(items):
             at: At = (key, i)
             if not isinstance(item, dict):
                 blame(self.name, at, "an object", item)
             kind = item.get("type")
             if kind == ADDED.name and key == "input" and added(item) is not None:
-                seen.extra += [(*at, name) for name, value in item.items() if name not in ADDED.keys and value is not None]
+                seen.extra += [
+                    (*at, name)
+                    for name, value in item.items()
+                    if name not in ADDED.keys and value is not None
+                ]
                 yield None, (), item
                 continue
             if kind == "message" or (kind is None and "role" in item):
                 role, parts = self.read_message(item, at)
                 if role == "assistant":
-                    seen.extra += [(*at, name) for name, value in item.items() if name not in MESSAGE.keys and value is not None]
+                    seen.extra += [
+                        (*at, name)
+                        for name, value in item.items()
+                        if name not in MESSAGE.keys and value is not None
+                    ]
             else:
                 parts = self._read_item(item, at, seen)
                 role = _speaker(parts[0])
@@ -161,11 +194,13 @@ class Items(Struct, frozen=True, eq=False):
         return (part,)
 
     def read_turns(self, items: list[JSON], key: str, seen: Seen) -> list[Message]:
-        """The items as messages: consecutive ones of the model, and of the client's tools, belong together."""
+        """The items as messages: consecutive ones of the model, and of the client's tools, belong
+        together."""
         messages: list[Message] = []
         parts: list[Part] = []
         late: list[Message] = []
-        """What offers tools in the middle of a turn: it stands behind it, so as not to tear it in two."""
+        """What offers tools in the middle of a turn: it stands behind it, so as not to tear it in
+        two."""
         now: Role | None = None
 
         def close() -> None:
@@ -179,16 +214,21 @@ class Items(Struct, frozen=True, eq=False):
             if role in ("user", "system"):
                 close()
                 now = None
-                messages.append(Message(role, found, None, self.name, raw=item, at=(key, i), row=MESSAGE))
+                messages.append(
+                    Message(role, found, None, self.name, raw=item, at=(key, i), row=MESSAGE)
+                )
                 continue
             if not found:
                 first = now is None and all(message.role == "system" for message in messages)
                 whose: Role = "system" if first else "user" if now is None else "tool"
-                late.append(Message(whose, (), None, self.name, at=(key, i), row=replace(ADDED, item=item)))
+                late.append(
+                    Message(whose, (), None, self.name, at=(key, i), row=replace(ADDED, item=item))
+                )
                 if now is None:
                     close()
                 continue
-            # Whoever spoke last owns an item that nobody knows: it must not tear calls from their results.
+            # Whoever spoke last owns an item that nobody knows: it must not tear calls from their
+            # results.
             speaker = role or now or "user"
             if speaker != now:
                 close()
@@ -220,31 +260,64 @@ class Items(Struct, frozen=True, eq=False):
             messages += [self._plain("user", given, "input")] if given else []
         elif given is not None:
             messages += self.read_turns(list_at(self.name, body, ("input",)), "input", seen)
-        elif not any(body.get(key) is not None for key in ("prompt", "conversation", "previous_response_id")):
+        elif not any(
+            body.get(key) is not None for key in ("prompt", "conversation", "previous_response_id")
+        ):
             blame(self.name, ("input",), "a string or a list", body.get("input", UNSET))
         offered = list_at(self.name, body, ("tools",)) if body.get("tools") is not None else []
         settings = read_fields(REQUEST, body, keys(*known))
-        tools = tuple(one for i, tool in enumerate(offered) for one in read_offers(self.name, tool, ("tools", i), seen.extra))
+        tools = tuple(
+            one
+            for i, tool in enumerate(offered)
+            for one in read_offers(self.name, tool, ("tools", i), seen.extra)
+        )
         tools += tuple(read_added(self.name, given, seen.extra)) if isinstance(given, list) else ()
         values = settings.values
         if "choice" in values:
             values["choice"] = meant(values["choice"], tools)
-        return Conversation(settle(tuple(messages), seed="", ordered=False), tools, values, self.name, "request", body,
-                            unknown=(*settings.unknown, *seen.extra), places=settings.places)  # fmt: skip
+        return Conversation(
+            settle(tuple(messages), seed="", ordered=False),
+            tools,
+            values,
+            self.name,
+            "request",
+            body,
+            unknown=(*settings.unknown, *seen.extra),
+            places=settings.places,
+        )
 
     def _plain(self, role: Role, text: str, key: str) -> Message:
-        return Message(role, (Text(text, raw=text, at=(key,), row=PLAIN),), None, self.name, raw=text, at=(key,))
+        return Message(
+            role,
+            (Text(text, raw=text, at=(key,), row=PLAIN),),
+            None,
+            self.name,
+            raw=text,
+            at=(key,),
+        )
 
     def _read_response(self, body: Object) -> Conversation:
         seen = Seen()
         found = self.read_items(list_at(self.name, body, ("output",)), "output", seen)
         parts = tuple([part for _, some, _ in found for part in some])
         called = any(isinstance(part, Call) and part.executor == "client" for part in parts)
-        message = Message("assistant", parts, read_stop(body, called=called), self.name, at=("output",))
-        settings = read_fields(RESPONSE, body, ECHO | keys("object", "output", "status", "incomplete_details"))
+        message = Message(
+            "assistant", parts, read_stop(body, called=called), self.name, at=("output",)
+        )
+        settings = read_fields(
+            RESPONSE, body, ECHO | keys("object", "output", "status", "incomplete_details")
+        )
         messages = settle((message,), seed=str(settings.values.get("id", "")), ordered=False)
-        return Conversation(messages, (), settings.values, self.name, "response", body,
-                            unknown=(*settings.unknown, *seen.extra), places=settings.places)  # fmt: skip
+        return Conversation(
+            messages,
+            (),
+            settings.values,
+            self.name,
+            "response",
+            body,
+            unknown=(*settings.unknown, *seen.extra),
+            places=settings.places,
+        )
 
     def write(self, conversation: Conversation, page: Page) -> JSON:
         """A conversation as a request or a response."""
@@ -253,10 +326,18 @@ class Items(Struct, frozen=True, eq=False):
         home = conversation.wire == page.wire and conversation.kind == "request"
         body = write_fields(REQUEST, conversation, page)
         choice = conversation.settings.get("choice")
-        if isinstance(choice, Choice) and "tool_choice" in body and not (home and _same_choice(conversation)):
+        if (
+            isinstance(choice, Choice)
+            and "tool_choice" in body
+            and not (home and _same_choice(conversation))
+        ):
             at = conversation.places.get("choice", ("tool_choice",))
             body["tool_choice"] = write_choice(choice, conversation.tools, page, at)
-        messages = conversation.messages if not home or conversation.same_tools else _reoffered(conversation, page)
+        messages = (
+            conversation.messages
+            if not home or conversation.same_tools
+            else _reoffered(conversation, page)
+        )
         prompt = _prompt(messages[0], page) if messages else None
         if prompt is not None:
             body["instructions"] = prompt
@@ -271,7 +352,11 @@ class Items(Struct, frozen=True, eq=False):
             body["input"] = items
         placed = _placed(conversation) if home else frozenset()
         loose = [tool for tool in conversation.tools if tool.at[:2] not in placed]
-        if not home or not conversation.same_tools or any(tool.at[:1] == ("input",) for tool in loose):
+        if (
+            not home
+            or not conversation.same_tools
+            or any(tool.at[:1] == ("input",) for tool in loose)
+        ):
             tools = write_tools(loose, page, conversation.source if home else None)
             if tools:
                 body["tools"] = tools
@@ -297,7 +382,13 @@ class Items(Struct, frozen=True, eq=False):
         called = any(isinstance(part, Call) and part.executor == "client" for part in first.parts)
         if read_stop(stop, called=called) != first.stop and first.stop is not None:
             page.lose(first.at, f"this wire has no word for the stop reason `{first.stop}`")
-        frame: Object = {"id": "", "object": "response", "created_at": 0, "model": "", "error": None}
+        frame: Object = {
+            "id": "",
+            "object": "response",
+            "created_at": 0,
+            "model": "",
+            "error": None,
+        }
         rest: Object = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
         return {**frame, **body, **stop, "output": items, **rest}
 
@@ -316,20 +407,37 @@ class Items(Struct, frozen=True, eq=False):
         ):
             return 0
         kinds = {item.get("type") for item in items if isinstance(item, dict)}
-        if not all(kind is None or isinstance(kind, str) for kind in kinds) or (not items and not named):
+        if not all(kind is None or isinstance(kind, str) for kind in kinds) or (
+            not items and not named
+        ):
             return 0
-        strange = any(isinstance(kind, str) and kind not in self.rows and kind not in _OTHERS for kind in kinds)
-        return 2 if strange or not (named or kinds & self.rows.keys() or "instructions" in body) else 3
+        strange = any(
+            isinstance(kind, str) and kind not in self.rows and kind not in _OTHERS
+            for kind in kinds
+        )
+        return (
+            2 if strange or not (named or kinds & self.rows.keys() or "instructions" in body) else 3
+        )
 
 
-_OTHERS = keys("message", "item_reference", "compaction", "compaction_trigger", "additional_tools", "configuration_update",
-               "agent_message")  # fmt: skip
+_OTHERS = keys(
+    "message",
+    "item_reference",
+    "compaction",
+    "compaction_trigger",
+    "additional_tools",
+    "configuration_update",
+    "agent_message",
+)
 """Items that are neither calls nor results and are kept as they are."""
 
 
 def _placed(conversation: Conversation) -> frozenset[At]:
-    """The places of the items of a history that offer tools; what an item offered that is gone is offered anew."""
-    return frozenset(message.at for message in conversation.messages if isinstance(message.row, Added))
+    """The places of the items of a history that offer tools; what an item offered that is gone is
+    offered anew."""
+    return frozenset(
+        message.at for message in conversation.messages if isinstance(message.row, Added)
+    )
 
 
 def _reoffered(conversation: Conversation, page: Page) -> tuple[Message, ...]:
@@ -338,7 +446,11 @@ def _reoffered(conversation: Conversation, page: Page) -> tuple[Message, ...]:
     def now(message: Message) -> Message:
         if not isinstance(message.row, Added) or not isinstance(message.row.item, dict):
             return message
-        tools = write_tools((tool for tool in conversation.tools if tool.at[:2] == message.at), page, conversation.source)
+        tools = write_tools(
+            (tool for tool in conversation.tools if tool.at[:2] == message.at),
+            page,
+            conversation.source,
+        )
         return replace(message, row=replace(ADDED, item={**message.row.item, "tools": tools}))
 
     return tuple(map(now, conversation.messages))
@@ -357,7 +469,11 @@ def _speaker(part: Part) -> Role | None:
 
 def _prompt(message: Message, page: Page) -> str | None:
     """A system message that can stand apart as the instructions: one plain text."""
-    if message.role != "system" or len(message.parts) != 1 or (isinstance(message.raw, dict) and message.wire == page.wire):
+    if (
+        message.role != "system"
+        or len(message.parts) != 1
+        or (isinstance(message.raw, dict) and message.wire == page.wire)
+    ):
         return None
     only = message.parts[0]
     return only.text if isinstance(only, Text) and not only.refusal and only.text else None

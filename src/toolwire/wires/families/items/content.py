@@ -1,7 +1,7 @@
 """The item shape: what stands inside items. Text, pictures and files of messages and of results.
 
-A block inside a message item remembers the item it stands in: several items make one turn, and each must be found again when
-the turn is written anew. Knows no wire by name.
+A block inside a message item remembers the item it stands in: several items make one turn, and each
+must be found again when the turn is written anew. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def inside(row: Row, item: JSON) -> Inside:
     return Inside(row.name, row.part, row.read, row.write, row.keys, row.inner, item=item)
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _read_text(block: Object, at: At, row: Row) -> Part:
@@ -60,10 +60,17 @@ def _read_file(block: Object, at: At, row: Row) -> Part:
 
 def _read_audio(block: Object, at: At, row: Row) -> Part:
     sound = obj(block["input_audio"])
-    return Media("audio", f"audio/{string(sound['format'])}", string(sound["data"]), raw=block, at=at, row=row)
+    return Media(
+        "audio",
+        f"audio/{string(sound['format'])}",
+        string(sound["data"]),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
-# --- writing -----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _write_image(media: Media, page: Page) -> JSON:
@@ -78,7 +85,8 @@ def _write_file(media: Media, page: Page) -> JSON:
         return {**out, "file_id": media.file}
     if media.url is not None:
         return {**out, "file_url": media.url}
-    # Data need a name, whose ending says what kind of file they are; beside an id or URL a name is refused (rig#1429).
+    # Data need a name, whose ending says what kind of file they are; beside an id or URL a name is
+    # refused (rig#1429).
     name = media.name or f"file{guess_extension(media.mime or '') or ''}"
     return {**out, "file_data": data_url(media), "filename": name}
 
@@ -89,7 +97,8 @@ def _write_audio(media: Media, page: Page) -> JSON:
 
 
 def write_media(media: Media, page: Page) -> JSON:
-    """A medium of another wire: by URL or data. File ids are another provider's, and sounds have no place here."""
+    """A medium of another wire: by URL or data. File ids are another provider's, and sounds have no
+    place here."""
     if media.text is not None:
         page.lose(media, "a text document is sent as text")
         return {"type": "input_text", "text": media.text}
@@ -97,7 +106,9 @@ def write_media(media: Media, page: Page) -> JSON:
         if media.name is not None:
             page.lose(media, "an image has no name here")
         return _write_image(media, page)
-    if media.kind == "file" and (media.data is not None or (media.url or "").startswith(("http://", "https://"))):
+    if media.kind == "file" and (
+        media.data is not None or (media.url or "").startswith(("http://", "https://"))
+    ):
         if media.data is None and media.mime not in (None, mime_of(replace(media, mime=None))):
             page.lose(media, "a file by URL has no MIME type here")
         if media.data is None and media.name is not None:
@@ -108,9 +119,16 @@ def write_media(media: Media, page: Page) -> JSON:
 
 
 def write_inside(part: Part, page: Page, *, told: bool = False) -> JSON:
-    """A part of a result, or of a user's message; None if it says nothing. `told`: what cannot stand here is named in text."""
-    # A block inside a result is edited with the result and does not know of it: what it came as is read again.
-    if part.row in _OURS and part.was is None and isinstance(part.raw, dict) and read_block(part.raw, part.at) == part:
+    """A part of a result, or of a user's message; None if it says nothing. `told`: what cannot
+    stand here is named in text."""
+    # A block inside a result is edited with the result and does not know of it: what it came as is
+    # read again.
+    if (
+        part.row in _OURS
+        and part.was is None
+        and isinstance(part.raw, dict)
+        and read_block(part.raw, part.at) == part
+    ):
         return part.raw
     if isinstance(part, Text):
         if part.refusal:
@@ -123,7 +141,9 @@ def write_inside(part: Part, page: Page, *, told: bool = False) -> JSON:
 
 
 def _text(kind: str) -> Row:
-    return Row(kind, Text, _read_text, lambda p, _: {"type": kind, "text": p.text}, keys("type", "text"))
+    return Row(
+        kind, Text, _read_text, lambda p, _: {"type": kind, "text": p.text}, keys("type", "text")
+    )
 
 
 CONTENT = table(
@@ -131,15 +151,42 @@ CONTENT = table(
     _text("output_text"),
     _text("text"),
     _text("summary_text"),
-    Row("refusal", Text, _read_refusal, lambda p, _: {"type": "refusal", "refusal": p.text}, keys("type", "refusal")),
+    Row(
+        "refusal",
+        Text,
+        _read_refusal,
+        lambda p, _: {"type": "refusal", "refusal": p.text},
+        keys("type", "refusal"),
+    ),
     Row("input_image", Media, _read_image, _write_image, keys("type", "image_url", "file_id")),
-    Row("computer_screenshot", Media, _read_image, lambda m, page: screenshot(m), keys("type", "image_url", "file_id")),
-    Row("input_file", Media, _read_file, _write_file, keys("type", "file_data", "file_url", "file_id", "filename")),
-    Row("input_audio", Media, _read_audio, _write_audio, keys("type", "input_audio"), (("input_audio", keys("data", "format")),)),
+    Row(
+        "computer_screenshot",
+        Media,
+        _read_image,
+        lambda m, page: screenshot(m),
+        keys("type", "image_url", "file_id"),
+    ),
+    Row(
+        "input_file",
+        Media,
+        _read_file,
+        _write_file,
+        keys("type", "file_data", "file_url", "file_id", "filename"),
+    ),
+    Row(
+        "input_audio",
+        Media,
+        _read_audio,
+        _write_audio,
+        keys("type", "input_audio"),
+        (("input_audio", keys("data", "format")),),
+    ),
 )
 PLAIN = Row("content", Text, write=lambda part, page: part.text)
 """A content that is one plain string."""
-_LEAST = Row("input_image", Media, _read_image, _write_image, keys("type", "image_url", "file_id", "detail"))
+_LEAST = Row(
+    "input_image", Media, _read_image, _write_image, keys("type", "image_url", "file_id", "detail")
+)
 """An image whose `detail` says nothing: the type demands the field."""
 _OURS = frozenset({CONTENT["input_text"], CONTENT["input_image"], CONTENT["input_file"], _LEAST})
 """Blocks that may stand in a result or a user's message as they are."""

@@ -1,7 +1,7 @@
 """The item shape: how an item grows in a stream, event by event.
 
-One table says which field of which item an event adds to. An item that was finished is what its last event says; one that never
-was is what its events add up to. Knows no wire by name.
+One table says which field of which item an event adds to. An item that was finished is what its
+last event says; one that never was is what its events add up to. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Grows(Struct, frozen=True, eq=False):
 
     def at(self, event: Chunk) -> At:
         """Where in the item this event adds."""
-        return tuple([number(event.get(step[1:])) if step[0] == "#" else step for step in self.path])
+        return tuple(
+            [number(event.get(step[1:])) if step[0] == "#" else step for step in self.path]
+        )
 
 
 def number(value: JSON) -> int:
@@ -46,32 +48,65 @@ def number(value: JSON) -> int:
 
 _GROWTH = {
     "response.output_text": Grows("message", ("content", "#content_index", "text"), "text", _TEXT),
-    "response.refusal": Grows("message", ("content", "#content_index", "refusal"), "refusal", _REFUSAL),
-    "response.reasoning_text": Grows("reasoning", ("content", "#content_index", "text"), "text", _THOUGHT),
-    "response.reasoning_summary_text": Grows("reasoning", ("summary", "#summary_index", "text"), "text", _SUMMARY),
+    "response.refusal": Grows(
+        "message", ("content", "#content_index", "refusal"), "refusal", _REFUSAL
+    ),
+    "response.reasoning_text": Grows(
+        "reasoning", ("content", "#content_index", "text"), "text", _THOUGHT
+    ),
+    "response.reasoning_summary_text": Grows(
+        "reasoning", ("summary", "#summary_index", "text"), "text", _SUMMARY
+    ),
     "response.function_call_arguments": Grows("function_call", ("arguments",), "arguments"),
     "response.custom_tool_call_input": Grows("custom_tool_call", ("input",), "input"),
     "response.mcp_call_arguments": Grows("mcp_call", ("arguments",), "arguments"),
     "response.code_interpreter_call_code": Grows("code_interpreter_call", ("code",), "code"),
-    "response.apply_patch_call_operation_diff": Grows("apply_patch_call", ("operation", "diff"), "diff"),
-    "response.shell_call_command": Grows("shell_call", ("action", "commands", "#command_index"), "command", ""),
-    "response.shell_call_output_content": Grows("shell_call_output", ("output", "#command_index"), "", {}),
+    "response.apply_patch_call_operation_diff": Grows(
+        "apply_patch_call", ("operation", "diff"), "diff"
+    ),
+    "response.shell_call_command": Grows(
+        "shell_call", ("action", "commands", "#command_index"), "command", ""
+    ),
+    "response.shell_call_output_content": Grows(
+        "shell_call_output", ("output", "#command_index"), "", {}
+    ),
 }
 DELTAS: dict[str, Grows] = {f"{name}.delta": grows for name, grows in _GROWTH.items()}
 """Events with a piece of a field, under `delta`."""
 DONES: dict[str, Grows] = {f"{name}.done": grows for name, grows in _GROWTH.items()}
 """Events with all of a field."""
 SETS: dict[str, tuple[str, Grows]] = {
-    "response.content_part.added": ("part", Grows("message", ("content", "#content_index"), part=_TEXT)),
-    "response.content_part.done": ("part", Grows("message", ("content", "#content_index"), part=_TEXT)),
-    "response.reasoning_summary_part.added": ("part", Grows("reasoning", ("summary", "#summary_index"), part=_SUMMARY)),
-    "response.reasoning_summary_part.done": ("part", Grows("reasoning", ("summary", "#summary_index"), part=_SUMMARY)),
+    "response.content_part.added": (
+        "part",
+        Grows("message", ("content", "#content_index"), part=_TEXT),
+    ),
+    "response.content_part.done": (
+        "part",
+        Grows("message", ("content", "#content_index"), part=_TEXT),
+    ),
+    "response.reasoning_summary_part.added": (
+        "part",
+        Grows("reasoning", ("summary", "#summary_index"), part=_SUMMARY),
+    ),
+    "response.reasoning_summary_part.done": (
+        "part",
+        Grows("reasoning", ("summary", "#summary_index"), part=_SUMMARY),
+    ),
     "response.output_text.annotation.added": (
-        "annotation", Grows("message", ("content", "#content_index", "annotations", "#annotation_index"), part=_TEXT)),
-    "response.shell_call_command.added": ("command", Grows("shell_call", ("action", "commands", "#command_index"), part="")),
+        "annotation",
+        Grows(
+            "message", ("content", "#content_index", "annotations", "#annotation_index"), part=_TEXT
+        ),
+    ),
+    "response.shell_call_command.added": (
+        "command",
+        Grows("shell_call", ("action", "commands", "#command_index"), part=""),
+    ),
     "response.image_generation_call.partial_image": (
-        "partial_image_b64", Grows("image_generation_call", ("partial_image_b64",))),
-}  # fmt: skip
+        "partial_image_b64",
+        Grows("image_generation_call", ("partial_image_b64",)),
+    ),
+}
 """Events that put something into an item at once: the field they have it in."""
 
 
@@ -95,7 +130,8 @@ class Growing:
         return call_id(self.block.get("id"))[0]
 
     def is_item(self, block: Mapping[str, JSON]) -> bool:
-        """Whether a block may be this very item: it has its type, and its own id or no other call id."""
+        """Whether a block may be this very item: it has its type, and its own id or no other call
+        id."""
         if self.id and self.id == call_id(block.get("id"))[0]:
             return self.type == block.get("type")
         ours, theirs = call_id(self.block.get("call_id"))[0], call_id(block.get("call_id"))[0]
@@ -132,14 +168,18 @@ class Growing:
 
     def shrink(self) -> None:
         """Forget all but what tells it from other items."""
-        self.block = {key: self.block[key] for key in ("type", "id", "call_id") if key in self.block}
+        self.block = {
+            key: self.block[key] for key in ("type", "id", "call_id") if key in self.block
+        }
         self._pieces = {}
 
     def assembled(self) -> Object:
         """The item as far as it came."""
         for at, (grows, pieces) in self._pieces.items():
             words = [piece for piece in pieces if isinstance(piece, str)]
-            value: JSON = "".join(words) if len(words) == len(pieces) else reduce(merge, pieces, None)
+            value: JSON = (
+                "".join(words) if len(words) == len(pieces) else reduce(merge, pieces, None)
+            )
             _place(self.block, at, value, grows.part)
         self._pieces = {}
         return self.block
@@ -149,7 +189,8 @@ _CLOSING = frozenset({"response.content_part.done", "response.reasoning_summary_
 
 
 def _place(block: Object, at: At, value: JSON, part: JSON) -> None:
-    """Put a value at a place of a block, which is made as far as it is not there. A number past the end means the next."""
+    """Put a value at a place of a block, which is made as far as it is not there. A number past the
+    end means the next."""
     held: JSON = block
     for step, after in zip(at, (*at[1:], None), strict=True):
         inside: JSON = None

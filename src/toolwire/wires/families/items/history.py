@@ -1,8 +1,9 @@
 """The item shape: messages as items.
 
-A wire's own items go back as they came, with the edits of their parts; an item is one thing, so as long as one of its parts is
-still there it goes out whole. What comes from elsewhere gets no item id, as that would name something on another server; where a
-type demands one, it is made. Knows no wire by name.
+A wire's own items go back as they came, with the edits of their parts; an item is one thing, so as
+long as one of its parts is still there it goes out whole. What comes from elsewhere gets no item
+id, as that would name something on another server; where a type demands one, it is made. Knows no
+wire by name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,19 @@ from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, At, Object
-from toolwire.conversation.parts import Call, Media, Message, Opaque, Output, Part, Reasoning, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    label,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import Row, call_id, keys, native, own
 from toolwire.wires.families.items.content import Inside, write_inside
@@ -24,7 +37,12 @@ from toolwire.wires.families.items.settings import Added
 
 Reads: TypeAlias = "Callable[[Object, At], tuple[Role | None, tuple[Part, ...]]]"
 
-_TEXTUAL = keys("function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output")
+_TEXTUAL = keys(
+    "function_call_output",
+    "custom_tool_call_output",
+    "local_shell_call_output",
+    "apply_patch_call_output",
+)
 """Results that can only be text, or blocks."""
 
 
@@ -37,7 +55,8 @@ class _Retold(Struct, frozen=True):
     """Whether a request must have one too."""
     frame: Mapping[str, JSON] = {}
     holds: Callable[[Output], bool] = lambda output: True
-    """Whether an output can be one of its results. If one of them cannot, the call is told as a function's."""
+    """Whether an output can be one of its results. If one of them cannot, the call is told as a
+    function's."""
 
 
 def _rows_of(output: Output) -> bool:
@@ -46,7 +65,9 @@ def _rows_of(output: Output) -> bool:
 
 
 _RETOLD = {
-    "computer_call": _Retold("cu", True, {"pending_safety_checks": []}, lambda output: screen(output) is not None),
+    "computer_call": _Retold(
+        "cu", True, {"pending_safety_checks": []}, lambda output: screen(output) is not None
+    ),
     "apply_patch_call": _Retold("apc"),
     "shell_call": _Retold("sh", holds=_rows_of),
     "local_shell_call": _Retold("lsh", True),
@@ -54,7 +75,8 @@ _RETOLD = {
 }
 """Calls that can be told anew. Any other needs a label of the server it came from."""
 _PLAIN = {"function_call": _Retold("fc"), "custom_tool_call": _Retold("ctc")}
-"""Calls of any tool. Clients of a stream find the pieces of a call by the id of its item, so in an answer it has one."""
+"""Calls of any tool. Clients of a stream find the pieces of a call by the id of its item, so in an
+answer it has one."""
 _FLAGGED = keys("apply_patch_call_output")
 """Results that can say that they failed."""
 
@@ -73,7 +95,8 @@ class Writer:
         self.families: dict[str, str] = {}
         """As what each call was written."""
         self.bare: set[str] = set()
-        """Calls of this wire's own that have no call id on it: their results cannot name them either."""
+        """Calls of this wire's own that have no call id on it: their results cannot name them
+        either."""
         self.offers: dict[At, JSON] = {}
         """The items still to come that offer tools, by their places."""
         self.answers: dict[str, list[Result]] | None = None
@@ -83,7 +106,9 @@ class Writer:
         """All of them."""
         messages = tuple(messages)
         own = (message for message in messages if message.wire == self.page.wire)
-        self.offers = {message.at: message.row.item for message in own if isinstance(message.row, Added)}
+        self.offers = {
+            message.at: message.row.item for message in own if isinstance(message.row, Added)
+        }
         for message in messages:
             self.role = message.role
             self._message(message)
@@ -98,8 +123,12 @@ class Writer:
             self._offers(message.at)
         elif home and isinstance(message.raw, dict):
             kept = own(message, self.page, self._again)
-            if isinstance(kept, UnsetType) and all(isinstance(part, Text | Media | Opaque) for part in parts):
-                said: list[JSON] = [block for block in (self._block(part) for part in parts) if block is not None]
+            if isinstance(kept, UnsetType) and all(
+                isinstance(part, Text | Media | Opaque) for part in parts
+            ):
+                said: list[JSON] = [
+                    block for block in (self._block(part) for part in parts) if block is not None
+                ]
                 kept = {**message.raw, "content": said}
             if not isinstance(kept, UnsetType):
                 self.out.append(kept)
@@ -108,7 +137,12 @@ class Writer:
         while i < len(parts):
             item = _item_of(parts[i]) if home else None
             end = i + 1
-            while item is not None and end < len(parts) and _item_of(parts[end]) is item and parts[end].at[:2] == parts[i].at[:2]:
+            while (
+                item is not None
+                and end < len(parts)
+                and _item_of(parts[end]) is item
+                and parts[end].at[:2] == parts[i].at[:2]
+            ):
                 end += 1
             if self.offers and home:
                 self._offers(parts[i].at[:2])
@@ -116,7 +150,9 @@ class Writer:
             i = end
 
     def _offers(self, at: At) -> None:
-        """The items up to a place that offer tools: such a one may stand in the middle of a turn."""
+        """The items up to a place that offer tools: such a one may stand in the middle of
+        a turn.
+        """
         for place in [place for place in self.offers if place[:1] == at[:1] and place <= at]:
             self._item(self.offers.pop(place))
 
@@ -134,7 +170,12 @@ class Writer:
         self._flush()
         self.out.append(kept)
         for part in parts:
-            if isinstance(part, Call) and part.origin != "wire" and item is not None and not call_id(item.get("call_id"))[0]:
+            if (
+                isinstance(part, Call)
+                and part.origin != "wire"
+                and item is not None
+                and not call_id(item.get("call_id"))[0]
+            ):
                 self.bare.add(part.id)
 
     def _rebuilt(self, item: Object, parts: tuple[Part, ...]) -> JSON | UnsetType:
@@ -184,9 +225,15 @@ class Writer:
     def _flush(self) -> None:
         if self.content:
             only = self.content[0]
-            short = len(self.content) == 1 and isinstance(only, dict) and only.keys() == {"type", "text"}
+            short = (
+                len(self.content) == 1
+                and isinstance(only, dict)
+                and only.keys() == {"type", "text"}
+            )
             content: JSON = only["text"] if short else self.content  # type: ignore[index,call-overload]
-            self.out.append({"role": "system" if self.role == "system" else "user", "content": content})
+            self.out.append(
+                {"role": "system" if self.role == "system" else "user", "content": content}
+            )
             self.content = []
 
     def _named(self, prefix: str) -> str:
@@ -199,8 +246,15 @@ class Writer:
         if self.page.kind == "response":
             said: Object = {"type": "output_text", "text": part.text, "annotations": []}
             block: Object = {"type": "refusal", "refusal": part.text} if part.refusal else said
-            self.out.append({"type": "message", "id": self._named("msg"), "status": "completed", "role": "assistant",
-                             "content": [block]})  # fmt: skip
+            self.out.append(
+                {
+                    "type": "message",
+                    "id": self._named("msg"),
+                    "status": "completed",
+                    "role": "assistant",
+                    "content": [block],
+                }
+            )
             return
         if part.refusal:
             self.page.lose(part, "a refusal is sent as plain text")
@@ -242,12 +296,18 @@ class Writer:
             self.answers = {}
             for result in self.page.results:
                 self.answers.setdefault(result.call_id, []).append(result)
-        fit = all(_RETOLD[row.name].holds(result.output) for result in self.answers.get(call.id, ()))
+        fit = all(
+            _RETOLD[row.name].holds(result.output) for result in self.answers.get(call.id, ())
+        )
         return row if fit else None
 
     def _before(self, names: Iterable[str], families: Collection[str]) -> Row | None:
         """The row among some whose family is one of those."""
-        return next((self.rows[name] for name in names if self.rows[name].family in families), None) if families else None
+        return (
+            next((self.rows[name] for name in names if self.rows[name].family in families), None)
+            if families
+            else None
+        )
 
     def _result(self, result: Result) -> JSON:
         told = result.call_id in self.families
@@ -258,24 +318,41 @@ class Writer:
             self.page.lose(result, "a result has no error flag here; its text is kept")
         item = row.write(result, self.page)
         if row.ids is BORROWED and isinstance(item, dict):
-            item["id"] = self.page.result_id(result)  # an id lent by an item of another server names nothing here
-        if result.call_id in self.bare and isinstance(item, dict) and item.pop("call_id", None) is not None:
+            item["id"] = self.page.result_id(
+                result
+            )  # an id lent by an item of another server names nothing here
+        if (
+            result.call_id in self.bare
+            and isinstance(item, dict)
+            and item.pop("call_id", None) is not None
+        ):
             item.update(naming(self.page.name(result.name or "")))
         return item
 
     def _own_row(self, part: Call | Result) -> Row | None:
-        """The row a part was read by on another wire of this shape, if its kind can be told anew."""
+        """The row a part was read by on another wire of this shape, if its kind can be
+        told anew.
+        """
         row = part.row
         ours = isinstance(row, Row) and self.rows.get(row.name) is row and row.part is type(part)
-        return row if isinstance(row, Row) and ours and (isinstance(part, Result) or row.name in _RETOLD) else None
+        return (
+            row
+            if isinstance(row, Row) and ours and (isinstance(part, Result) or row.name in _RETOLD)
+            else None
+        )
 
     def _answer_row(self, result: Result) -> Row:
-        """The kind of result that answers the kind of call it was made from, or was before it went over another wire."""
+        """The kind of result that answers the kind of call it was made from, or was before it went
+        over another wire."""
         told = self.families.get(result.call_id)
         kept = None if told else self._before(_RETOLD, self.page.words(result))
         if kept is not None and _RETOLD[kept.name].holds(result.output):
             told = kept.family
-        own = (row.name for row in self.rows.values() if row.direction == "output" and row.executor == "client")
+        own = (
+            row.name
+            for row in self.rows.values()
+            if row.direction == "output" and row.executor == "client"
+        )
         return self._before(own, (told or result.family,)) or self.rows["function_call_output"]
 
 

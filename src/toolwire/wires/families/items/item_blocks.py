@@ -1,8 +1,9 @@
 """The item shape: one row for each type of item that holds a call, a result, or both at once.
 
-Most items differ in four things only: their type, who runs the tool, and the fields that hold what was asked and what came of
-it. So rows are made. What an item type cannot say (another tool's name, text where it wants an object) is said as a function
-call, which can say anything. Knows no wire by name.
+Most items differ in four things only: their type, who runs the tool, and the fields that hold what
+was asked and what came of it. So rows are made. What an item type cannot say (another tool's name,
+text where it wants an object) is said as a function call, which can say anything. Knows no wire by
+name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,18 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, At, Json, Object, get, parse, text_of
-from toolwire.conversation.parts import Call, Executor, Media, Origin, Output, Part, Reasoning, Result, Text, output_text
+from toolwire.conversation.parts import (
+    Call,
+    Executor,
+    Media,
+    Origin,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+    output_text,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import (
     Form,
@@ -30,7 +42,13 @@ from toolwire.wires.engine.specs import (
     table,
     text_or_none,
 )
-from toolwire.wires.families.items.content import CONTENT, read_block, read_output, screenshot, write_inside
+from toolwire.wires.families.items.content import (
+    CONTENT,
+    read_block,
+    read_output,
+    screenshot,
+    write_inside,
+)
 from toolwire.wires.families.items.namespaces import alone, called, lost, naming
 
 Runs: TypeAlias = "Executor | Callable[[Object], Executor]"
@@ -42,7 +60,8 @@ NULLABLE = (Id("call_id", required=False, nullable=True), _ITEM, _CALLER)
 BORROWED = (Id("id", "item"),)
 BOTH: tuple[Form, ...] = ("request", "response")
 _FRAME = ("call_id", "status")
-"""Fields of every item that are understood, or say nothing: a status other than `completed` is looked at elsewhere."""
+"""Fields of every item that are understood, or say nothing: a status other than `completed` is
+looked at elsewhere."""
 
 
 class _Whatever(frozenset[str]):
@@ -53,7 +72,8 @@ class _Whatever(frozenset[str]):
 
 
 def ids_of(block: Object, key: str = "call_id") -> tuple[str, Origin, str | None]:
-    """The id of a call, its origin, and the id of its item. An item id stands in where there is no call id."""
+    """The id of a call, its origin, and the id of its item. An item id stands in where there is no
+    call id."""
     one, origin = call_id(block.get(key))
     item, _ = call_id(block.get("id"))
     if key == "id" or not item:
@@ -66,11 +86,12 @@ def _runs(by: Runs, block: Object) -> Executor:
 
 
 def _known(by: Runs, *names: str) -> frozenset[str]:
-    """What another wire is told about an item of the provider's own anyway: that it was one. Else its type is a loss."""
+    """What another wire is told about an item of the provider's own anyway: that it was one. Else
+    its type is a loss."""
     return keys(*_FRAME, *names, *(("type", "id") if by == "provider" else ()))
 
 
-# --- calls -------------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 _SPACE = keys("namespace")
@@ -79,7 +100,9 @@ _LOST: dict[int, tuple[Row, Row]] = {}
 
 
 def _row_for(block: Object, row: Row) -> Row:
-    """The row of a block: what it says of a namespace is understood only if it is part of a name."""
+    """The row of a block: what it says of a namespace is understood only if it is part of
+    a name.
+    """
     if "namespace" not in block or "namespace" not in row.keys or not lost(block):
         return row
     if id(row) not in _LOST:
@@ -93,13 +116,27 @@ def _function(call: Call, page: Page) -> Object:
     return {**head, **naming(page.name(call.name)), "arguments": page.text_of(call)}
 
 
-def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: str = "", field: str = "arguments",
-        fields: tuple[str, ...] = (), text: bool = False, key: str = "call_id", ids: tuple[Id, ...] = NATURAL,
-        known: frozenset[str] | None = None, forms: tuple[Form, ...] = BOTH, sealed: str = "") -> Row:  # fmt: skip
-    """A call. `named` is the field that names the tool, `name` what it is called where there is none.
+def ask(
+    kind: str,
+    family: str,
+    by: Runs = "client",
+    *,
+    name: str = "",
+    named: str = "",
+    field: str = "arguments",
+    fields: tuple[str, ...] = (),
+    text: bool = False,
+    key: str = "call_id",
+    ids: tuple[Id, ...] = NATURAL,
+    known: frozenset[str] | None = None,
+    forms: tuple[Form, ...] = BOTH,
+    sealed: str = "",
+) -> Row:
+    """A call. `named` is the field that names the tool, `name` what it is called where there is
+    none.
 
-    `field` holds the arguments, or `fields` are they; `text`: they are JSON text. `sealed`: a field that only the provider can
-    read, and wants back.
+    `field` holds the arguments, or `fields` are they; `text`: they are JSON text. `sealed`: a field
+    that only the provider can read, and wants back.
     """
     holds = fields or (field,)
 
@@ -108,8 +145,19 @@ def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: s
         said = _known_by(block, named, row)
         args = _asked(block, field, fields)
         seal = text_or_none(block.get(sealed)) if sealed else None
-        return Call(one, said or name, args, origin, family, _runs(by, block), item, seal=seal, raw=block, at=at,
-                    row=_row_for(block, row))  # fmt: skip
+        return Call(
+            one,
+            said or name,
+            args,
+            origin,
+            family,
+            _runs(by, block),
+            item,
+            seal=seal,
+            raw=block,
+            at=at,
+            row=_row_for(block, row),
+        )
 
     def write(call: Call, page: Page) -> JSON:
         given = _said(call, field, fields, text, page)
@@ -125,16 +173,35 @@ def ask(kind: str, family: str, by: Runs = "client", *, name: str = "", named: s
                 out["id"] = call.item
             out["call_id"] = page.call_id(call)
         if named and (call.name != name or not name):
-            out.update(naming(page.name(call.name)) if named == "name" else {named: page.name(call.name)})
+            out.update(
+                naming(page.name(call.name)) if named == "name" else {named: page.name(call.name)}
+            )
         return {**out, **given}
 
-    known = known if known is not None else _known(by, key, "name", named, *holds, *((sealed,) if sealed else ()))
-    return Row(kind, Call, read, write, known, (), {"type": kind}, "call", family, by if isinstance(by, str) else "client", ids,
-               forms)  # fmt: skip
+    known = (
+        known
+        if known is not None
+        else _known(by, key, "name", named, *holds, *((sealed,) if sealed else ()))
+    )
+    return Row(
+        kind,
+        Call,
+        read,
+        write,
+        known,
+        (),
+        {"type": kind},
+        "call",
+        family,
+        by if isinstance(by, str) else "client",
+        ids,
+        forms,
+    )
 
 
 def _known_by(block: Object, named: str, row: Row) -> str:
-    """What the tool of a call is known by; a field other than `name` holds a word of the wire, not a name somebody chose."""
+    """What the tool of a call is known by; a field other than `name` holds a word of the wire, not
+    a name somebody chose."""
     if named != "name":
         return name_of(block.get(named)) if named else ""
     return called(block) if "namespace" in row.keys else alone(name_of(block.get("name")))
@@ -144,7 +211,9 @@ def _asked(block: Object, field: str, fields: tuple[str, ...]) -> Json:
     if not fields:
         return arguments(block.get(field))
     found: Object = {one: block[one] for one in fields if block.get(one) is not None}
-    return Json(UNSET, found) if found or "arguments" not in block else arguments(block["arguments"])
+    return (
+        Json(UNSET, found) if found or "arguments" not in block else arguments(block["arguments"])
+    )
 
 
 def _said(call: Call, field: str, fields: tuple[str, ...], text: bool, page: Page) -> Object | None:
@@ -161,13 +230,17 @@ def _said(call: Call, field: str, fields: tuple[str, ...], text: bool, page: Pag
 def _write_custom(call: Call, page: Page) -> JSON:
     """Free text in, free text out; a wire without custom calls had it as the field `input`."""
     carried = get(call.input, ("input",)) if call.family != "custom" else call.arguments
-    out: Object = {"type": "custom_tool_call", "call_id": page.call_id(call), **naming(page.name(call.name))}
+    out: Object = {
+        "type": "custom_tool_call",
+        "call_id": page.call_id(call),
+        **naming(page.name(call.name)),
+    }
     if call.item is not None:
         out["id"] = call.item
     return {**out, "input": carried if isinstance(carried, str) else call.arguments}
 
 
-# --- results -----------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 Reads: TypeAlias = "Callable[[Object, At], Output]"
 Writes: TypeAlias = "Callable[[Result, Page], Object | None]"
@@ -180,7 +253,11 @@ def _failed(block: Object) -> bool:
 def blocks(output: Output, page: Page) -> JSON:
     """A result's output as text, or as blocks."""
     if isinstance(output, tuple):
-        return [block for block in (write_inside(part, page, told=True) for part in output) if block is not None]
+        return [
+            block
+            for block in (write_inside(part, page, told=True) for part in output)
+            if block is not None
+        ]
     return output if isinstance(output, str) else text_of(output)
 
 
@@ -188,10 +265,22 @@ def _plain(output: Output) -> JSON:
     return output_text(output) if isinstance(output, tuple) else output
 
 
-def reply(kind: str, family: str, by: Runs = "client", *, field: str = "output", fields: tuple[str, ...] = (),
-          key: str = "call_id", ids: tuple[Id, ...] = NATURAL, reads: Reads | None = None, writes: Writes | None = None,
-          known: frozenset[str] | None = None, forms: tuple[Form, ...] = BOTH) -> Row:  # fmt: skip
-    """A result. `field` holds the output, or `fields` are it; `reads` and `writes` where that is not all."""
+def reply(
+    kind: str,
+    family: str,
+    by: Runs = "client",
+    *,
+    field: str = "output",
+    fields: tuple[str, ...] = (),
+    key: str = "call_id",
+    ids: tuple[Id, ...] = NATURAL,
+    reads: Reads | None = None,
+    writes: Writes | None = None,
+    known: frozenset[str] | None = None,
+    forms: tuple[Form, ...] = BOTH,
+) -> Row:
+    """A result. `field` holds the output, or `fields` are it; `reads` and `writes` where that is
+    not all."""
 
     def read(block: Object, at: At, row: Row) -> Part:
         one, origin = result_id(block.get(key))
@@ -199,17 +288,39 @@ def reply(kind: str, family: str, by: Runs = "client", *, field: str = "output",
             one, origin, _ = ids_of(block)
         output = reads(block, at) if reads is not None else _came(block, field, fields)
         said = _known_by(block, "name", row) if isinstance(block.get("name"), str) else None
-        return Result(one, output, _failed(block), said, origin, family, _runs(by, block), raw=block, at=at,
-                      row=_row_for(block, row))  # fmt: skip
+        return Result(
+            one,
+            output,
+            _failed(block),
+            said,
+            origin,
+            family,
+            _runs(by, block),
+            raw=block,
+            at=at,
+            row=_row_for(block, row),
+        )
 
     def write(result: Result, page: Page) -> JSON:
-        came = writes(result, page) if writes is not None else _gone(page.output(result), field, fields)
+        came = (
+            writes(result, page)
+            if writes is not None
+            else _gone(page.output(result), field, fields)
+        )
         if came is None:
-            return {"type": "function_call_output", "call_id": page.result_id(result), "output": blocks(result.output, page)}
+            return {
+                "type": "function_call_output",
+                "call_id": page.result_id(result),
+                "output": blocks(result.output, page),
+            }
         ours = isinstance(result.row, Row) and result.row.name == kind
         out: Object = {"type": kind}
         if ids is BORROWED:  # lent by an item, it stays what it was as long as that item has it
-            lent = ids_of(result.raw)[0] if ours and result.origin == "item" and isinstance(result.raw, dict) else ""
+            lent = (
+                ids_of(result.raw)[0]
+                if ours and result.origin == "item" and isinstance(result.raw, dict)
+                else ""
+            )
             out["id"] = lent or page.result_id(result)
         else:
             out[key] = page.result_id(result)
@@ -217,14 +328,34 @@ def reply(kind: str, family: str, by: Runs = "client", *, field: str = "output",
             out.update(naming(page.name(result.name)))
         return {**out, **came}
 
-    known = known if known is not None else _known(by, "id" if ids is BORROWED else key, "name", field, *fields)
-    return Row(kind, Result, read, write, known, (), {"type": kind}, "output", family, by if isinstance(by, str) else "client",
-               ids, forms)  # fmt: skip
+    known = (
+        known
+        if known is not None
+        else _known(by, "id" if ids is BORROWED else key, "name", field, *fields)
+    )
+    return Row(
+        kind,
+        Result,
+        read,
+        write,
+        known,
+        (),
+        {"type": kind},
+        "output",
+        family,
+        by if isinstance(by, str) else "client",
+        ids,
+        forms,
+    )
 
 
 def _says(result: Result, page: Page) -> bool:
     """Whether a result said which tool it is of, and can say so here."""
-    return isinstance(result.raw, dict) and "name" in result.raw and (not page.names or result.name in page.names)
+    return (
+        isinstance(result.raw, dict)
+        and "name" in result.raw
+        and (not page.names or result.name in page.names)
+    )
 
 
 def _came(block: Object, field: str, fields: tuple[str, ...]) -> Output:
@@ -241,25 +372,61 @@ def _gone(gone: Output, field: str, fields: tuple[str, ...]) -> Object | None:
     return dict(output) if isinstance(output, dict) and output.keys() <= set(fields) else None
 
 
-def both(call: Row, *, field: str = "output", reads: Reads | None = None, writes: Writes | None = None) -> Row:
+def both(
+    call: Row, *, field: str = "output", reads: Reads | None = None, writes: Writes | None = None
+) -> Row:
     """A call and its result in one item: two parts, each of which writes its own half."""
 
     def read(block: Object, at: At, row: Row) -> Part:
         one, origin, _ = ids_of(block)
         output = reads(block, at) if reads is not None else _came(block, field, ())
-        return Result(one, output, _failed(block), None, origin, call.family, "provider", raw=block, at=at, row=row)
+        return Result(
+            one,
+            output,
+            _failed(block),
+            None,
+            origin,
+            call.family,
+            "provider",
+            raw=block,
+            at=at,
+            row=row,
+        )
 
     def write(result: Result, page: Page) -> JSON:
         return writes(result, page) if writes is not None else {field: _plain(result.output)}
 
     answer = Row(call.name, Result, read, write, _Whatever())
-    return replace(call, direction="call+output", answer=answer, keys=call.keys | keys(field, "error"))
+    return replace(
+        call, direction="call+output", answer=answer, keys=call.keys | keys(field, "error")
+    )
 
 
-def host(kind: str, family: str, *, name: str, answer: str = "output", reads: Reads | None = None, writes: Writes | None = None,
-         named: str = "", field: str = "arguments", fields: tuple[str, ...] = (), text: bool = False) -> Row:  # fmt: skip
+def host(
+    kind: str,
+    family: str,
+    *,
+    name: str,
+    answer: str = "output",
+    reads: Reads | None = None,
+    writes: Writes | None = None,
+    named: str = "",
+    field: str = "arguments",
+    fields: tuple[str, ...] = (),
+    text: bool = False,
+) -> Row:
     """A tool that the provider ran, in one item with what came of it."""
-    call = ask(kind, family, "provider", name=name, named=named, field=field, fields=fields, text=text, ids=BORROWED)
+    call = ask(
+        kind,
+        family,
+        "provider",
+        name=name,
+        named=named,
+        field=field,
+        fields=fields,
+        text=text,
+        ids=BORROWED,
+    )
     return both(call, field=answer, reads=reads, writes=writes)
 
 
@@ -267,12 +434,18 @@ def _read_told(block: Object, at: At, row: Row) -> Part:
     one, origin = result_id(block.get("tool_call_id"))
     content = block.get("content")
     said = alone(name_of(block["name"])) if isinstance(block.get("name"), str) else None
-    return Result(one, read_output(content, (*at, "content")), False, said, origin, raw=block, at=at, row=row)
+    return Result(
+        one, read_output(content, (*at, "content")), False, said, origin, raw=block, at=at, row=row
+    )
 
 
 def _write_told(result: Result, page: Page) -> JSON:
     output = result.output
-    said: JSON = [_block_told(part, page) for part in output] if isinstance(output, tuple) else blocks(output, page)
+    said: JSON = (
+        [_block_told(part, page) for part in output]
+        if isinstance(output, tuple)
+        else blocks(output, page)
+    )
     named: Object = naming(page.name(result.name)) if result.name else {}
     return {"role": "tool", "tool_call_id": page.result_id(result), **named, "content": said}
 
@@ -280,16 +453,26 @@ def _write_told(result: Result, page: Page) -> JSON:
 def _block_told(part: Part, page: Page) -> JSON:
     if not isinstance(part, Text):
         return write_inside(part, page, told=True)
-    ours = isinstance(part.raw, dict) and isinstance(part.row, Row) and CONTENT.get(part.row.name) is part.row
+    ours = (
+        isinstance(part.raw, dict)
+        and isinstance(part.row, Row)
+        and CONTENT.get(part.row.name) is part.row
+    )
     return {**(obj(part.raw) if ours else {"type": "text"}), "text": part.text}  # type: ignore[arg-type]
 
 
-TOLD = Row("tool", Result, _read_told, _write_told, keys("type", "role", "tool_call_id", "content", "name", "id", "status"))
-"""A result in the words of another wire: a message of the role `tool`. It is no item of this shape, so it has no entry in the
-catalogue, and goes back as it came but is never made."""
+TOLD = Row(
+    "tool",
+    Result,
+    _read_told,
+    _write_told,
+    keys("type", "role", "tool_call_id", "content", "name", "id", "status"),
+)
+"""A result in the words of another wire: a message of the role `tool`. It is no item of this shape,
+so it has no entry in the catalogue, and goes back as it came but is never made."""
 
 
-# --- the peculiar ones -------------------------------------------------------------------------------------------
+# --- the peculiar ones ----------------------------------------------------------------------------
 
 
 def _read_parts(block: Object, at: At) -> Output:
@@ -318,7 +501,8 @@ def _write_screen(result: Result, page: Page) -> Object:
 
 
 def _read_text(field: str) -> Reads:
-    """Structured output as the text a model reads: so it stays the same result on a wire that has nothing but text."""
+    """Structured output as the text a model reads: so it stays the same result on a wire that has
+    nothing but text."""
 
     def read(block: Object, at: At) -> Output:
         value = block.get(field)
@@ -353,7 +537,10 @@ def _write_text(result: Result, page: Page) -> Object:
 
 
 def _write_patched(result: Result, page: Page) -> Object:
-    return {"status": "failed" if page.failed(result) else "completed", "output": output_text(result.output)}
+    return {
+        "status": "failed" if page.failed(result) else "completed",
+        "output": output_text(result.output),
+    }
 
 
 def _read_mcp(block: Object, at: At) -> Output:
@@ -401,7 +588,8 @@ def _write_picture(result: Result, page: Page) -> Object:
 
 
 def _shell_runs(block: Object) -> Executor:
-    """A shell in a container of the provider's is run there; one without, or a local one, is the client's."""
+    """A shell in a container of the provider's is run there; one without, or a local one, is the
+    client's."""
     kind = get(block, ("environment", "type"))
     return "provider" if isinstance(kind, str) and kind.startswith("container") else "client"
 
@@ -439,18 +627,45 @@ def _write_reasoning(part: Reasoning, page: Page) -> JSON:
 def _read_web(block: Object, at: At, row: Row) -> Part:
     """The action but for its sources, which are the answer."""
     action = block.get("action")
-    asked: JSON = {key: value for key, value in action.items() if key != "sources"} if isinstance(action, dict) else action
+    asked: JSON = (
+        {key: value for key, value in action.items() if key != "sources"}
+        if isinstance(action, dict)
+        else action
+    )
     one, origin, item = ids_of(block)
-    return Call(one, "web_search", arguments(asked), origin, "web-search", "provider", item, raw=block, at=at, row=row)
+    return Call(
+        one,
+        "web_search",
+        arguments(asked),
+        origin,
+        "web-search",
+        "provider",
+        item,
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 _WEB = replace(
-    host("web_search_call", "web-search", name="web_search", field="action", answer="results", reads=_read_search,
-         writes=_write_search),
+    host(
+        "web_search_call",
+        "web-search",
+        name="web_search",
+        field="action",
+        answer="results",
+        reads=_read_search,
+        writes=_write_search,
+    ),
     read=_read_web,
-)  # fmt: skip
-REASONING = Row("reasoning", Reasoning, _read_reasoning, _write_reasoning,
-                keys("type", "id", "summary", "content", "encrypted_content", "status"))  # fmt: skip
+)
+REASONING = Row(
+    "reasoning",
+    Reasoning,
+    _read_reasoning,
+    _write_reasoning,
+    keys("type", "id", "summary", "content", "encrypted_content", "status"),
+)
 
 CUSTOM = replace(
     ask(
@@ -463,14 +678,26 @@ CUSTOM = replace(
     ),
     write=_write_custom,
 )
-FUNCTION = ask("function_call", "function", named="name", text=True,
-               known=keys("type", "call_id", "name", "namespace", "arguments", "status"))  # fmt: skip
+FUNCTION = ask(
+    "function_call",
+    "function",
+    named="name",
+    text=True,
+    known=keys("type", "call_id", "name", "namespace", "arguments", "status"),
+)
 _OUT = keys("type", "id", "call_id", "output", "name", "namespace", "status")
 
 ITEMS = table(
     REASONING,
     FUNCTION,
-    reply("function_call_output", "function", ids=NULLABLE, reads=_read_parts, writes=_write_parts, known=_OUT),
+    reply(
+        "function_call_output",
+        "function",
+        ids=NULLABLE,
+        reads=_read_parts,
+        writes=_write_parts,
+        known=_OUT,
+    ),
     CUSTOM,
     reply("custom_tool_call_output", "custom", reads=_read_parts, writes=_write_parts, known=_OUT),
     ask("computer_call", "computer-use", name="computer", fields=("action", "actions")),
@@ -483,23 +710,60 @@ ITEMS = table(
     # Its type has no call_id: `id` is that of the call, and servers take a call_id too.
     reply("local_shell_call_output", "local-shell", ids=BORROWED, writes=_write_text),
     ask("tool_search_call", "tool-search", _search_runs, name="tool_search", ids=NULLABLE),
-    reply("tool_search_output", "tool-search", _search_runs, field="tools", ids=NULLABLE, reads=_read_text("tools"),
-          writes=_write_found),
+    reply(
+        "tool_search_output",
+        "tool-search",
+        _search_runs,
+        field="tools",
+        ids=NULLABLE,
+        reads=_read_text("tools"),
+        writes=_write_found,
+    ),
     ask("mcp_approval_request", "mcp-approval", named="name", text=True, key="id", ids=(Id("id"),)),
-    reply("mcp_approval_response", "mcp-approval", key="approval_request_id", fields=("approve", "reason"),
-          ids=(Id("approval_request_id"), _ITEM)),
+    reply(
+        "mcp_approval_response",
+        "mcp-approval",
+        key="approval_request_id",
+        fields=("approve", "reason"),
+        ids=(Id("approval_request_id"), _ITEM),
+    ),
     ask("program", "program", "provider", name="program", fields=("code",), sealed="fingerprint"),
     reply("program_output", "program", "provider", field="result"),
     ask("multi_agent_call", "multi-agent", "provider", named="action", text=True),
-    reply("multi_agent_call_output", "multi-agent", "provider", reads=_read_parts, writes=_write_parts),
-    host("code_interpreter_call", "code-interpreter", name="code_interpreter", fields=("code",), answer="outputs"),
-    host("file_search_call", "file-search", name="file_search", fields=("queries",), answer="results"),
-    host("image_generation_call", "image-gen", name="image_generation", fields=("prompt", "revised_prompt"), answer="result",
-         reads=_read_picture, writes=_write_picture),
-    host("mcp_call", "mcp", name="mcp", named="name", text=True, reads=_read_mcp, writes=_write_mcp),
+    reply(
+        "multi_agent_call_output", "multi-agent", "provider", reads=_read_parts, writes=_write_parts
+    ),
+    host(
+        "code_interpreter_call",
+        "code-interpreter",
+        name="code_interpreter",
+        fields=("code",),
+        answer="outputs",
+    ),
+    host(
+        "file_search_call", "file-search", name="file_search", fields=("queries",), answer="results"
+    ),
+    host(
+        "image_generation_call",
+        "image-gen",
+        name="image_generation",
+        fields=("prompt", "revised_prompt"),
+        answer="result",
+        reads=_read_picture,
+        writes=_write_picture,
+    ),
+    host(
+        "mcp_call", "mcp", name="mcp", named="name", text=True, reads=_read_mcp, writes=_write_mcp
+    ),
     _WEB,
-    host("mcp_list_tools", "mcp-list-tools", name="mcp_list_tools", fields=("server_label",), answer="tools"),
-)  # fmt: skip
+    host(
+        "mcp_list_tools",
+        "mcp-list-tools",
+        name="mcp_list_tools",
+        fields=("server_label",),
+        answer="tools",
+    ),
+)
 
 PENDING = frozenset({"queued", "in_progress", "searching", "interpreting", "generating", "calling"})
 """What the status of an item says as long as there is no result in it."""

@@ -1,9 +1,11 @@
 """The item shape: the names of tools, of which one inside a namespace has two.
 
-Here it stands in two fields; everywhere else it goes under one name, the two with a joint between. No two tools get one name
-that way: a name that holds the joint by itself begins with one more, and what is in a namespace's name that could be taken for a
-joint is written as URLs do it. So whatever has a joint on its way out is told apart again without knowing where it came from;
-names that were never read here have none, because no server of this shape takes them and they were fitted. Knows no wire by name.
+Here it stands in two fields; everywhere else it goes under one name, the two with a joint between.
+No two tools get one name that way: a name that holds the joint by itself begins with one more, and
+what is in a namespace's name that could be taken for a joint is written as URLs do it. So whatever
+has a joint on its way out is told apart again without knowing where it came from; names that were
+never read here have none, because no server of this shape takes them and they were fitted. Knows no
+wire by name.
 """
 
 from __future__ import annotations

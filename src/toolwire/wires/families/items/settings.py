@@ -1,4 +1,6 @@
-"""The item shape: the tools on offer, the settings, usage and stop reasons. Knows no wire by name."""
+"""The item shape: the tools on offer, the settings, usage and stop reasons. Knows no wire
+by name.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,21 @@ from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, write_user
-from toolwire.wires.engine.specs import Row, blame, count_at, flag_or_none, keys, name_of, obj, string, table, text_or_none
+from toolwire.wires.engine.specs import (
+    Row,
+    blame,
+    count_at,
+    flag_or_none,
+    keys,
+    name_of,
+    obj,
+    string,
+    table,
+    text_or_none,
+)
 from toolwire.wires.families.items.namespaces import alone, called, inside, parted
 
-# --- tools -------------------------------------------------------------------------------------------------------
+# --- tools ----------------------------------------------------------------------------------------
 
 TOOLS = table(
     Row("function", Tool, keys=keys("type", "name", "description", "parameters", "strict")),
@@ -23,8 +36,9 @@ TOOLS = table(
 
 
 class Added(Row, frozen=True, eq=False):
-    """The row of an item that offers tools. Other wires offer them with all the others; here its place is kept by a message
-    without parts, and without JSON of its own: what it holds is its tools'.
+    """The row of an item that offers tools. Other wires offer them with all the others; here its
+    place is kept by a message without parts, and without JSON of its own: what it holds is its
+    tools'.
     """
 
     item: JSON = None
@@ -45,22 +59,37 @@ def read_offer(wire: str, tool: JSON, at: At, space: str = "") -> Tool:
     known = inside(space, name) if space and name else alone(name)
     if row is None:
         return Tool(known, kind=str(kind), raw=tool, at=at)
-    return Tool(known, text_or_none(tool.get("description")), tool.get("parameters"), flag_or_none(tool.get("strict")), row.name,
-                raw=tool, at=at, row=row)  # fmt: skip
+    return Tool(
+        known,
+        text_or_none(tool.get("description")),
+        tool.get("parameters"),
+        flag_or_none(tool.get("strict")),
+        row.name,
+        raw=tool,
+        at=at,
+        row=row,
+    )
 
 
 def read_offers(wire: str, tool: JSON, at: At, extra: list[At]) -> list[Tool]:
-    """The tools in one entry: itself, or those of a namespace, each under both names as its calls have them.
+    """The tools in one entry: itself, or those of a namespace, each under both names as its calls
+    have them.
 
     What a namespace says beyond that is no part of any tool, and joins the `extra`.
     """
-    within = tool.get("tools") if isinstance(tool, dict) and tool.get("type") == "namespace" else None
+    within = (
+        tool.get("tools") if isinstance(tool, dict) and tool.get("type") == "namespace" else None
+    )
     space = name_of(tool.get("name")) if isinstance(tool, dict) else ""
     if not isinstance(tool, dict) or not isinstance(within, list) or not within or not space:
         return [read_offer(wire, tool, at)]
     if not all(isinstance(one, dict) for one in within):
         return [read_offer(wire, tool, at)]
-    extra += [(*at, key) for key, value in tool.items() if key not in _ENTRY and value not in (None, "", [], {})]
+    extra += [
+        (*at, key)
+        for key, value in tool.items()
+        if key not in _ENTRY and value not in (None, "", [], {})
+    ]
     return [read_offer(wire, one, (*at, "tools", n), space) for n, one in enumerate(within)]
 
 
@@ -78,7 +107,9 @@ def added(item: JSON) -> list[JSON] | None:
     if not isinstance(item, dict) or item.get("type") != "additional_tools":
         return None
     tools = item.get("tools")
-    return tools if isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools) else None
+    return (
+        tools if isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools) else None
+    )
 
 
 class Offers:
@@ -93,7 +124,8 @@ class Offers:
         """The tools of each namespace so far, by its name, and by the place of its entry."""
 
     def add(self, tool: Tool) -> None:
-        """One more tool. As long as nobody edited it, it goes back as it came; else with just the edit."""
+        """One more tool. As long as nobody edited it, it goes back as it came; else with just the
+        edit."""
         known = self.page.name(tool.name)
         where = tool.at[:-2]
         entry = self._entry(tool)
@@ -117,16 +149,25 @@ class Offers:
 
     def _entry(self, tool: Tool) -> Object | None:
         """The entry of a namespace in which a tool stood."""
-        if tool.at[-4:-3] != ("tools",) or tool.at[-2:-1] != ("tools",) or get(self.source, tool.at) != tool.raw:
+        if (
+            tool.at[-4:-3] != ("tools",)
+            or tool.at[-2:-1] != ("tools",)
+            or get(self.source, tool.at) != tool.raw
+        ):
             return None
         entry = get(self.source, tool.at[:-2])
         return entry if isinstance(entry, dict) else None
 
     def _named(self, space: str) -> tuple[At | str, Object]:
-        """The entry of a namespace that a tool did not stand in: the one there was, or a new one."""
+        """The entry of a namespace that a tool did not stand in: the one there was, or a
+        new one.
+        """
         offered = get(self.source, ("tools",))
         for n, entry in enumerate(offered if isinstance(offered, list) else ()):
-            if isinstance(entry, dict) and (entry.get("type"), entry.get("name")) == ("namespace", space):
+            if isinstance(entry, dict) and (entry.get("type"), entry.get("name")) == (
+                "namespace",
+                space,
+            ):
                 return ("tools", n), entry
         return space, {"type": "namespace", "name": space, "description": ""}
 
@@ -134,18 +175,32 @@ class Offers:
         """A tool as it was read from this wire."""
         if self.source is None or not isinstance(tool.raw, dict):
             return None
-        return read_offer(self.page.wire, tool.raw, tool.at, "" if entry is None else name_of(entry.get("name")))
+        return read_offer(
+            self.page.wire, tool.raw, tool.at, "" if entry is None else name_of(entry.get("name"))
+        )
 
     def _space(self, key: At | str, entry: Object, tool: Tool) -> list[JSON]:
         """Where the tools of a namespace go."""
         if key in self.spaces:
             return self.spaces[key]
         name = name_of(entry.get("name"))
-        if key[:1] == ("input",) and name in self.spaces:  # its item is gone, and a namespace is offered once
-            told = next((one for one in self.out if isinstance(one, dict) and one.get("tools") is self.spaces[name]), {})
+        if (
+            key[:1] == ("input",) and name in self.spaces
+        ):  # its item is gone, and a namespace is offered once
+            told = next(
+                (
+                    one
+                    for one in self.out
+                    if isinstance(one, dict) and one.get("tools") is self.spaces[name]
+                ),
+                {},
+            )
             for field, value in entry.items():
                 if field not in _ENTRY and isinstance(told, dict) and told.get(field) != value:
-                    self.page.lose((*tool.at[:-2], field), f"the namespace {name} is on offer already, and says otherwise")
+                    self.page.lose(
+                        (*tool.at[:-2], field),
+                        f"the namespace {name} is on offer already, and says otherwise",
+                    )
             self.spaces[key] = self.spaces[name]
             return self.spaces[name]
         tools: list[JSON] = []
@@ -156,7 +211,8 @@ class Offers:
 
 
 def write_offer(tool: Tool, known: str, page: Page) -> Object:
-    """A tool anew. A function must say whether it has parameters and is strict, even if only by null."""
+    """A tool anew. A function must say whether it has parameters and is strict, even if only by
+    null."""
     given: Object = {"type": tool.kind, "name": parted(known)[1]}
     if tool.description is not None:
         given["description"] = tool.description
@@ -168,14 +224,15 @@ def write_offer(tool: Tool, known: str, page: Page) -> Object:
 
 
 def write_tools(tools: Iterable[Tool], page: Page, source: JSON) -> list[JSON]:
-    """The entries for some tools. `source` is the body of this wire that they were read from, if they were."""
+    """The entries for some tools. `source` is the body of this wire that they were read from, if
+    they were."""
     offers = Offers(page, source)
     for tool in tools:
         offers.add(tool)
     return offers.out
 
 
-# --- settings ----------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
@@ -187,9 +244,14 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     if held["type"] != "allowed_tools" or held["mode"] not in ("auto", "required"):
         return UNSET
     tools = held["tools"]
-    if not isinstance(tools, list) or any(obj(tool)["type"] not in ("function", "custom") for tool in tools):
+    if not isinstance(tools, list) or any(
+        obj(tool)["type"] not in ("function", "custom") for tool in tools
+    ):
         return UNSET
-    return Choice("auto" if held["mode"] == "auto" else "required", tuple(_chosen(obj(tool)) for tool in tools))
+    return Choice(
+        "auto" if held["mode"] == "auto" else "required",
+        tuple(_chosen(obj(tool)) for tool in tools),
+    )
 
 
 def _chosen(held: Object) -> str:
@@ -198,7 +260,8 @@ def _chosen(held: Object) -> str:
 
 
 def meant(choice: Setting, tools: tuple[Tool, ...]) -> Setting:
-    """A choice under the names that its tools are known by: it has no field for the namespace of one."""
+    """A choice under the names that its tools are known by: it has no field for the namespace of
+    one."""
     offered = {tool.name for tool in tools}
     if not isinstance(choice, Choice) or offered.issuperset(choice.names):
         return choice
@@ -206,7 +269,11 @@ def meant(choice: Setting, tools: tuple[Tool, ...]) -> Setting:
     for name in (tool.name for tool in tools):
         if parted(name)[0]:
             within.setdefault(alone(parted(name)[1]), []).append(name)
-    names = (one for name in choice.names for one in ((name,) if name in offered else within.get(name, (name,))))
+    names = (
+        one
+        for name in choice.names
+        for one in ((name,) if name in offered else within.get(name, (name,)))
+    )
     return Choice(choice.mode, tuple(dict.fromkeys(names)))
 
 
@@ -217,30 +284,50 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 def write_choice(choice: Choice, tools: tuple[Tool, ...], page: Page, at: At) -> JSON:
-    """A choice in which tools are named, each by its kind and without its namespace, for which there is no field."""
+    """A choice in which tools are named, each by its kind and without its namespace, for which
+    there is no field."""
     kinds = {page.name(tool.name): tool.kind for tool in tools if tool.name}
     offered = tuple(Tool(name) for name in kinds)
     chosen = [page.name(name) for name in choice.names]
     listed: list[JSON] = []
     for known in chosen:
         name = parted(known)[1]
-        one: Object = {"type": "custom" if kinds.get(known) == "custom" else "function", "name": name}
+        one: Object = {
+            "type": "custom" if kinds.get(known) == "custom" else "function",
+            "name": name,
+        }
         if one not in listed:
             listed.append(one)
         read = meant(Choice(choice.mode, (alone(name),)), offered)
-        if known in kinds and isinstance(read, Choice) and not (known in read.names and set(read.names) <= set(chosen)):
-            page.lose(at, f"a choice cannot say which namespace it means, and there are several tools named {name}")
+        if (
+            known in kinds
+            and isinstance(read, Choice)
+            and not (known in read.names and set(read.names) <= set(chosen))
+        ):
+            page.lose(
+                at,
+                "a choice cannot say which namespace it means, and there are several tools named"
+                f" {name}",
+            )
     if choice.mode == "required" and len(listed) == 1:
         return listed[0]
-    return {"type": "allowed_tools", "mode": choice.mode, "tools": listed} if listed and choice.mode != "none" else choice.mode
+    return (
+        {"type": "allowed_tools", "mode": choice.mode, "tools": listed}
+        if listed and choice.mode != "none"
+        else choice.mode
+    )
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
     held = obj(value)
     if held["type"] != "json_schema":
         return Format() if held["type"] == "json_object" else UNSET
-    return Format(held.get("schema"), text_or_none(held.get("name")), flag_or_none(held.get("strict")),
-                  text_or_none(held.get("description")))  # fmt: skip
+    return Format(
+        held.get("schema"),
+        text_or_none(held.get("name")),
+        flag_or_none(held.get("strict")),
+        text_or_none(held.get("description")),
+    )
 
 
 def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
@@ -268,11 +355,13 @@ REQUEST = (
 
 def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(
-        count_at(value, "input_tokens"), count_at(value, "output_tokens"),
+        count_at(value, "input_tokens"),
+        count_at(value, "output_tokens"),
         count_at(value, "input_tokens_details", "cached_tokens"),
-        count_at(value, "input_tokens_details", "cache_write_tokens") or None,  # demanded by the type, so nought says nothing
+        count_at(value, "input_tokens_details", "cache_write_tokens")
+        or None,  # demanded by the type, so nought says nothing
         count_at(value, "output_tokens_details", "reasoning_tokens"),
-    )  # fmt: skip
+    )
 
 
 def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
@@ -281,7 +370,10 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     read, made = value.input or 0, value.output or 0
     return {
         "input_tokens": read,
-        "input_tokens_details": {"cached_tokens": value.cached or 0, "cache_write_tokens": value.cache_write or 0},
+        "input_tokens_details": {
+            "cached_tokens": value.cached or 0,
+            "cache_write_tokens": value.cache_write or 0,
+        },
         "output_tokens": made,
         "output_tokens_details": {"reasoning_tokens": value.reasoning or 0},
         "total_tokens": read + made,
@@ -292,20 +384,49 @@ RESPONSE = (
     Field("id", ("id",)),
     Field("model", ("model",)),
     Field("created", ("created_at",)),
-    Field("usage", ("usage",), _read_usage, _write_usage, keys(
-        "input_tokens", "output_tokens", "total_tokens", "input_tokens_details.cached_tokens",
-        "input_tokens_details.cache_write_tokens", "output_tokens_details.reasoning_tokens",
-    )),
-)  # fmt: skip
+    Field(
+        "usage",
+        ("usage",),
+        _read_usage,
+        _write_usage,
+        keys(
+            "input_tokens",
+            "output_tokens",
+            "total_tokens",
+            "input_tokens_details.cached_tokens",
+            "input_tokens_details.cache_write_tokens",
+            "output_tokens_details.reasoning_tokens",
+        ),
+    ),
+)
 ECHO = keys(
-    "background", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls",
-    "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier", "store",
-    "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user", "presence_penalty",
+    "background",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "store",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+    "presence_penalty",
     "frequency_penalty",
-)  # fmt: skip
+)
 """What a response repeats of its request: no part of the answer."""
 
-# --- why it stopped ----------------------------------------------------------------------------------------------
+# --- why it stopped -------------------------------------------------------------------------------
 
 _WHY = {"max_output_tokens": "length", "content_filter": "filter"}
 
@@ -319,7 +440,9 @@ def read_stop(body: Object, *, called: bool) -> str | None:
         return "tool" if called else "stop"
     why = body.get("incomplete_details")
     reason = why.get("reason") if isinstance(why, dict) else None
-    return _WHY.get(reason, reason) if status == "incomplete" and isinstance(reason, str) else status
+    return (
+        _WHY.get(reason, reason) if status == "incomplete" and isinstance(reason, str) else status
+    )
 
 
 def write_stop(stop: str | None) -> Object:

@@ -1,7 +1,9 @@
-"""The item shape in a stream: what is told of an item while it grows, and what only when it is finished.
+"""The item shape in a stream: what is told of an item while it grows, and what only when it is
+finished.
 
-A text, a thought or a call of any tool is told in pieces; nothing of it is kept but a checksum, to compare what was told with the
-finished item, which counts. Any other item is read when it is finished, as in a body. Knows no wire by name.
+A text, a thought or a call of any tool is told in pieces; nothing of it is kept but a checksum, to
+compare what was told with the finished item, which counts. Any other item is read when it is
+finished, as in a body. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _ASKED = {
     "mcp_call": ("arguments", False),
     "code_interpreter_call": ("code", True),
 }
-"""Calls that are told while they grow: the field, and whether it is a text inside the arguments rather than all of them."""
+"""Calls that are told while they grow: the field, and whether it is a text inside the arguments
+rather than all of them."""
 
 
 class _Told:
@@ -53,7 +56,9 @@ class _Told:
         return Delta(self.slot, text)
 
     def caught_up(self, text: JSON) -> list[Event]:
-        """What is missing of the whole text; where it is another text after all, its end says so."""
+        """What is missing of the whole text; where it is another text after all, its end
+        says so.
+        """
         if not isinstance(text, str) or not text:
             return []
         if not self._begins(text):
@@ -65,7 +70,8 @@ class _Told:
         return len(text) >= self._said and _mark(text[: self._said], 0) == self._mark
 
     def ended(self, text: str | None, *, seal: str | None = None, cut: bool = False) -> list[Event]:
-        """The end of it, given all of its text, if anybody knows it: what was not told yet is told now."""
+        """The end of it, given all of its text, if anybody knows it: what was not told yet is told
+        now."""
         text = text if text is not None else self._whole
         if text is None and not self._said:
             text = text_or_none(self._given)
@@ -106,7 +112,8 @@ class Item(Growing):
         self.reader = reader
         self.index = index
         self.live = False
-        """Whether it is told while it grows, and has begun: then nothing waits for it, and nothing of it is kept."""
+        """Whether it is told while it grows, and has begun: then nothing waits for it, and nothing
+        of it is kept."""
         self.over = False
         """Whether it was told to its end."""
         self.final = False
@@ -116,7 +123,8 @@ class Item(Growing):
         self.ended = False
         """Whether no more comes of it."""
         self.waiting: list[tuple[int, Callable[[], list[Event]]]] | None = None
-        """What is told later, because an item before this one has not been told: when it came, and how it is told."""
+        """What is told later, because an item before this one has not been told: when it came, and
+        how it is told."""
 
     def opened(self) -> list[Event]:
         """What is told when it is opened."""
@@ -158,25 +166,35 @@ class Item(Growing):
         at: At = (reader.count, "item")
         extra = len(reader.seen.extra)
         ((_, parts, _),) = reader.items.read_items([block], "", reader.seen)
-        reader.left += [Left((*at, *path[2:]), "no such field on this wire") for path in reader.seen.extra[extra:]]
+        reader.left += [
+            Left((*at, *path[2:]), "no such field on this wire")
+            for path in reader.seen.extra[extra:]
+        ]
         del reader.seen.extra[extra:]
         return [replace(part, at=(*at, *part.at[2:])) for part in parts]
 
     def paired(self, result: Result, call: Call | None) -> Result:
         """A result under the id of its call, which may stand in the same item."""
-        return replace(result, call_id=call.id) if call is not None else self.reader.answered(result)
+        return (
+            replace(result, call_id=call.id) if call is not None else self.reader.answered(result)
+        )
 
     def late(self, raw: JSON | UnsetType, block: Object, row: Row, at: At) -> None:
         """Report fields that nobody knows and that were not there in the beginning."""
         known = raw if isinstance(raw, dict) else {}
         self.reader.left += [
-            Left((*at, key), "no such field on this wire") for key, value in block.items()
-            if key not in row.keys and value is not None and value != [] and known.get(key) in (None, [])
-        ]  # fmt: skip
+            Left((*at, key), "no such field on this wire")
+            for key, value in block.items()
+            if key not in row.keys
+            and value is not None
+            and value != []
+            and known.get(key) in (None, [])
+        ]
 
 
 class Early(Item):
-    """An item that says all when it is opened, and stays open as long as what it stands for goes on."""
+    """An item that says all when it is opened, and stays open as long as what it stands for goes
+    on."""
 
     __slots__ = ()
 
@@ -190,7 +208,12 @@ class Early(Item):
     def closed(self) -> list[Event]:
         if self.block.get("status") in (None, "completed"):
             return []
-        return [Left((self.reader.count, "item", "status"), "it was told before anybody knew how it would end")]
+        return [
+            Left(
+                (self.reader.count, "item", "status"),
+                "it was told before anybody knew how it would end",
+            )
+        ]
 
 
 class _Message(Item):
@@ -245,15 +268,25 @@ class _Message(Item):
         if not isinstance(block, dict) or not isinstance(told.part.row, Row):
             return told.ended(None, cut=self.cut)
         raw = told.part.raw
-        known: Object = {**(raw if isinstance(raw, dict) else {}), **({"annotations": True} if told.noted else {})}
+        known: Object = {
+            **(raw if isinstance(raw, dict) else {}),
+            **({"annotations": True} if told.noted else {}),
+        }
         self.late(known, block, told.part.row, at)
-        return told.ended(text_or_none(block.get(_FIELDS[told.part.row.name])) or None, cut=self.cut)
+        return told.ended(
+            text_or_none(block.get(_FIELDS[told.part.row.name])) or None, cut=self.cut
+        )
 
     def closed(self) -> list[Event]:
         if not self._told:
             return super().closed()
         if not self.final and not self.reader.keep:
-            return [event for told in self._told.values() if told is not None for event in told.ended(None, cut=self.cut)]
+            return [
+                event
+                for told in self._told.values()
+                if told is not None
+                for event in told.ended(None, cut=self.cut)
+            ]
         out: list[Event] = []
         block, at = self.assembled(), (self.reader.count, "item")
         self.late({}, block, MESSAGE, at)
@@ -295,7 +328,9 @@ class _Thought(Item):
         if self._told is None:
             self._field, self._n = field, n
             raw = {**self.block, "summary": [], "content": []}
-            part = Reasoning("", raw=raw, at=(self.reader.count,), row=self.reader.items.rows["reasoning"])
+            part = Reasoning(
+                "", raw=raw, at=(self.reader.count,), row=self.reader.items.rows["reasoning"]
+            )
             self._told = _Told(self.reader.slot(), part, None)
             self.live = True
             out.append(Start(self._told.slot, part))
@@ -313,9 +348,16 @@ class _Thought(Item):
         if not self.final and not self.reader.keep:
             return self._told.ended(None, cut=self.cut)
         first, *_ = self.read(self.assembled())
-        self.late(self._told.part.raw, self.block, self.reader.items.rows["reasoning"], (self.reader.count, "item"))
+        self.late(
+            self._told.part.raw,
+            self.block,
+            self.reader.items.rows["reasoning"],
+            (self.reader.count, "item"),
+        )
         text = first.text or None if isinstance(first, Reasoning) else None
-        return self._told.ended(text, seal=text_or_none(self.block.get("encrypted_content")), cut=self.cut)
+        return self._told.ended(
+            text, seal=text_or_none(self.block.get("encrypted_content")), cut=self.cut
+        )
 
 
 class _Call(Item):
@@ -340,12 +382,15 @@ class _Call(Item):
         except BROKEN:
             return []
         if not isinstance(part, Call) or not part.id or not part.name:
-            return []  # whoever was told of a call has its id and name for good, so they are waited for
+            # whoever was told of a call has its id and name for good, so they are waited for
+            return []
         if part.origin != "wire" and part.executor == "client":
             return []
         part = self.reader.identified(replace(part, args=Json("")))
         self.reader.seen.call(part)
-        self._told = _Told(self.reader.slot(), part, None if self._wrapped else block.get(self._field))
+        self._told = _Told(
+            self.reader.slot(), part, None if self._wrapped else block.get(self._field)
+        )
         self.live = row.answer is None
         return [Start(self._told.slot, part)]
 
@@ -362,7 +407,11 @@ class _Call(Item):
         return [*out, told.more(text_of(more)[1:-1])]
 
     def settled(self, event: Chunk, grows: Grows) -> list[Event]:
-        return [] if self._told is None or self._wrapped else self._told.caught_up(event.get(grows.whole))
+        return (
+            []
+            if self._told is None or self._wrapped
+            else self._told.caught_up(event.get(grows.whole))
+        )
 
     def closed(self) -> list[Event]:
         told = self._told
@@ -381,5 +430,9 @@ class _Call(Item):
         return out
 
 
-KINDS: dict[str, type[Item]] = {"message": _Message, "reasoning": _Thought, **dict.fromkeys(_ASKED, _Call)}
+KINDS: dict[str, type[Item]] = {
+    "message": _Message,
+    "reasoning": _Thought,
+    **dict.fromkeys(_ASKED, _Call),
+}
 """Items that are told while they grow."""

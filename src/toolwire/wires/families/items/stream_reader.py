@@ -1,11 +1,12 @@
 """The item shape in a stream: reading its events.
 
-An item is opened, grows and is finished under its place in the output; several may be open at once. What the finished item says
-counts, and after it what the finished response says; neither adds to the pieces. Pieces name their item by its id or place and
-never by the id of a call, which stands in the item only. `sequence_number` is not relied on: some servers always send the same.
+An item is opened, grows and is finished under its place in the output; several may be open at once.
+What the finished item says counts, and after it what the finished response says; neither adds to
+the pieces. Pieces name their item by its id or place and never by the id of a call, which stands in
+the item only. `sequence_number` is not relied on: some servers always send the same.
 
-Parts are told in the order of their items: what comes after an item that can only be told whole waits until that is finished.
-Knows no wire by name.
+Parts are told in the order of their items: what comes after an item that can only be told whole
+waits until that is finished. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -79,13 +80,18 @@ class _Reader(Teller):
         return out
 
     def _found(self, event: Chunk) -> Item | None:
-        """The item of an event: by its id, else by its place. Some servers give an item another id in every event."""
+        """The item of an event: by its id, else by its place. Some servers give an item another id
+        in every event."""
         name, index = event.get("item_id"), event.get("output_index")
         item = self.open.get(name) if name.__class__ is str and name else None
         return item if item is not None or index.__class__ is not int else self.open.get(index)
 
     def _is_past(self, event: Chunk) -> bool:
-        return any(key in self.past for key in (event.get("item_id"), event.get("output_index")) if isinstance(key, str | int))
+        return any(
+            key in self.past
+            for key in (event.get("item_id"), event.get("output_index"))
+            if isinstance(key, str | int)
+        )
 
     def _added(self, event: Chunk) -> list[Event]:
         block = event.get("item")
@@ -100,7 +106,9 @@ class _Reader(Teller):
     def _opened(self, event: Chunk, block: Object) -> tuple[Item, list[Event]]:
         kind, index = block.get("type"), event.get("output_index")
         made = self.kinds.get(kind) if isinstance(kind, str) else None
-        if kind == "message" and (str(block.get("role")) not in ROLES or not isinstance(block.get("content", []), list)):
+        if kind == "message" and (
+            str(block.get("role")) not in ROLES or not isinstance(block.get("content", []), list)
+        ):
             made = None
         item = (made or Item)(self, index, block)
         if any(not one.live for one in self.line):
@@ -118,7 +126,11 @@ class _Reader(Teller):
     def _same(self, block: Object, event: Chunk) -> Item | None:
         """The open item that a block is."""
         for key in (call_id(block.get("id"))[0], event.get("output_index")):
-            item = self.open.get(key) if key.__class__ is int or (key.__class__ is str and key) else None
+            item = (
+                self.open.get(key)
+                if key.__class__ is int or (key.__class__ is str and key)
+                else None
+            )
             if item is not None and item.is_item(block):
                 return item
         only = self.open.get(None)
@@ -128,7 +140,11 @@ class _Reader(Teller):
         block = event.get("item")
         if not isinstance(block, dict):
             item = self._found(event)
-            return [Left((self.count,), "an event without its item")] if item is None else self._finished(item, None)
+            return (
+                [Left((self.count,), "an event without its item")]
+                if item is None
+                else self._finished(item, None)
+            )
         item = self._same(block, event)
         out: list[Event] = []
         if item is None:
@@ -238,10 +254,17 @@ class _Reader(Teller):
         self.response = response if isinstance(output, list) else {**self.response, **response}
         out = self._begin()
         self.over = True
-        self.final = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else None
+        self.final = (
+            [item for item in output if isinstance(item, dict)]
+            if isinstance(output, list)
+            else None
+        )
         out += self._compared(self.final or [], event)
         settings = read_fields(RESPONSE, self.response, _KNOWN)
-        out += [Left((self.count, "response", *path), "no such field on this wire") for path in settings.unknown]
+        out += [
+            Left((self.count, "response", *path), "no such field on this wire")
+            for path in settings.unknown
+        ]
         out.append(Note(settings.values))
         failed, error = event.get("type") == "response.failed", self.response.get("error")
         if self.error is not None:
@@ -257,10 +280,18 @@ class _Reader(Teller):
         blocks = dict(enumerate(final))
         names = {key: n for n, block in reversed(blocks.items()) for key in _names(block)}
         taken: set[int] = set()
-        for places in (lambda item: [names.get(key) for key in _names(item.block)], lambda item: [item.index]):
+        for places in (
+            lambda item: [names.get(key) for key in _names(item.block)],
+            lambda item: [item.index],
+        ):
             for item in self.came:
                 for n in places(item) if id(item) not in self.at else ():
-                    if isinstance(n, int) and n in blocks and n not in taken and item.is_item(blocks[n]):
+                    if (
+                        isinstance(n, int)
+                        and n in blocks
+                        and n not in taken
+                        and item.is_item(blocks[n])
+                    ):
                         self.at[id(item)] = n
                         taken.add(n)
                         break
@@ -279,8 +310,18 @@ class _Reader(Teller):
 
     def _failed(self, event: Chunk) -> list[Event]:
         given = event.get("error")
-        flat: Object = {key: value for key, value in event.items() if key not in ("type", "sequence_number", "error")}
-        self.error = given if isinstance(given, dict) else {"message": given, **flat} if isinstance(given, str) else flat
+        flat: Object = {
+            key: value
+            for key, value in event.items()
+            if key not in ("type", "sequence_number", "error")
+        }
+        self.error = (
+            given
+            if isinstance(given, dict)
+            else {"message": given, **flat}
+            if isinstance(given, str)
+            else flat
+        )
         return [*self._rest(), _fault(self.error)]
 
     def _rest(self) -> list[Event]:
@@ -302,12 +343,18 @@ class _Reader(Teller):
 
     def body(self) -> JSON:
         if not self.response and not self.came:
-            if self.error is None or (isinstance(self.error, dict) and self.error.get("code") == "stream_cut"):
+            if self.error is None or (
+                isinstance(self.error, dict) and self.error.get("code") == "stream_cut"
+            ):
                 raise self.nothing()
             return {"object": "response", "status": "failed", "error": self.error, "output": []}
         frame: Object = {} if self.response else {"object": "response"}
         body: Object = {**frame, **self.response, "output": self._output()}
-        return body if self.error is None or self.response.get("error") is not None else {**body, "error": self.error}
+        return (
+            body
+            if self.error is None or self.response.get("error") is not None
+            else {**body, "error": self.error}
+        )
 
     def _output(self) -> list[JSON]:
         """The items of the finished response, and between them what came and is not in it."""
@@ -344,19 +391,29 @@ def _fault(error: JSON) -> Fault:
     return Fault(str(said or "the server reported an error"), text_or_none(code))
 
 
-_STATUS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.cancelled": "cancelled"}
+_STATUS = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.cancelled": "cancelled",
+}
 _MOVES: dict[str, Callable[[_Reader, Chunk], list[Event]]] = {
     "response.output_item.added": _Reader._added,
     "response.output_item.done": _Reader._done,
     **dict.fromkeys(DONES, _Reader._settled),
     **dict.fromkeys(SETS, _Reader._set),
-    **dict.fromkeys(("response.created", "response.queued", "response.in_progress"), _Reader._began),
-    **dict.fromkeys(("response.completed", "response.incomplete", "response.failed", "response.cancelled"), _Reader._ended),
+    **dict.fromkeys(
+        ("response.created", "response.queued", "response.in_progress"), _Reader._began
+    ),
+    **dict.fromkeys(
+        ("response.completed", "response.incomplete", "response.failed", "response.cancelled"),
+        _Reader._ended,
+    ),
     "error": _Reader._failed,
     **dict.fromkeys(("keepalive", "ping"), lambda reader, event: []),
 }
 
 
 def stream(items: Items, early: frozenset[str] = frozenset()) -> Stream:
-    """How a wire of this shape streams, by the tables of its bodies. `early`: items that say all when they are opened."""
+    """How a wire of this shape streams, by the tables of its bodies. `early`: items that say all
+    when they are opened."""
     return Stream(partial(_Reader, items, early), partial(Writer, items), named)

@@ -1,9 +1,10 @@
 """The item shape in a stream: writing its events.
 
-Every part is an item of its own, told while it grows: opened, its pieces, all of it again, done. The last event holds the whole
-response, so all that was written is kept until then. Only two things are held back: the opening of a text or thought that has
-nothing in it yet, because an answer has no empty items, and a call of a kind whose item has no pieces.
-Items are made by the functions that write bodies, so their ids are those of a body. Knows no wire by name.
+Every part is an item of its own, told while it grows: opened, its pieces, all of it again, done.
+The last event holds the whole response, so all that was written is kept until then. Only two things
+are held back: the opening of a text or thought that has nothing in it yet, because an answer has no
+empty items, and a call of a kind whose item has no pieces. Items are made by the functions that
+write bodies, so their ids are those of a body. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.families.items import history as bodies
 from toolwire.wires.families.items.bodies import Items
 
-_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt", "vector_store_timeout"})
+_CODES = frozenset(
+    {"server_error", "rate_limit_exceeded", "invalid_prompt", "vector_store_timeout"}
+)
 """What the type of a response's error allows, of what can happen to any answer."""
 
 
@@ -41,9 +44,24 @@ class _Form(Struct, frozen=True):
 
 
 _FORMS = {
-    "output_text": _Form("response.output_text", "text", "content", "response.content_part", "content_index", {"logprobs": []}),
-    "refusal": _Form("response.refusal", "refusal", "content", "response.content_part", "content_index"),
-    "reasoning": _Form("response.reasoning_summary_text", "text", "summary", "response.reasoning_summary_part", "summary_index"),
+    "output_text": _Form(
+        "response.output_text",
+        "text",
+        "content",
+        "response.content_part",
+        "content_index",
+        {"logprobs": []},
+    ),
+    "refusal": _Form(
+        "response.refusal", "refusal", "content", "response.content_part", "content_index"
+    ),
+    "reasoning": _Form(
+        "response.reasoning_summary_text",
+        "text",
+        "summary",
+        "response.reasoning_summary_part",
+        "summary_index",
+    ),
     "function_call": _Form("response.function_call_arguments", "arguments"),
     "custom_tool_call": _Form("response.custom_tool_call_input", "input"),
 }
@@ -103,8 +121,15 @@ class Writer(_stream.Writer):
 
     def begin(self, event: Begin) -> list[Chunk]:
         super().begin(event)
-        body: Object = {**self.envelope(self._items.write), "status": "in_progress", "incomplete_details": None}
-        return [self._event(kind, {"response": dict(body)}) for kind in ("response.created", "response.in_progress")]
+        body: Object = {
+            **self.envelope(self._items.write),
+            "status": "in_progress",
+            "incomplete_details": None,
+        }
+        return [
+            self._event(kind, {"response": dict(body)})
+            for kind in ("response.created", "response.in_progress")
+        ]
 
     def finish(self, event: Finish) -> list[Chunk]:
         self._stop = event.stop
@@ -118,7 +143,8 @@ class Writer(_stream.Writer):
         return [*out, self._event(f"response.{body['status']}", {"response": body})]
 
     def _body(self) -> Object:
-        # Whether tools were called is seen from the items: there is no such reason on a wire of this shape.
+        # Whether tools were called is seen from the items: there is no such reason on a wire of
+        # this shape.
         body = self.envelope(self._items.write, "stop" if self._stop == "tool" else self._stop)
         return {**body, "output": [item for item in self._out if item is not None]}
 
@@ -128,7 +154,11 @@ class Writer(_stream.Writer):
             item = self._item(_full(one), one.index) if one.index >= 0 else None
             if item is not None:
                 self._out[one.index] = {**item, "status": "incomplete"}
-        body: Object = {**self._body(), "status": "failed", "error": {"code": code, "message": event.message}}
+        body: Object = {
+            **self._body(),
+            "status": "failed",
+            "error": {"code": code, "message": event.message},
+        }
         said: Object = {"code": event.code, "message": event.message, "param": None}
         return [self._event("error", said), self._event("response.failed", {"response": body})]
 
@@ -144,7 +174,11 @@ class Writer(_stream.Writer):
         self._out.append(None)
         item = self._item(one.part, one.index)
         form = _form(item) if item is not None else None
-        if item is None or form is None or (isinstance(one.part, Call) and self.page.words(one.part)):
+        if (
+            item is None
+            or form is None
+            or (isinstance(one.part, Call) and self.page.words(one.part))
+        ):
             return []
         one.form, one.id = form, str(item.get("id"))
         bare: Object = {**item, form.inside: []} if form.inside else {**item, form.field: ""}
@@ -205,12 +239,17 @@ class Writer(_stream.Writer):
         text = whole.get(form.field)
         if not one.texts and isinstance(text, str) and text:
             out.append(self._piece(one, form, text))
-        named: Object = {"name": item["name"]} if form.stem == "response.function_call_arguments" else {}
+        named: Object = (
+            {"name": item["name"]} if form.stem == "response.function_call_arguments" else {}
+        )
         said: Object = {**self._place(one), **named, form.field: text, **form.frame}
         out.append(self._event(f"{form.stem}.done", said))
         if form.inside:
             out.append(self._event(f"{form.part}.done", {**self._place(one), "part": whole}))
-        return [*out, self._event("response.output_item.done", {"output_index": one.index, "item": item})]
+        return [
+            *out,
+            self._event("response.output_item.done", {"output_index": one.index, "item": item}),
+        ]
 
     def whole(self, event: Whole) -> list[Chunk]:
         item = self._item(event.part, len(self._out))

@@ -1,7 +1,9 @@
-"""The exchange shape: calls and results are messages of their own, as a tool protocol sends them, and a log holds many.
+"""The exchange shape: calls and results are messages of their own, as a tool protocol sends them,
+and a log holds many.
 
-A call that is made while an earlier one is still waiting belongs to the same turn, so other wires see parallel calls as
-such. Each kind keeps its order: calls among calls, results among results. Knows no wire by name.
+A call that is made while an earlier one is still waiting belongs to the same turn, so other wires
+see parallel calls as such. Each kind keeps its order: calls among calls, results among results.
+Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ def turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
 
 
 def _answered(log: list[Part]) -> dict[int, int]:
-    """Where in a log each call that has an id is answered; an id that comes again names the newer call."""
+    """Where in a log each call that has an id is answered; an id that comes again names the newer
+    call."""
     asked: dict[str, int] = {}
     until: dict[int, int] = {}
     for i, part in enumerate(log):
@@ -60,10 +63,14 @@ class _Turn:
         self.until = -1
 
     def takes(self, call: Call, i: int) -> bool:
-        """Whether a call belongs here: nothing has come back yet, or something is still waited for."""
+        """Whether a call belongs here: nothing has come back yet, or something is still
+        waited for.
+        """
         if not self.calls:
             return not self.rest
-        again = any(isinstance(other, Call) and other.id == call.id for other in self.calls if call.id)
+        again = any(
+            isinstance(other, Call) and other.id == call.id for other in self.calls if call.id
+        )
         return not again and (not self.answered or self.until > i)
 
     def messages(self, wire: str) -> list[Message]:
@@ -79,18 +86,27 @@ def _message(role: Role, parts: list[Part], wire: str) -> Message:
 
 
 def unchanged(conversation: Conversation, page: Page, before: Conversation) -> JSON | UnsetType:
-    """The body that was read, with the edits of single parts; UNSET if more than that was changed."""
+    """The body that was read, with the edits of single parts; UNSET if more than that was
+    changed.
+    """
     if not conversation.same_tools or conversation.settings != conversation.was[2]:
         return UNSET
     return edited(conversation.parts(), before.parts(), conversation.source, (), page)
 
 
-def rewrite(conversation: Conversation, page: Page, source: list[JSON], before: Conversation | None,
-            write: Callable[[Part, bool], JSON]) -> list[JSON]:  # fmt: skip
-    """A log after parts came or went, or one made of another wire's conversation, which has no `before`.
+def rewrite(
+    conversation: Conversation,
+    page: Page,
+    source: list[JSON],
+    before: Conversation | None,
+    write: Callable[[Part, bool], JSON],
+) -> list[JSON]:
+    """A log after parts came or went, or one made of another wire's conversation, which has no
+    `before`.
 
-    An entry whose parts are all still there goes as it came, with their edits; entries that never held a part stay where
-    they were. `write` gives the entry of a single part, and is told whether the part is this wire's own.
+    An entry whose parts are all still there goes as it came, with their edits; entries that never
+    held a part stay where they were. `write` gives the entry of a single part, and is told whether
+    the part is this wire's own.
     """
     was: dict[int, list[Part]] = {}
     for part in before.parts() if before is not None else ():
@@ -108,7 +124,11 @@ def rewrite(conversation: Conversation, page: Page, source: list[JSON], before: 
             out.append(source[silent.pop(0)])
         if own and place in done:
             continue
-        whole = edited(now[place], was[place], source[place], (place,), page) if own and place in was else UNSET
+        whole = (
+            edited(now[place], was[place], source[place], (place,), page)
+            if own and place in was
+            else UNSET
+        )
         if isinstance(whole, UnsetType):
             out.append(write(part, own))
         else:
@@ -122,7 +142,8 @@ def _entry(part: Part) -> int:
 
 
 def _in_order(conversation: Conversation, wire: str, length: int) -> list[tuple[int, Part, bool]]:
-    """Every part with the entry it stood in, in the order of the log; a new part stays behind the one before it."""
+    """Every part with the entry it stood in, in the order of the log; a new part stays behind the
+    one before it."""
     said: list[tuple[int, Part, bool]] = []
     last = -1
     for message in conversation.messages:
@@ -130,8 +151,14 @@ def _in_order(conversation: Conversation, wire: str, length: int) -> list[tuple[
             own = message.wire == wire and 0 <= _entry(part) < length
             last = _entry(part) if own else last
             said.append((last, part, message.wire == wire))
-    kinds = ([place for place, part, _ in said if isinstance(part, kind)] for kind in (Call, Result))
-    return sorted(said, key=lambda one: one[0]) if all(places == sorted(places) for places in kinds) else said
+    kinds = (
+        [place for place, part, _ in said if isinstance(part, kind)] for kind in (Call, Result)
+    )
+    return (
+        sorted(said, key=lambda one: one[0])
+        if all(places == sorted(places) for places in kinds)
+        else said
+    )
 
 
 def lose_rest(conversation: Conversation, page: Page, spoken: Iterable[Part], why: str) -> None:
@@ -147,7 +174,10 @@ def lose_settings(conversation: Conversation, page: Page) -> None:
     before = conversation.was[2] if conversation.wire == page.wire and conversation.was else {}
     for name, value in conversation.settings.items():
         if not isinstance(before, dict) or before.get(name, UNSET) != value:
-            page.lose(conversation.places.get(name, (name,)), f"a tool protocol has no such setting: {name}")
+            page.lose(
+                conversation.places.get(name, (name,)),
+                f"a tool protocol has no such setting: {name}",
+            )
     if conversation.wire == page.wire:
         return
     for path in conversation.unknown:

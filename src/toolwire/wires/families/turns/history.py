@@ -1,7 +1,8 @@
-"""The turn shape: every message is an object of its own, and a turn's results stand together in one after the calls.
+"""The turn shape: every message is an object of its own, and a turn's results stand together in one
+after the calls.
 
-Frameworks keep their logs so. A response may hold several turns, since a framework runs tools itself before it answers.
-Knows no wire by name; a `Turns` holds a wire's tables.
+Frameworks keep their logs so. A response may hold several turns, since a framework runs tools
+itself before it answers. Knows no wire by name; a `Turns` holds a wire's tables.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Turns(Struct, frozen=True, eq=False):
         return out
 
     def block(self, part: Part, message: Message, page: Page) -> JSON:
-        """A part as it goes out: one of this wire's own as it came, with its edit; None if it cannot stand here."""
+        """A part as it goes out: one of this wire's own as it came, with its edit; None if it
+        cannot stand here."""
         if message.wire == self.name and not isinstance(part.raw, UnsetType):
             kept = native(part, page, part.raw)
             if not isinstance(kept, UnsetType):
@@ -77,11 +79,14 @@ class Turns(Struct, frozen=True, eq=False):
         return self.foreign[type(part)](part, page)
 
     def spread(self, message: Message, before: Sequence[Message], page: Page) -> list[JSON]:
-        """A message that was merged from several, as these again: a new part stands where the part before it does."""
+        """A message that was merged from several, as these again: a new part stands where the part
+        before it does."""
         held: dict[At, list[JSON]] = {one.at: [] for one in before}
         where = before[0].at if before else ()
         for part in message.parts:
-            where = next((at for at in held if part.at[: len(at)] == at), where) if part.at else where
+            where = (
+                next((at for at in held if part.at[: len(at)] == at), where) if part.at else where
+            )
             block = self.block(part, message, page)
             if block is not None:
                 held.setdefault(where, []).append(block)
@@ -112,7 +117,8 @@ class _Turn:
             self.asked += message.parts
 
     def close(self, turns: Turns, out: list[JSON], page: Page) -> None:
-        """Write the results out: in the order of their calls where that is all that tells them apart."""
+        """Write the results out: in the order of their calls where that is all that tells them
+        apart."""
         results, self.results = self.results, []
         if any(page.hides(sent) for _, sent, _ in results):
             places = {part.id: i for i, part in enumerate(self.asked) if isinstance(part, Call)}
@@ -122,16 +128,21 @@ class _Turn:
 
 
 def bare(messages: Iterable[Message]) -> bool:
-    """Whether a call or a result came without an id: only then does order count, since an id that nobody has names nobody."""
+    """Whether a call or a result came without an id: only then does order count, since an id that
+    nobody has names nobody."""
     parts = [part for message in messages for part in message.parts]
-    return any((isinstance(one, Call) and not one.id) or (isinstance(one, Result) and not one.call_id) for one in parts)
+    return any(
+        (isinstance(one, Call) and not one.id) or (isinstance(one, Result) and not one.call_id)
+        for one in parts
+    )
 
 
 def merged(messages: tuple[Message, ...], name: str, *, ordered: bool) -> Message:
     """The turns of a response as the one message that an answer is.
 
-    Calls that are answered within it were run already, and whoever gets the answer must not run them again: they count as
-    the provider's. Results without an id keep the call they were given, since in one message their order says nothing more.
+    Calls that are answered within it were run already, and whoever gets the answer must not run
+    them again: they count as the provider's. Results without an id keep the call they were given,
+    since in one message their order says nothing more.
     """
     done: dict[int, Part] = {}
     for pair in pairs(messages, ordered=ordered):
