@@ -370,8 +370,8 @@ def the_call_is_in_the_old_style(one: Broken, n: int) -> bool:
     if (
         one.wire != "openai-chat"
         or not isinstance(message, dict)
-        or len(message.get("tool_calls") or ()) != 1
-    ):  # type: ignore[arg-type]
+        or len(message.get("tool_calls") or ()) != 1  # type: ignore[arg-type]
+    ):
         return False
     del message["tool_calls"]
     message["function_call"] = {"name": call.name, "arguments": call.arguments}

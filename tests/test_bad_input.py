@@ -295,11 +295,11 @@ def test_sdk_objects_inside_a_history_are_read() -> None:
     case = next(case for case in load("openai-chat") if case.name == "answer-with-calls")
     message = ChatCompletion.model_validate(case.body).choices[0].message
     history = {"messages": [{"role": "user", "content": "hi"}, message]}
-    assert [call.id for call in decode(history, "openai-chat").calls()] == [
+    assert [call.id for call in decode(history, "openai-chat").calls()] == [  # type: ignore[arg-type]
         "call_A",
         "call_B",
         "call_C",
-    ]  # type: ignore[arg-type]
+    ]
     assert history["messages"][1] is message
 
 

@@ -223,6 +223,8 @@ def test_results_do_not_come_in_the_middle_of_words(house: House) -> None:
     made: Told[Object] = Told("openai-chat", lambda chunk: dict(chunk))
     out = [one for event in seen for one in made.take(event)]
     words = "".join(
-        str(choice["delta"].get("content") or "") for one in out for choice in one["choices"]
-    )  # type: ignore[index,union-attr,call-overload]
+        str(choice["delta"].get("content") or "")  # type: ignore[call-overload, index, union-attr]
+        for one in out
+        for choice in one["choices"]  # type: ignore[union-attr]
+    )
     assert words.startswith("one two three[Calculator_Add was called with")

@@ -330,8 +330,11 @@ class OllamaChat:
         with _refused():
             if not stream:
                 message = client.chat(
-                    model, history, tools=functions(), think=thinks or None
-                ).message  # type: ignore[arg-type]
+                    model,
+                    history,  # type: ignore[arg-type]
+                    tools=functions(),  # type: ignore[arg-type]
+                    think=thinks or None,
+                ).message
             else:
                 message = ollama.Message(role="assistant", content="", thinking="", tool_calls=[])
                 for chunk in client.chat(

@@ -273,19 +273,19 @@ def test_an_answer_names_the_model_as_the_client_does() -> None:
 
 def test_a_streamed_answer_that_calls_nothing_ends_with_its_words() -> None:
     kinds = [
-        one["content_block"]["type"]
+        one["content_block"]["type"]  # type: ignore[call-overload, index]
         for one in _streamed(THOUGHT)[0]
         if isinstance(one.get("content_block"), dict)
-    ]  # type: ignore[index,call-overload]
+    ]
     assert kinds == ["thinking", "text"]
 
 
 def test_a_streamed_answer_that_calls_something_has_a_parcel() -> None:
     kinds = [
-        one["content_block"]["type"]
+        one["content_block"]["type"]  # type: ignore[call-overload, index]
         for one in _streamed(CALL)[0]
         if isinstance(one.get("content_block"), dict)
-    ]  # type: ignore[index,call-overload]
+    ]
     assert kinds == ["thinking", "tool_use", "redacted_thinking"]
 
 

@@ -175,8 +175,8 @@ def test_tokens_are_counted_where_the_upstream_can(door: Doors) -> None:
                 model="m",
                 messages=[{"role": "user", "content": "hello"}],
                 system="be brief",
-                tools=[tool],
-            )  # type: ignore[list-item]
+                tools=[tool],  # type: ignore[list-item]
+            )
             assert counted.input_tokens > 0
         with genai.Client(
             api_key="k", http_options=types.HttpOptions(base_url=door.url(upstream))
@@ -430,8 +430,10 @@ def test_a_tool_that_takes_a_text_is_called_with_that_text_by_a_model_that_has_o
             {"type": "custom_tool_call_output", "call_id": "toolu_1", "output": "ok"},
         ]
         client.responses.create(
-            model="m", input=[{"role": "user", "content": "go"}, *more], tools=CODEX["tools"]
-        )  # type: ignore[arg-type]
+            model="m",
+            input=[{"role": "user", "content": "go"}, *more],
+            tools=CODEX["tools"],  # type: ignore[arg-type]
+        )
         messages = door.up.got[1].json["messages"]
         assert isinstance(messages, list) and json.dumps(messages[1]["content"][0]["input"]) == text  # type: ignore[call-overload,index]
 

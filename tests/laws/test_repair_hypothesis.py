@@ -80,8 +80,10 @@ def strangers(conversation: Conversation) -> list[str]:
 def half(conversation: Conversation) -> tuple[int, int]:
     """How many calls have no result, and results no call."""
     pairs = [
-        pair for pair in conversation.pairs() if (pair.call or pair.result).executor == "client"
-    ]  # type: ignore[union-attr]
+        pair
+        for pair in conversation.pairs()
+        if (pair.call or pair.result).executor == "client"  # type: ignore[union-attr]
+    ]
     return sum(pair.result is None for pair in pairs), sum(pair.call is None for pair in pairs)
 
 

@@ -48,5 +48,8 @@ def test_a_judge_refuses_a_body_of_another_wire(target: str) -> None:
         {"content": [7]},
     )
     assert [
-        (body, kind) for body in bodies for kind in KINDS if not complaints(target, body, kind)
-    ] == []  # type: ignore[arg-type]
+        (body, kind)
+        for body in bodies
+        for kind in KINDS
+        if not complaints(target, body, kind)  # type: ignore[arg-type]
+    ] == []

@@ -458,9 +458,9 @@ def test_a_waiter_on_another_replica_is_woken_without_polling(
                 mine = await claim(a, key)
                 waiting = [asyncio.create_task(b.wait(key, 30)) for _ in range(3)]
                 await eventually(
-                    lambda key=key: flagged(a, key),
+                    lambda key=key: flagged(a, key),  # type: ignore[misc]
                     "the database does not know that somebody waits",
-                )  # type: ignore[misc]
+                )
                 waiting.pop().cancel()
                 assert await a.finish(mine, DONE) == "recorded"
                 for record in await asyncio.gather(*waiting):

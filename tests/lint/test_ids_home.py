@@ -81,18 +81,18 @@ def test_the_map_is_one_that_encode_takes() -> None:
 
 def test_a_result_that_is_renamed_and_moved_keeps_fields_that_nobody_knows() -> None:
     strange: JSON = {
-        **_told("functions.f:0"),
+        **_told("functions.f:0"),  # type: ignore[dict-item]
         "cache_control": {"type": "ephemeral"},
         "x_future": 7,
-    }  # type: ignore[dict-item]
+    }
     body = _body(_model(_use("functions.f:0")), {"role": "user", "content": "wait"}, _user(strange))
     mended = repair(body, "anthropic")
     found = [
         block
-        for message in mended.body["messages"]
-        for block in message["content"]
+        for message in mended.body["messages"]  # type: ignore[call-overload, index, union-attr]
+        for block in message["content"]  # type: ignore[call-overload, index, union-attr]
         if isinstance(block, dict)
-    ]  # type: ignore[index,call-overload,union-attr]
+    ]
     (told,) = [block for block in found if block.get("type") == "tool_result"]
     assert (told["x_future"], told["cache_control"]) == (7, {"type": "ephemeral"})
 

@@ -48,9 +48,9 @@ def framed(events: list[JSON]) -> bytes:
 def about_streams(stream: object, wire: str) -> list[str]:
     return [
         finding.name
-        for finding in check(stream, wire, "stream")
+        for finding in check(stream, wire, "stream")  # type: ignore[arg-type]
         if finding.name.startswith("stream-")
-    ]  # type: ignore[arg-type]
+    ]
 
 
 def one_by_one(events: list[JSON]) -> Iterator[JSON]:

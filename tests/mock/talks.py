@@ -295,8 +295,8 @@ def _streamed(events: Iterable[object]) -> list[dict[str, dict[str, str]]]:
         found[n] = (
             {"toolUse": {**found[n]["toolUse"], "input": json.loads(text)}}
             if n in found
-            else {"text": text}
-        )  # type: ignore[dict-item]
+            else {"text": text}  # type: ignore[dict-item]
+        )
     return [block for _, block in sorted(found.items())]
 
 

@@ -68,8 +68,10 @@ def test_openai_tells_a_missing_key_a_limit_and_a_broken_server_apart() -> None:
             client.post("/nowhere", cast_to=object)
         with pytest.raises(openai.AuthenticationError, match="You didn't provide an API key"):
             client.chat.completions.create(
-                model="m", messages=say, extra_headers={"authorization": ""}
-            )  # type: ignore[arg-type]
+                model="m",
+                messages=say,  # type: ignore[arg-type]
+                extra_headers={"authorization": ""},
+            )
 
 
 def test_openai_tries_again_as_often_as_it_has_to() -> None:
@@ -209,19 +211,23 @@ def test_asynchronous_clients_talk_to_it_at_the_same_time() -> None:
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any") as client:
             messages: list[JSON] = [{"role": "user", "content": f"weather in {city}"}]
             async with client.chat.completions.stream(
-                model="m", messages=messages, tools=functions()
-            ) as stream:  # type: ignore[arg-type]
+                model="m",
+                messages=messages,  # type: ignore[arg-type]
+                tools=functions(),  # type: ignore[arg-type]
+            ) as stream:
                 message = (await stream.get_final_completion()).choices[0].message
             assert message.tool_calls
             call = message.tool_calls[0]
             output = run(call.function.name, json.loads(call.function.arguments))
             messages += [
-                message.to_dict(),
+                message.to_dict(),  # type: ignore[list-item]
                 {"role": "tool", "tool_call_id": call.id, "content": output},
-            ]  # type: ignore[list-item]
+            ]
             answer = await client.chat.completions.create(
-                model="m", messages=messages, tools=functions()
-            )  # type: ignore[arg-type]
+                model="m",
+                messages=messages,  # type: ignore[arg-type]
+                tools=functions(),  # type: ignore[arg-type]
+            )
             return str(answer.choices[0].message.content)
 
     async def anthropic_turn(url: str, city: str) -> str:
@@ -229,8 +235,11 @@ def test_asynchronous_clients_talk_to_it_at_the_same_time() -> None:
         async with anthropic.AsyncAnthropic(base_url=url, api_key="any") as client:
             asked = [{"role": "user", "content": f"weather in {city}"}]
             async with client.messages.stream(
-                model="m", max_tokens=99, messages=asked, tools=tools
-            ) as stream:  # type: ignore[arg-type]
+                model="m",
+                max_tokens=99,
+                messages=asked,  # type: ignore[arg-type]
+                tools=tools,  # type: ignore[arg-type]
+            ) as stream:
                 block = (await stream.get_final_message()).content[0]
             assert block.type == "tool_use"
             return run(block.name, block.input)

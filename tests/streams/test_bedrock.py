@@ -310,9 +310,9 @@ def test_a_call_has_its_id_and_name_before_its_arguments() -> None:
             }
         }
     )
-    assert [(event.part.id, event.part.name) for event in opened if isinstance(event, Start)] == [
+    assert [(event.part.id, event.part.name) for event in opened if isinstance(event, Start)] == [  # type: ignore[attr-defined]
         ("t1", "look")
-    ]  # type: ignore[attr-defined]
+    ]
     assert one.read(delta(4, toolUse={"input": '{"a'})) == [Delta(0, '{"a')]
 
 

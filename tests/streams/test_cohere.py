@@ -140,9 +140,9 @@ def test_cutting_the_text_anywhere_changes_nothing_of_what_goes_out(stream: Stre
         == out
     )
     assert (
-        b"".join(restream([named(event) for event in stream.events], "cohere", "openai-chat"))
+        b"".join(restream([named(event) for event in stream.events], "cohere", "openai-chat"))  # type: ignore[arg-type]
         == out
-    )  # type: ignore[arg-type]
+    )
     assert b"".join(restream(stream.events, "cohere", "openai-chat")) == out
     assert b"".join(restream([data[:100], data[100:]], "cohere", "cohere")) == data
 
@@ -425,9 +425,9 @@ def test_the_official_client_reads_reasoning_and_is_told_of_a_fault() -> None:
         }
     ]
     got = ask(list(restream(thought, "bedrock", "cohere")))
-    assert [one.delta.message.content.thinking for one in got if one.type == "content-delta"] == [
+    assert [one.delta.message.content.thinking for one in got if one.type == "content-delta"] == [  # type: ignore[union-attr]
         "Hm."
-    ]  # type: ignore[union-attr]
+    ]
     assert got[-1].type == "message-end" and got[-1].delta is not None
     assert (got[-1].delta.finish_reason, got[-1].delta.error) == ("ERROR", CUT)
 

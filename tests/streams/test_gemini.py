@@ -76,9 +76,9 @@ def test_a_signed_text_is_a_part_of_its_own_and_keeps_its_signature() -> None:
     events = [chunk({"text": "a"}), chunk(signed), chunk({"text": "c"}), STOP]
     assert parts(fold(events, NAME)) == [{"text": "a"}, signed, {"text": "c"}]
     stream = restream(events, NAME, "anthropic")
-    assert fold(b"".join(stream), "anthropic")["content"] == [
+    assert fold(b"".join(stream), "anthropic")["content"] == [  # type: ignore[call-overload, index]
         {"type": "text", "text": word} for word in "abc"
-    ]  # type: ignore[index,call-overload]
+    ]
     assert any("signature" in loss.reason for loss in stream.losses)
 
 
@@ -217,10 +217,10 @@ def test_a_call_is_told_while_its_arguments_come() -> None:
 
     told = [(pulled, event) for event in restream(one_by_one(), NAME, "anthropic", framed=False)]
     pieces = [
-        (n, event["delta"]["partial_json"])
+        (n, event["delta"]["partial_json"])  # type: ignore[call-overload, index]
         for n, event in told
         if event["type"] == "content_block_delta"
-    ]  # type: ignore[index,call-overload]
+    ]
     assert pieces == [(2, '{"q":"a'), (3, "b"), (3, '"}')]
 
 

@@ -221,8 +221,10 @@ def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_st
     chat = translate(log, NAME, "openai-chat")
     assert [loss.pointer for loss in chat.losses] == ["/0/longRunningToolIds"]
     assert [
-        at(m, "tool_call_id") for m in at(chat.body, "messages") if at(m, "role") == "tool"
-    ] == [MINE, MINE]  # type: ignore[union-attr]
+        at(m, "tool_call_id")
+        for m in at(chat.body, "messages")  # type: ignore[union-attr]
+        if at(m, "role") == "tool"
+    ] == [MINE, MINE]
 
 
 def test_towards_gemini_a_second_answer_is_reported_since_nothing_ties_it_to_its_call() -> None:
@@ -370,9 +372,9 @@ def test_calls_answered_within_a_run_are_done_and_those_left_open_are_the_client
     (message,) = found.messages
     assert message.stop == "tool"
     chat = encode(found, "openai-chat", "response")
-    assert [at(one, "id") for one in at(chat.body, "choices", 0, "message", "tool_calls")] == [
+    assert [at(one, "id") for one in at(chat.body, "choices", 0, "message", "tool_calls")] == [  # type: ignore[union-attr]
         OTHER
-    ]  # type: ignore[union-attr]
+    ]
     assert [loss.pointer for loss in chat.losses] == ["/0/content/parts/0", "/1/content/parts/0"]
 
 

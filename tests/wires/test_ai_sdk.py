@@ -614,14 +614,16 @@ def test_the_official_package_makes_the_same_pairs_of_ui_messages(judge: Judge) 
         conversation = decode(one.body, "ai-sdk")
         # The package sends a model no call whose input is still streaming.
         whole = [
-            call for call in conversation.calls() if get(call.raw, ("state",)) != "input-streaming"
-        ]  # type: ignore[arg-type]
+            call
+            for call in conversation.calls()
+            if get(call.raw, ("state",)) != "input-streaming"  # type: ignore[arg-type]
+        ]
         blocks = [
             block
-            for message in verdict["model"]
-            for block in message["content"]
+            for message in verdict["model"]  # type: ignore[union-attr]
+            for block in message["content"]  # type: ignore[call-overload, index, union-attr]
             if isinstance(block, dict)
-        ]  # type: ignore[union-attr,index,call-overload]
+        ]
         assert [block["toolCallId"] for block in blocks if block["type"] == "tool-call"] == [
             call.id for call in whole
         ], str(one)

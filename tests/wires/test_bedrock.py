@@ -235,8 +235,8 @@ def test_an_object_is_json_and_any_other_value_is_text_that_comes_home_as_json()
         (7, {"text": "7"}),
     ):
         answer: JSON = {
-            "functionResponse": {"id": "c1", "name": "f", "response": {"output": output}}
-        }  # type: ignore[dict-item]
+            "functionResponse": {"id": "c1", "name": "f", "response": {"output": output}}  # type: ignore[dict-item]
+        }
         body: JSON = {
             "contents": [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
         }

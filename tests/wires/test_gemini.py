@@ -260,8 +260,8 @@ def test_a_format_is_read_from_either_kind_of_schema_and_written_as_json_schema(
     ):
         body: JSON = {
             "contents": [],
-            "generationConfig": {"responseMimeType": "application/json", key: schema},
-        }  # type: ignore[dict-item]
+            "generationConfig": {"responseMimeType": "application/json", key: schema},  # type: ignore[dict-item]
+        }
         assert decode(body, NAME).settings["format"] == Format({"type": "string"})
     wanted: JSON = {
         "type": "json_schema",

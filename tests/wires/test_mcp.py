@@ -457,8 +457,10 @@ def test_a_message_added_to_a_request_for_one_leaves_the_rest_to_the_letter() ->
     assert messages[-1] == {"role": "user", "content": {"type": "text", "text": "Well?"}}
     rest = {key: value for key, value in get(written, ("params",)).items() if key != "messages"}  # type: ignore[union-attr]
     assert rest == {
-        key: value for key, value in get(body, ("params",)).items() if key != "messages"
-    }  # type: ignore[union-attr]
+        key: value
+        for key, value in get(body, ("params",)).items()  # type: ignore[union-attr]
+        if key != "messages"
+    }
 
 
 def test_only_json_rpc_is_taken_for_this_wire() -> None:

@@ -184,9 +184,9 @@ def test_pictures_are_bare_base64_and_tell_their_type_by_how_they_begin() -> Non
 def test_a_picture_by_url_is_told_in_words_and_reported() -> None:
     user = Message("user", (Text("What?"), Media("image", url="https://example.com/cat.jpg")))
     encoded = encode(Conversation((user,)), "ollama")
-    assert encoded.body["messages"] == [
+    assert encoded.body["messages"] == [  # type: ignore[call-overload, index]
         {"role": "user", "content": "What?\n[image https://example.com/cat.jpg]"}
-    ]  # type: ignore[index,call-overload]
+    ]
     assert len(encoded.losses) == 1
 
 
@@ -213,11 +213,11 @@ def test_thinking_is_reasoning_in_a_history_too() -> None:
     written = encode(
         Conversation(tuple(replace(m, raw=None, wire="") for m in conversation.messages)), "ollama"
     ).body
-    assert written["messages"][1] == {
+    assert written["messages"][1] == {  # type: ignore[call-overload, index]
         "role": "assistant",
         "content": "Say more.",
         "thinking": "He wants more.",
-    }  # type: ignore[index,call-overload]
+    }
 
 
 def test_a_request_of_another_wire_asks_for_one_answer_where_silence_would_mean_a_stream() -> None:

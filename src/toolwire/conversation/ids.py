@@ -184,8 +184,9 @@ def _settle(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Me
             if isinstance(part, Call):
                 if not part.id:
                     new = free(
-                        lambda salt, n=ordinal, p=part: mint(f"{seed}{salt}", n, p.name), taken
-                    )  # type: ignore[misc]
+                        lambda salt, n=ordinal, p=part: mint(f"{seed}{salt}", n, p.name),  # type: ignore[misc]
+                        taken,
+                    )
                     taken.add(new)
                     made[id(part)] = replace(part, id=new, origin="minted")
                 ordinal += 1

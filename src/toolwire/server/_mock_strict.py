@@ -214,8 +214,8 @@ class _Spot:
         names = self.view.profile.takes_names or self.view.profile.names
         result = isinstance(part, Result)
         field = _FIELDS.get(wire, ("id", "tool_call_id"))[result]
-        block = "toolResult" if result else "toolUse"
-        smithy = f"{_smithy(where)}.{block}.{'name' if 'name' in symptom else 'toolUseId'}"
+        member = "toolResult" if result else "toolUse"
+        smithy = f"{_smithy(where)}.{member}.{'name' if 'name' in symptom else 'toolUseId'}"
         ids = dict.fromkeys(
             one.id
             for found_at in alike

@@ -60,8 +60,8 @@ class Events:
         if isinstance(frames, Sniffed) and frames.decoder is not None:
             self._frames = frames.decoder
         return self._frames.cut(
-            item.encode("utf-8", "surrogatepass") if isinstance(item, str) else bytes(item)
-        )  # type: ignore[call-overload]
+            item.encode("utf-8", "surrogatepass") if isinstance(item, str) else bytes(item)  # type: ignore[call-overload]
+        )
 
     @property
     def idle(self) -> bool:

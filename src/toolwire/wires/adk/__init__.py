@@ -104,8 +104,10 @@ def read(body: JSON, kind: Kind) -> Conversation:
             unknown += [event.at] if event.parts else []
             continue
         unknown += extra(
-            object_at(NAME, event.raw, ()), event.at, ANSWER if kind == "response" else KNOWN
-        )  # type: ignore[arg-type]
+            object_at(NAME, event.raw, ()),  # type: ignore[arg-type]
+            event.at,
+            ANSWER if kind == "response" else KNOWN,
+        )
         if event.parts:
             said.append(event)
     if kind == "response":
@@ -185,8 +187,10 @@ def _owned(parts: Iterable[Part], events: Mapping[At, Object]) -> Iterator[Part]
 
 def _message(role: Role, blocks: list[JSON]) -> JSON:
     asked: list[JSON] = [
-        get(block, ("functionCall", "id")) for block in blocks if _confirms(block, "functionCall")
-    ]  # type: ignore[misc]
+        get(block, ("functionCall", "id"))  # type: ignore[misc]
+        for block in blocks
+        if _confirms(block, "functionCall")
+    ]
     author = (
         "user" if role in ("user", "system") or any(_confirms(block) for block in blocks) else AGENT
     )

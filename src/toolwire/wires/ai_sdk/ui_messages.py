@@ -282,8 +282,14 @@ def _row(dynamic: bool, hosted: bool, raw: bool, done: bool, denied: bool) -> Ro
         return {"toolCallId": page.result_id(result), **kept, **held}
 
     answer = Row(
-        kind, Result, read_result, write_answer, _TOOL | _CALLS, family=family, executor=executor
-    )  # type: ignore[arg-type]
+        kind,
+        Result,
+        read_result,
+        write_answer,
+        _TOOL | _CALLS,
+        family=family,
+        executor=executor,  # type: ignore[arg-type]
+    )
     known = _TOOL | _RESULTS | (keys("rawInput") if raw else keys())
     tell = {"type": kind, "providerExecuted": "true"} if hosted else {"type": kind}
     return Row(
@@ -296,10 +302,10 @@ def _row(dynamic: bool, hosted: bool, raw: bool, done: bool, denied: bool) -> Ro
         tell,
         "call+output",
         family,
-        executor,
+        executor,  # type: ignore[arg-type]
         (Id("toolCallId"),),
         answer=answer,
-    )  # type: ignore[arg-type]
+    )
 
 
 TOOLS = tuple(

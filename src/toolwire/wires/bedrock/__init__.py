@@ -138,11 +138,11 @@ def _read_use(block: Object, at: At, row: Row) -> Part:
         args,
         origin,
         row.family,
-        row.executor,
+        row.executor,  # type: ignore[arg-type]
         raw=block,
         at=at,
         row=row,
-    )  # type: ignore[arg-type]
+    )
 
 
 def _write_use(call: Call, page: Page) -> JSON:

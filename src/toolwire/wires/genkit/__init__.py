@@ -640,8 +640,9 @@ def looks(body: JSON) -> int:
     role `model` for such."""
     if isinstance(body, dict) and isinstance(body.get("candidates"), list):
         return max(
-            (looks([get(one, ("message",)) or None]) for one in body["candidates"]), default=0
-        )  # type: ignore[union-attr]
+            (looks([get(one, ("message",)) or None]) for one in body["candidates"]),  # type: ignore[union-attr]
+            default=0,
+        )
     if isinstance(body, dict) and isinstance(body.get("message"), dict):
         return 3 if looks([body["message"]]) == 3 else 0
     messages = body.get("messages") if isinstance(body, dict) else body

@@ -54,8 +54,13 @@ def _name(uri: str) -> str | None:
 def _read_data(block: Object, at: At, row: Row) -> Part:
     kind = "image" if row.name == "image" else "audio"
     return Media(
-        kind, text_or_none(block.get("mimeType")), string(block["data"]), raw=block, at=at, row=row
-    )  # type: ignore[arg-type]
+        kind,  # type: ignore[arg-type]
+        text_or_none(block.get("mimeType")),
+        string(block["data"]),
+        raw=block,
+        at=at,
+        row=row,
+    )
 
 
 def _write_data(media: Media, page: Page) -> JSON:

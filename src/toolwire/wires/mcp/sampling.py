@@ -304,9 +304,11 @@ def write_answer(conversation: Conversation, page: Page, fields: tuple[Field, ..
         last,
         page,
         lambda raw, at: Message(
-            "assistant", _read_content(get(raw, ("content",)), (*at, "content")), raw=raw
+            "assistant",
+            _read_content(get(raw, ("content",)), (*at, "content")),  # type: ignore[arg-type]
+            raw=raw,
         ),
-    )  # type: ignore[arg-type]
+    )
     if isinstance(kept, UnsetType):
         frame["content"] = _short(
             [block for part in last.parts if (block := _write_part(part, page)) is not None]

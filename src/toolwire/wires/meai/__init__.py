@@ -703,9 +703,9 @@ def _read_answer(body: JSON, messages: list[Message]) -> Conversation:
     for message in said:
         extra += [
             (*message.at, key)
-            for key, value in obj(message.raw).items()
+            for key, value in obj(message.raw).items()  # type: ignore[arg-type]
             if key not in MESSAGE.keys and value is not None
-        ]  # type: ignore[arg-type]
+        ]
     turns = settle(said, seed=str(settings.values.get("id", "")), ordered=False)
     reason = frame.get("finishReason")
     stop = MEANS.get(reason, reason) if isinstance(reason, str) else None

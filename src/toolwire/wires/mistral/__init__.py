@@ -57,11 +57,11 @@ NAME = "mistral"
 def _by_url(url: str, kind: str | None, name: str | None, block: Object, at: At, row: Row) -> Part:
     mime, data = split_data_url(url) or (None, None)
     return Media(
-        kind or kind_by(mime),
+        kind or kind_by(mime),  # type: ignore[arg-type]
         mime,
         data,
         None if data is not None else url,
-        name=name,  # type: ignore[arg-type]
+        name=name,
         raw=block,
         at=at,
         row=row,

@@ -694,8 +694,10 @@ def looks(body: JSON) -> int:
     choices = body.get("choices")
     if isinstance(choices, list):
         said = {
-            kind for choice in choices for kind in types_in(get(choice, ("message", "content")))
-        }  # type: ignore[arg-type]
+            kind
+            for choice in choices
+            for kind in types_in(get(choice, ("message", "content")))  # type: ignore[arg-type]
+        }
         return (
             0
             if said & _FOREIGN

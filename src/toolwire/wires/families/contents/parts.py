@@ -251,16 +251,16 @@ def _tool_row(
     return Row(
         name,
         part,
-        read,
-        write,
+        read,  # type: ignore[arg-type]
+        write,  # type: ignore[arg-type]
         keys(name, *_SEAL),
         both,
         {"part_field": name},
-        direction,
+        direction,  # type: ignore[arg-type]
         family,
-        executor,
+        executor,  # type: ignore[arg-type]
         _ID,
-    )  # type: ignore[arg-type]
+    )
 
 
 _COMMON = (
