@@ -13,7 +13,7 @@ from copy import deepcopy
 from msgspec import Struct
 
 from toolwire import decode
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Result
 from toolwire.profiles.table import Profile
@@ -82,7 +82,7 @@ class Broken:
             if p.call and p.result and p.call.executor == "client"
         ]
         self.pairs = [
-            pair for pair in pairs if isinstance(pair[0].at[-1], int)
+            pair for pair in pairs if isinstance(pair[0].path[-1], int)
         ]  # the oldest form of a call stands in no list
 
     @property
@@ -94,32 +94,32 @@ class Broken:
 
     def place(self, part: Call | Result) -> int:
         """The place of a part's message."""
-        assert isinstance(part.at[1], int)
-        return part.at[1]
+        assert isinstance(part.path[1], int)
+        return part.path[1]
 
     def lift(self, *parts: Call | Result) -> list[JSON]:
         """Parts taken out, with the messages that have nothing else then."""
         out: list[JSON] = []
-        for part in sorted(parts, key=lambda one: _key(one.at), reverse=True):
-            held = _at(self.body, part.at[:-1])
-            assert isinstance(held, list) and isinstance(part.at[-1], int)
-            out.insert(0, held.pop(part.at[-1]))
-            if not held and len(part.at) > 2:
-                message = _at(self.body, part.at[:2])
+        for part in sorted(parts, key=lambda one: _key(one.path), reverse=True):
+            held = _at(self.body, part.path[:-1])
+            assert isinstance(held, list) and isinstance(part.path[-1], int)
+            out.insert(0, held.pop(part.path[-1]))
+            if not held and len(part.path) > 2:
+                message = _at(self.body, part.path[:2])
                 assert isinstance(message, dict)
-                if part.at[2] == "tool_calls" and message.get("content"):
+                if part.path[2] == "tool_calls" and message.get("content"):
                     del message["tool_calls"]
                 else:
                     self.messages.pop(self.place(part))
         return out
 
-    def at(self, at: At) -> JSON:
+    def at(self, at: JsonPath) -> JSON:
         """What stands at a place."""
         return _at(self.body, at)
 
     def block(self, part: Call | Result) -> Object:
         """The JSON of a part."""
-        found = _at(self.body, part.at)
+        found = _at(self.body, part.path)
         assert isinstance(found, dict)
         return found
 
@@ -128,13 +128,13 @@ class Broken:
         self.messages[n:n] = new
 
 
-def _at(body: JSON, at: At) -> JSON:
+def _at(body: JSON, at: JsonPath) -> JSON:
     for step in at:
         body = body[step]  # type: ignore[index]
     return body
 
 
-def _key(at: At) -> tuple[int, ...]:
+def _key(at: JsonPath) -> tuple[int, ...]:
     return tuple(step for step in at if isinstance(step, int))
 
 
@@ -265,7 +265,7 @@ def words_come_after_the_result(one: Broken, n: int) -> bool:
 def _beside(one: Broken, n: int, place: int) -> bool:
     if not one.shape.inner:
         return False
-    held = _at(one.body, one.pairs[n][1].at[:-1])
+    held = _at(one.body, one.pairs[n][1].path[:-1])
     words = one.shape.words("user", "see")
     assert isinstance(held, list) and isinstance(words, dict)
     held.insert(place, words[one.shape.inner][0])  # type: ignore[index]
@@ -277,19 +277,19 @@ def results_stand_the_other_way_round(one: Broken, n: int) -> bool:
     together = [
         result for call, result in one.pairs if one.place(call) == one.place(one.pairs[n][0])
     ]
-    blocks = [deepcopy(_at(one.body, result.at)) for result in together]
+    blocks = [deepcopy(_at(one.body, result.path)) for result in together]
     for result, block in zip(together, reversed(blocks), strict=True):
-        held = _at(one.body, result.at[:-1])
-        held[result.at[-1]] = block  # type: ignore[index]
+        held = _at(one.body, result.path[:-1])
+        held[result.path[-1]] = block  # type: ignore[index]
     return len(together) > 1
 
 
 @breaks(lambda profile: profile.single)
 def the_result_is_there_twice(one: Broken, n: int) -> bool:
     result = one.pairs[n][1]
-    held = _at(one.body, result.at[:-1])
-    assert isinstance(held, list) and isinstance(result.at[-1], int)
-    held.insert(result.at[-1], deepcopy(held[result.at[-1]]))
+    held = _at(one.body, result.path[:-1])
+    assert isinstance(held, list) and isinstance(result.path[-1], int)
+    held.insert(result.path[-1], deepcopy(held[result.path[-1]]))
     return True
 
 
@@ -311,7 +311,7 @@ def the_result_has_no_id(one: Broken, n: int) -> bool:
 
 def set_id(one: Broken, part: Call | Result, new: JSON) -> bool:
     """Give a part another id, or none; False if it has no id of its own."""
-    block = _at(one.body, part.at)
+    block = _at(one.body, part.path)
     old = part.id if isinstance(part, Call) else part.call_id
     return isinstance(block, dict) and part.origin == "wire" and _swap_id(block, old, new)
 
@@ -336,7 +336,7 @@ def _swap_id(block: Object, old: str, new: JSON) -> bool:
 
 @breaks(lambda profile: profile.named)
 def the_result_has_another_name(one: Broken, n: int) -> bool:
-    block = _at(one.body, one.pairs[n][1].at)
+    block = _at(one.body, one.pairs[n][1].path)
     inside = block.get("functionResponse") if isinstance(block, dict) else None
     if not isinstance(inside, dict) or one.pairs[n][1].origin == "minted":
         return False

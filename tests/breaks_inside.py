@@ -164,9 +164,9 @@ def an_id_comes_again_later(one: Broken, n: int) -> bool:
 @breaks(lambda profile: profile.unique, "id-dup-call", "duplicate-item", "id-dup-in-turn")
 def the_call_is_there_twice(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
-    held = one.at(call.at[:-1])
-    assert isinstance(held, list) and isinstance(call.at[-1], int)
-    held.insert(call.at[-1], deepcopy(held[call.at[-1]]))
+    held = one.at(call.path[:-1])
+    assert isinstance(held, list) and isinstance(call.path[-1], int)
+    held.insert(call.path[-1], deepcopy(held[call.path[-1]]))
     return call.origin == "wire"
 
 
@@ -338,7 +338,7 @@ def a_list_of_calls_is_empty(one: Broken, n: int) -> bool:
 
 @breaks(lambda profile: profile.content == "text", "content-shape")
 def the_content_is_a_list(one: Broken, n: int) -> bool:
-    message = one.at(one.pairs[n][0].at[:2])
+    message = one.at(one.pairs[n][0].path[:2])
     if one.wire != "openai-chat" or not isinstance(message, dict):
         return False
     message["content"] = [{"type": "text", "text": "so"}]
@@ -347,7 +347,7 @@ def the_content_is_a_list(one: Broken, n: int) -> bool:
 
 @breaks(lambda profile: profile.content == "some", "content-shape")
 def the_content_is_null(one: Broken, n: int) -> bool:
-    message = one.at(one.pairs[n][0].at[:2])
+    message = one.at(one.pairs[n][0].path[:2])
     if one.wire != "openai-chat" or not isinstance(message, dict):
         return False
     message["content"] = None
@@ -356,7 +356,7 @@ def the_content_is_null(one: Broken, n: int) -> bool:
 
 @breaks(lambda profile: profile.words, "content-shape")
 def a_text_is_blank(one: Broken, n: int) -> bool:
-    held = one.at(one.pairs[n][0].at[:-1])
+    held = one.at(one.pairs[n][0].path[:-1])
     if one.wire not in ("anthropic", "bedrock") or not isinstance(held, list):
         return False
     held.insert(0, {"type": "text", "text": ""} if one.wire == "anthropic" else {"text": ""})
@@ -366,7 +366,7 @@ def a_text_is_blank(one: Broken, n: int) -> bool:
 @breaks(lambda profile: not profile.legacy, "legacy-function-call", blind=True)
 def the_call_is_in_the_old_style(one: Broken, n: int) -> bool:
     call, result = one.pairs[n]
-    message = one.at(call.at[:2])
+    message = one.at(call.path[:2])
     if (
         one.wire != "openai-chat"
         or not isinstance(message, dict)
@@ -383,7 +383,7 @@ def the_call_is_in_the_old_style(one: Broken, n: int) -> bool:
 
 @breaks(_never, "server-tool-unpaired")
 def a_call_of_the_provider_is_alone(one: Broken, n: int) -> bool:
-    held = one.at(one.pairs[n][0].at[:-1])
+    held = one.at(one.pairs[n][0].path[:-1])
     if one.wire != "anthropic" or not isinstance(held, list):
         return False
     held.insert(
@@ -469,7 +469,7 @@ def the_result_is_said_as_elsewhere(one: Broken, n: int) -> bool:
         new = {"type": "function_call_output", "call_id": result.call_id, "output": result.text}
     else:
         return False
-    if len(result.at) != 2 or result.origin != "wire":
+    if len(result.path) != 2 or result.origin != "wire":
         return False
     one.messages[one.place(result)] = new
     return True
@@ -518,7 +518,7 @@ def the_signature_is_missing(one: Broken, n: int) -> bool:
 
 @breaks(_never, "signature-foreign")
 def the_signature_is_a_strangers(one: Broken, n: int) -> bool:
-    held = one.at(one.pairs[n][0].at[:-1])
+    held = one.at(one.pairs[n][0].path[:-1])
     if one.wire != "anthropic" or not isinstance(held, list):
         return False
     held.insert(

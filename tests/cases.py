@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from toolwire import wires
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Kind
 from toolwire.wires import wire as named_wire
 
@@ -200,7 +200,7 @@ NOISE: tuple[JSON, ...] = (
 )
 
 
-def nodes(value: JSON, at: At = ()) -> Iterator[At]:
+def nodes(value: JSON, at: JsonPath = ()) -> Iterator[JsonPath]:
     """The paths of everything in a value, itself first."""
     yield at
     if isinstance(value, dict):
@@ -211,7 +211,7 @@ def nodes(value: JSON, at: At = ()) -> Iterator[At]:
             yield from nodes(item, (*at, i))
 
 
-def leaves(value: JSON, at: At = ()) -> Iterator[tuple[At, JSON]]:
+def leaves(value: JSON, at: JsonPath = ()) -> Iterator[tuple[JsonPath, JSON]]:
     """The paths of everything that holds nothing else, with its value; empty containers count."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
@@ -223,7 +223,7 @@ def leaves(value: JSON, at: At = ()) -> Iterator[tuple[At, JSON]]:
         yield at, value
 
 
-def changed(body: JSON, at: At, new: JSON) -> JSON:
+def changed(body: JSON, at: JsonPath, new: JSON) -> JSON:
     """A copy of a body with another node at a path, or without it."""
     if not at:
         return None if new is DELETE else new
@@ -249,7 +249,7 @@ def same(left: JSON, right: JSON) -> bool:
     return type(left) is type(right) and left == right
 
 
-def differences(left: JSON, right: JSON, at: At = ()) -> Iterator[At]:
+def differences(left: JSON, right: JSON, at: JsonPath = ()) -> Iterator[JsonPath]:
     """The deepest paths at which two values differ."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key in {**left, **right}:

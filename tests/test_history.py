@@ -11,6 +11,7 @@ from each import each, together
 
 from toolwire import Call, Conversation, LocalError, decode
 from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.model import BodySource
 from toolwire.errors import pointer
 from toolwire.history import BYTES_A_TOKEN, abandon, cut, pending, resume
 from toolwire.lint import check
@@ -82,16 +83,19 @@ def faults(body: JSON, wire: str) -> Counter[str]:
 @each("case", [case for case in HISTORIES if case.pairs is not None])
 def test_what_is_pending_has_no_result_in_truth_and_stands_in_the_last_turn(case: Case) -> None:
     read = decode(case.body, case.wire)
-    client = {pointer(call.at): call for call in read.calls() if call.executor == "client"}
+    client = {pointer(call.path): call for call in read.calls() if call.executor == "client"}
     open_calls = [at for at, result, _ in case.pairs or () if at in client and result is None]
     said = [n for n, message in enumerate(read.messages) if message.role == "assistant"]
     last = said[-1:]
     while last and last[0] > 0 and read.messages[last[0] - 1].role == "assistant":
         last.insert(0, last[0] - 1)
     in_last = {
-        pointer(part.at) for n in last for part in read.messages[n].parts if isinstance(part, Call)
+        pointer(part.path)
+        for n in last
+        for part in read.messages[n].parts
+        if isinstance(part, Call)
     }
-    assert sorted(pointer(call.at) for call in pending(case.body, case.wire)) == sorted(
+    assert sorted(pointer(call.path) for call in pending(case.body, case.wire)) == sorted(
         at for at in open_calls if at in in_last
     )
 
@@ -244,7 +248,9 @@ def test_a_cut_at_any_message_keeps_the_newest_to_the_letter_and_splits_no_pair(
 
 def dropped(whole: Conversation, head: int, gone: int) -> Conversation:
     """What a cut left behind."""
-    return Conversation(whole.messages[head : head + gone], ordered=whole.ordered)
+    return Conversation(
+        whole.messages[head : head + gone], source=BodySource(ordered=whole.ordered)
+    )
 
 
 @EVERY

@@ -23,7 +23,7 @@ def made(case: Case, target: str, policy: Hosted) -> tuple[Conversation, Encoded
 
 def hosted(conversation: Conversation) -> list[tuple[str | int, ...]]:
     return [
-        part.at
+        part.path
         for part in conversation.parts()
         if isinstance(part, Call | Result) and part.executor == "provider"
     ]

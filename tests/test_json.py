@@ -12,22 +12,11 @@ import pytest
 from cases import differences, same
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
 
 import toolwire
 from toolwire import LocalError, RemoteError
-from toolwire.conversation.json import (
-    JSON,
-    Json,
-    checked,
-    dump,
-    get,
-    load,
-    parse,
-    patch,
-    put,
-    snake,
-)
+from toolwire.conversation.json import JSON, dump, get, load, parse, patch, put, require_json, snake
+from toolwire.conversation.lazy_json import LazyJson
 
 VALUES = st.recursive(
     st.none()
@@ -106,12 +95,12 @@ def test_what_json_cannot_say_is_refused_where_it_is_put_in(value: object) -> No
     with pytest.raises(LocalError):
         call.result(value)  # type: ignore[arg-type]
     with pytest.raises(LocalError):
-        conversation.replace(call, msgspec.structs.replace(call, args=Json(UNSET, value)))  # type: ignore[arg-type]
+        conversation.replace(call, msgspec.structs.replace(call, args=LazyJson.from_value(value)))  # type: ignore[arg-type]
 
 
 def test_a_plain_value_is_taken_as_the_very_same_object() -> None:
     value: JSON = {"a": [1, {"b": None}], "c": "x"}
-    assert checked(value, "") is value
+    assert require_json(value, "") is value
 
 
 def test_a_value_of_subclasses_and_tuples_becomes_plain_and_is_not_changed() -> None:
@@ -123,7 +112,7 @@ def test_a_value_of_subclasses_and_tuples_becomes_plain_and_is_not_changed() -> 
 
     inner = Map(b=Text("x"))
     value = {"a": (1, inner)}
-    assert checked(value, "") == {"a": [1, {"b": "x"}]}
+    assert require_json(value, "") == {"a": [1, {"b": "x"}]}
     assert value == {"a": (1, inner)}
     assert type(value["a"]) is tuple
 
@@ -139,30 +128,34 @@ def test_load_keeps_the_bytes_of_text() -> None:
 
 
 def test_json_keeps_its_text_to_the_letter_and_parses_it_on_demand() -> None:
-    held = Json('{ "a" : 1.50 }')
+    held = LazyJson('{ "a" : 1.50 }')
     assert (held.text, held.value, held.broken) == ('{ "a" : 1.50 }', {"a": 1.5}, False)
 
 
 def test_empty_text_is_no_arguments_and_broken_text_is_told() -> None:
-    assert (Json("").value, Json("").broken, Json("").text) == ({}, False, "")
-    assert (Json('{"a').value, Json('{"a').broken, Json('{"a').text) == (None, True, '{"a')
-    assert Json("[" * 100_000).broken
-    assert Json("[" * 100_000).value is None
+    assert (LazyJson("").value, LazyJson("").broken, LazyJson("").text) == ({}, False, "")
+    assert (LazyJson('{"a').value, LazyJson('{"a').broken, LazyJson('{"a').text) == (
+        None,
+        True,
+        '{"a',
+    )
+    assert LazyJson("[" * 100_000).broken
+    assert LazyJson("[" * 100_000).value is None
 
 
 def test_two_json_values_are_equal_if_they_mean_the_same() -> None:
-    assert Json('{"a":1}') == Json('{ "a": 1 }') == Json(_value={"a": 1})
-    assert Json("{") == Json("{")
-    assert Json("{") != Json("[")
-    assert Json("") != Json("null")
+    assert LazyJson('{"a":1}') == LazyJson('{ "a": 1 }') == LazyJson.from_value({"a": 1})
+    assert LazyJson("{") == LazyJson("{")
+    assert LazyJson("{") != LazyJson("[")
+    assert LazyJson("") != LazyJson("null")
 
 
 @pytest.mark.parametrize(
     "pair",
-    [(Json('{"a":1}'), Json('{ "a": 1 }')), (Json(""), Json("{}"))],
+    [(LazyJson('{"a":1}'), LazyJson('{ "a": 1 }')), (LazyJson(""), LazyJson("{}"))],
     ids=("spelling", "empty"),
 )
-def test_equal_json_values_have_equal_hashes(pair: tuple[Json, Json]) -> None:
+def test_equal_json_values_have_equal_hashes(pair: tuple[LazyJson, LazyJson]) -> None:
     left, right = pair
     assert left == right
     assert hash(left) == hash(right)

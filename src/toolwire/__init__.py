@@ -8,13 +8,9 @@ import typing
 
 from toolwire.codec import Encoded, decode, encode
 from toolwire.conversation.ids import IdMap
-from toolwire.conversation.model import (
+from toolwire.conversation.model import Change, Choice, Conversation, Format, Loss, Tool, Usage
+from toolwire.conversation.parts import (
     Call,
-    Change,
-    Choice,
-    Conversation,
-    Format,
-    Loss,
     Media,
     Message,
     Opaque,
@@ -23,8 +19,6 @@ from toolwire.conversation.model import (
     Reasoning,
     Result,
     Text,
-    Tool,
-    Usage,
 )
 from toolwire.errors import LocalError, RemoteError, WireError
 from toolwire.streaming.restream import AsyncRestreamed, Restreamed, fold, restream

@@ -30,7 +30,7 @@ from toolwire.conversation.ids import (
 from toolwire.conversation.json import JSON, Body, dump, load
 from toolwire.conversation.model import Change, Choice, Conversation, Kind, Loss
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import Call, Message, Pair, Read, Reasoning, Result, Text
+from toolwire.conversation.parts import Call, Message, Pair, Reasoning, Result, Text, Traceable
 from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
@@ -111,7 +111,10 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
     messages = read.messages
     if kind == "response":
         messages = tuple([_stopped(message) for message in messages])
-    return replace(read, messages=messages, raw=raw, was=(messages, read.tools, read.settings))
+    source = replace(
+        read.source, raw=raw, messages=messages, tools=read.tools, settings=read.settings
+    )
+    return replace(read, messages=messages, source=source)
 
 
 def _stopped(message: Message) -> Message:
@@ -140,7 +143,7 @@ def encode(
     if hosted not in POLICIES:
         raise LocalError(wire, (), f"hosted is one of {', '.join(POLICIES)}, not {hosted!r}")
     if spoken.name == conversation.wire and kind == conversation.kind and conversation.pristine:
-        return Encoded(conversation.source, [], IdMap(), conversation.raw)
+        return Encoded(conversation.source.body, [], IdMap(), conversation.source.raw)
     home = IdMap.of(ids)
     if kind == "response" and (glanced := _glanced(conversation, spoken, rules, home)) is not None:
         said = _written(conversation, spoken, glanced)
@@ -151,7 +154,7 @@ def encode(
             said, list(dict.fromkeys(glanced.losses)) if glanced.losses else [], home_again
         )
     if (
-        conversation.wire and not conversation.was
+        conversation.wire and conversation.source.messages is None
     ):  # made by hand: it has no body that could be gone back to
         conversation = replace(conversation, wire="")
     conversation, led = _followed(conversation)
@@ -174,7 +177,9 @@ def encode(
             if not tool.name and tool.kind in ("function", "custom")
         ]
         if nameless:
-            told += [Loss(tool.at, "a tool without a name cannot be offered") for tool in nameless]
+            told += [
+                Loss(tool.path, "a tool without a name cannot be offered") for tool in nameless
+            ]
             conversation = replace(
                 conversation,
                 tools=tuple(tool for tool in conversation.tools if tool not in nameless),
@@ -210,7 +215,7 @@ def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
     """The conversation with the results that lean on an edited call edited along, and
     their pairs.
     """
-    before = conversation.was[0] if conversation.was else conversation.messages
+    before = conversation.source.messages or conversation.messages
     if before is conversation.messages or not isinstance(before, tuple):
         return conversation, []
     messages = follow(conversation.messages, before, ordered=conversation.ordered)
@@ -231,7 +236,7 @@ def _torn(led: list[Pair], body: JSON, spoken: Wire, kind: Kind) -> list[Loss]:
     found = {_told(pair) for pair in spoken.read(body, kind).pairs()} - {None}
     why = "it found its call by what was edited, and this wire cannot tell it otherwise"
     return [
-        Loss(pair.result.at, why)
+        Loss(pair.result.path, why)
         for pair in led
         if pair.result is not None and _told(pair) not in found
     ]
@@ -249,18 +254,18 @@ def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
     """The body a conversation was read from with the edits of single parts; UNSET if more than that
     was changed."""
     if (
-        not conversation.was
-        or conversation.was[1] is not conversation.tools
-        or conversation.was[2] is not conversation.settings
+        conversation.source.messages is None
+        or conversation.source.tools is not conversation.tools
+        or conversation.source.settings is not conversation.settings
     ):
         return UNSET
     page = Page(spoken.name, conversation.kind, ids=None, names={}, home=NO_MAP)
-    before = spoken.read(conversation.source, conversation.kind)
+    before = spoken.read(conversation.source.body, conversation.kind)
     if [len(message.parts) for message in before.messages] != [
         len(message.parts) for message in conversation.messages
     ]:
         return UNSET  # messages were joined or parted
-    return edited(conversation.parts(), before.parts(), conversation.source, (), page)
+    return edited(conversation.parts(), before.parts(), conversation.source.body, (), page)
 
 
 class _Survey:
@@ -285,7 +290,7 @@ class _Survey:
     def __init__(self, conversation: Conversation, target: str) -> None:
         calls: list[Call] = []
         results: list[Result] = []
-        foreign: list[Read] = []
+        foreign: list[Traceable] = []
         native: dict[str, str] = {}
         hosted = False
         due: list[str] = []
@@ -304,7 +309,7 @@ class _Survey:
                     elif part.__class__ is Result:
                         results.append(part)
                 continue
-            if raw.__class__ is dict and message.row is not None:
+            if raw.__class__ is dict and message.spec is not None:
                 only = parts[0] if len(parts) == 1 else None
                 if (
                     len(raw) == 2
@@ -315,7 +320,7 @@ class _Survey:
                     if due:
                         tidy = False
                     continue  # a role and a plain text: nothing more can be in it
-                if not message.row.keys.issuperset(raw):
+                if not message.spec.keys.issuperset(raw):
                     foreign.append(message)
             for part in parts:
                 if part.__class__ is Text:
@@ -323,7 +328,7 @@ class _Survey:
                         tidy = False
                     if told is message:
                         mixed = True
-                    if part.raw.__class__ is str and part.seal is None:
+                    if part.raw.__class__ is str and part.signature is None:
                         continue
                 elif part.__class__ is Call:
                     calls.append(part)
@@ -350,7 +355,8 @@ class _Survey:
                     thoughts = thoughts or part.__class__ is Reasoning
                     mixed = mixed or told is message
                 if part.raw is not raw and (
-                    part.seal is not None or not (part.row is None or part.row.clean(part.raw))
+                    part.signature is not None
+                    or not (part.spec is None or part.spec.clean(part.raw))
                 ):
                     foreign.append(part)
         if conversation.wire != target:
@@ -399,10 +405,8 @@ def _glanced(conversation: Conversation, spoken: Wire, rules: Profile, home: IdM
     """The page for an answer of words and calls that can be sent as they are: what most answers
     are. None for any other."""
     came = PROFILES.get(conversation.wire)
-    was = conversation.was
     if (
-        not was
-        or was[0] is not conversation.messages
+        conversation.source.messages is not conversation.messages
         or conversation.wire == spoken.name
         or conversation.tools
     ):
@@ -413,15 +417,15 @@ def _glanced(conversation: Conversation, spoken: Wire, rules: Profile, home: IdM
     raw = message.raw
     if (
         message.wire == spoken.name
-        or message.row is None
+        or message.spec is None
         or raw.__class__ is not dict
-        or not message.row.keys.issuperset(raw)
+        or not message.spec.keys.issuperset(raw)
     ):
         return None
     ids: list[str] = []
     fits = _fits(rules, came)
     for part in message.parts:
-        if part.seal is not None or part.row is None or not part.row.clean(part.raw):
+        if part.signature is not None or part.spec is None or not part.spec.clean(part.raw):
             return None
         if part.__class__ is Call:
             if (

@@ -14,9 +14,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.codec import Encoded, decode, encode, resolve
-from toolwire.conversation.json import At, Body, dump
+from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.model import Conversation, Kind, Loss
-from toolwire.conversation.parts import Call, Message, Output, Result, label
+from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import LocalError
 from toolwire.lint import found
 from toolwire.lint.facts import View
@@ -59,7 +59,7 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
         },
     )
     why = "a result without an id may be the answer of this call; it still waits"
-    out.losses.extend(Loss(call.at, why) for call in _waiting(view) if id(call) in unclear)
+    out.losses.extend(Loss(call.path, why) for call in _waiting(view) if id(call) in unclear)
     return out
 
 
@@ -87,7 +87,7 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
         if len(calls) > 1:
             raise LocalError(
                 wire,
-                calls[0].at,
+                calls[0].path,
                 f"{len(calls)} calls wait under the id {one!r}: repair the history first",
             )
     return _answered(
@@ -101,7 +101,7 @@ def _result(call: Call, given: Output | Result, wire: str) -> Result:
         return call.result(given)
     if given.call_id != call.id:
         raise LocalError(
-            wire, call.at, f"a result of {given.call_id} is given for the call {call.id}"
+            wire, call.path, f"a result of {given.call_id} is given for the call {call.id}"
         )
     return call.result(given.output, error=given.error)
 
@@ -150,7 +150,7 @@ def cut(
     out, first = _from(view, max(start, view.opening))
     if first is not None and not _begins(view, first):
         out.losses.append(
-            Loss(first.at, "a history cannot begin with this here, and there is nothing older")
+            Loss(first.path, "a history cannot begin with this here, and there is nothing older")
         )
     return out
 
@@ -192,14 +192,14 @@ def _begins(view: View, message: Message) -> bool:
 def _held(view: View) -> list[bool]:
     """For each place whether something would be torn apart by beginning there."""
     spans = [
-        (view.at(pair.call), view.at(pair.result))
+        (view.message_index(pair.call), view.message_index(pair.result))
         for pair in view.pairs
         if pair.call and pair.result
     ]
     spans += [(turn.asks[0], turn.asks[-1]) for turn in view.turns]
     for turn in view.turns:
         places = [
-            view.at(answer)
+            view.message_index(answer)
             for call in turn.calls
             if (answer := view.answer.get(id(call))) is not None
         ]
@@ -222,7 +222,7 @@ def _goes_on(before: Message, message: Message) -> bool:
     body, or are what the assistant says in one go, where what it thought leads what it does.
     """
     return (
-        bool(message.at) and before.at == message.at
+        bool(message.path) and before.path == message.path
     ) or before.role == message.role == "assistant"
 
 
@@ -233,10 +233,10 @@ def _namesakes(view: View) -> list[tuple[int, int]]:
         return []
     places: dict[str, list[int]] = {}
     for call in view.calls:
-        places.setdefault(call.id, []).append(view.at(call))
+        places.setdefault(call.id, []).append(view.message_index(call))
     found_at: list[tuple[int, int]] = []
     for result in view.stray:
-        here = view.at(result)
+        here = view.message_index(result)
         there = places.get(result.call_id, [])
         near = [n for n in there if n <= here][-1:] or there[:1]
         found_at += [(n, here) for n in near]
@@ -248,7 +248,7 @@ def _newest(view: View, many: int) -> int:
     heads = [
         n
         for n, message in enumerate(view.messages)
-        if n == 0 or not message.at or view.messages[n - 1].at != message.at
+        if n == 0 or not message.path or view.messages[n - 1].path != message.path
     ]
     return heads[-many] if many <= len(heads) else 0
 
@@ -267,19 +267,19 @@ def _affordable(view: View, tokens: int) -> int:
 def _weights(view: View) -> list[int]:
     """The bytes of each message, and of what separates it from the next; without the tools it
     offers, which stay."""
-    seen: set[At] = set()
+    seen: set[JsonPath] = set()
     found_in: list[int] = []
-    offers: dict[At, int] = {}
+    offers: dict[JsonPath, int] = {}
     for tool in view.conversation.tools:
-        if len(tool.at) > 2:
-            offers[tool.at[:2]] = (
-                offers.get(tool.at[:2], 0)
+        if len(tool.path) > 2:
+            offers[tool.path[:2]] = (
+                offers.get(tool.path[:2], 0)
                 + len(dump(tool.raw) if tool.raw is not UNSET else b"")
                 + 1
             )
     for message in view.messages:
         stays = (
-            sum(offers.get(at, 0) for at in {part.at[:2] for part in message.parts})
+            sum(offers.get(at, 0) for at in {part.path[:2] for part in message.parts})
             if offers
             else 0
         )
@@ -288,9 +288,9 @@ def _weights(view: View) -> list[int]:
             continue
         size = 1 - stays
         for part in message.parts:
-            if part.at not in seen:  # a call and its result may be one block
-                size += len(label(part) if part.raw is UNSET else dump(part.raw)) + 1
-                seen.add(part.at)
+            if part.path not in seen:  # a call and its result may be one block
+                size += len(describe(part) if part.raw is UNSET else dump(part.raw)) + 1
+                seen.add(part.path)
         found_in.append(size)
     return found_in
 

@@ -30,12 +30,12 @@ from toolwire.agent.machine import (
     diagram,
 )
 from toolwire.agent.thread import Thread, calls_of
-from toolwire.conversation.json import Json
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Message, Result, Text
 
-ONE = Call("c1", "ring", Json('{"n":1}'))
-TWO = Call("c2", "ring", Json('{"n":2}'))
+ONE = Call("c1", "ring", LazyJson('{"n":1}'))
+TWO = Call("c2", "ring", LazyJson('{"n":2}'))
 SAYS = Message("assistant", (Text("hello"),), "stop")
 
 
@@ -208,7 +208,7 @@ def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_
 
 
 def test_in_whatever_order_calls_are_complete_and_run_each_result_stands_with_its_call() -> None:
-    three = [Call(f"c{n}", "ring", Json(f'{{"n":{n}}}')) for n in range(3)]
+    three = [Call(f"c{n}", "ring", LazyJson(f'{{"n":{n}}}')) for n in range(3)]
     for begun, ran, early in product(permutations(three), permutations(range(3)), range(4)):
         made = machine(Ask("hi"), *(Complete(call) for call in begun))
         for n in ran[:early]:
@@ -223,7 +223,7 @@ def test_in_whatever_order_calls_are_complete_and_run_each_result_stands_with_it
 
 
 def test_a_call_that_the_answer_has_under_another_id_is_not_run_twice() -> None:
-    late = Call("tw-0123456789abcdef", "ring", Json('{"n":1}'), "minted")
+    late = Call("tw-0123456789abcdef", "ring", LazyJson('{"n":1}'), "minted")
     made = machine(Ask("hi"), Complete(late), Ran(0, late.result("x")))
     said = made.take(Answered(asks(ONE)))
     assert [type(one) for one in said] == [Save, Send]
@@ -239,7 +239,7 @@ def test_a_call_that_ran_and_is_not_in_the_answer_after_all_is_told_all_the_same
 
 
 def test_two_calls_under_one_id_run_under_two() -> None:
-    twin = Call("c1", "ring", Json('{"n":2}'))
+    twin = Call("c1", "ring", LazyJson('{"n":2}'))
     made = machine(Ask("hi"))
     runs = [
         one for call in (ONE, twin) for one in made.take(Complete(call)) if isinstance(one, Run)

@@ -31,7 +31,8 @@ from toolwire.agent.machine import Phase
 from toolwire.agent.talk import Again, Asking, Done, ModelError, Reply, Running
 from toolwire.agent.thread import Thread
 from toolwire.codec import Encoded
-from toolwire.conversation.json import JSON, Json, Object
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Text
 from toolwire.errors import LocalError
 from toolwire.io.agent import Agent
@@ -253,8 +254,8 @@ def test_nobody_is_followed_elsewhere_with_a_key(house: House) -> None:
 
 # --- histories that are refused -------------------------------------------------------------------
 
-OPEN = Call("call_1", "Calculator_Add", Json('{"a":1,"b":2}'))
-LONG = Call("functions.add:" + "0" * 80, "Calculator_Add", Json('{"a":1,"b":2}'))
+OPEN = Call("call_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))
+LONG = Call("functions.add:" + "0" * 80, "Calculator_Add", LazyJson('{"a":1,"b":2}'))
 ODD = {
     "a call that nobody answered": (
         Thread("t").said("hi").answered(Message("assistant", (OPEN,))).said("never mind")

@@ -20,7 +20,7 @@ from toolwire.agent.machine import Ask, Machine, Phase, Run
 from toolwire.agent.talk import Deny, Done, Over, Running
 from toolwire.agent.thread import Thread, calls_of
 from toolwire.codec import Encoded, decode
-from toolwire.conversation.json import Json
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import LocalError
 from toolwire.io.agent import Agent
@@ -262,7 +262,7 @@ def test_a_thread_that_is_over_is_told_so_and_nobody_is_asked(house: House, tmp_
 def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(
     house: House, tmp_path: Path
 ) -> None:
-    call = Call("toolu_1", "Calculator_Add", Json('{"a":1,"b":2}'))
+    call = Call("toolu_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))
     for wire in WIRES:
         placed = house.mock(wire)
         agent = Agent(model_at(wire, placed.url), [add])
@@ -437,7 +437,7 @@ def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_ru
 
 
 def test_keys_do_not_depend_on_the_process_or_on_how_often_a_thread_was_kept() -> None:
-    calls = [Call(f"call_{n}", "ring", Json("{}")) for n in range(3)]
+    calls = [Call(f"call_{n}", "ring", LazyJson("{}")) for n in range(3)]
     thread = Thread("t").said("hi").answered(Message("assistant", tuple(calls)))
     keys: list[list[str]] = []
     for _ in range(3):

@@ -17,7 +17,8 @@ from toolwire.agent.talk import Deny, Limits
 from toolwire.agent.telling import Told
 from toolwire.agent.thread import Thread
 from toolwire.codec import decode
-from toolwire.conversation.json import JSON, Json, Object
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Text
 from toolwire.io.agent import Agent
 from toolwire.streaming.restream import fold
@@ -114,7 +115,7 @@ def test_the_real_ai_sdk_reads_every_run_with_each_output_under_its_call(
 def test_what_a_front_end_is_told_of_a_run_that_is_taken_up_and_of_one_that_is_refused(
     house: House,
 ) -> None:
-    call = Call("call_1", "Calculator_Add", Json('{"a":1,"b":2}'))
+    call = Call("call_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))
     headers = Told[bytes]("ai-sdk").headers
     resumed = Agent(model_at("anthropic", house.mock("anthropic").url), [reading])
     resumed.thread = Thread("t").said("hi").answered(Message("assistant", (call,)))

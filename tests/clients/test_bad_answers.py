@@ -8,7 +8,7 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.conversation.json import JSON, At, Object, dump, put
+from toolwire.conversation.json import JSON, JsonPath, Object, dump, put
 from toolwire.io._oxp_read import Raw, again, answered, definitions, refused, wait_ms
 from toolwire.io.oxp_client import OxpError
 from toolwire.protocols import mcp
@@ -76,7 +76,7 @@ RESULT: Object = {
 }
 
 
-def places(value: JSON, at: At = ()) -> list[At]:
+def places(value: JSON, at: JsonPath = ()) -> list[JsonPath]:
     """Every place in a value."""
     inner = (
         value.items()

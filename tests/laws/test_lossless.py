@@ -22,7 +22,8 @@ from toolwire import (
     decode,
     encode,
 )
-from toolwire.conversation.json import At, Json
+from toolwire.conversation.json import JsonPath
+from toolwire.conversation.lazy_json import LazyJson
 
 
 def read(case: Case) -> Conversation:
@@ -65,7 +66,9 @@ def edits(part: Part) -> Iterator[Part]:
             yield replace(part, name="another_tool")
             yield replace(
                 part,
-                args=Json("free text") if part.family == "custom" else Json('{"changed": true}'),
+                args=LazyJson("free text")
+                if part.family == "custom"
+                else LazyJson('{"changed": true}'),
             )
         case Result(executor="client"):
             yield replace(part, output="Something else.")
@@ -88,7 +91,7 @@ def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int)
         touched = list(differences(case.body, written.body))
         assert touched
         leaning = leaning_on(part, conversation)
-        places = [part.at, *(result.at for result in leaning if _renames(part, new))]
+        places = [part.path, *(result.path for result in leaning if _renames(part, new))]
         assert [
             at for at in touched if not any(at[: len(place)] == place for place in places)
         ] == [], "another node changed"
@@ -151,13 +154,15 @@ def said(part: Part) -> tuple[str, bool]:
     return part.text, part.error
 
 
-def tied(results: list[Result], conversation: Conversation, written: Encoded) -> set[tuple[At, At]]:
+def tied(
+    results: list[Result], conversation: Conversation, written: Encoded
+) -> set[tuple[JsonPath, JsonPath]]:
     """Those results with their calls, but for any of which it is reported that it lost its own."""
-    wanted = {result.at for result in results} - {loss.path for loss in written.losses}
+    wanted = {result.path for result in results} - {loss.path for loss in written.losses}
     return {
-        (p.call.at, p.result.at)
+        (p.call.path, p.result.path)
         for p in conversation.pairs()
-        if p.call and p.result and p.result.at in wanted
+        if p.call and p.result and p.result.path in wanted
     }
 
 

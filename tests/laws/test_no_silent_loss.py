@@ -32,9 +32,9 @@ from toolwire import (
     decode,
     encode,
 )
-from toolwire.conversation.json import JSON, At, parse, text_of
+from toolwire.conversation.json import JSON, JsonPath, parse, text_of
 from toolwire.conversation.model import Setting
-from toolwire.conversation.parts import Output, Part, label
+from toolwire.conversation.parts import Output, Part, describe
 from toolwire.wires.engine.media import mime_of
 
 NO_PARAMETERS: JSON = {"type": "object", "properties": {}}
@@ -43,7 +43,7 @@ NO_PARAMETERS: JSON = {"type": "object", "properties": {}}
 class Item(Struct, frozen=True, eq=False):
     """One thing a conversation says, and where it stood."""
 
-    at: At
+    path: JsonPath
     said: tuple[object, ...]
 
     @property
@@ -58,7 +58,7 @@ def _output(output: Output) -> tuple[object, ...]:
     if not isinstance(output, tuple):
         return (text_of(_sorted(output)),)
     texts = [
-        part.text if isinstance(part, Text) else label(part)
+        part.text if isinstance(part, Text) else describe(part)
         for part in output
         if not _is_media(part)
     ]
@@ -160,7 +160,7 @@ def items(conversation: Conversation, home: IdMap) -> list[Item]:
             for m in run
             for part in sorted(m.parts, key=lambda part: _late(part) if asked else (0, ""))
         ]
-        found = [Item(part.at, _said(m.role, part, home)) for m, part in parts]
+        found = [Item(part.path, _said(m.role, part, home)) for m, part in parts]
         found = [item for item in found if item.said[1:3] not in (("text", ""), ("reasoning", ""))]
         if not asked:
             results = sorted(
@@ -199,7 +199,7 @@ def tool(one: Tool, home: IdMap) -> tuple[object, ...]:
     )
 
 
-def lost(at: At, encoded: Encoded) -> bool:
+def lost(at: JsonPath, encoded: Encoded) -> bool:
     """Whether something is reported at a place, around it, or inside it."""
     return any(
         loss.path == at[: len(loss.path)] or loss.path[: len(at)] == at for loss in encoded.losses
@@ -287,20 +287,24 @@ def kept(case: Case, target: str) -> None:
     home = encoded.ids
     before, after = items(source, IdMap()), items(found, home)
 
-    assert carried([item for item in before if not lost(item.at, encoded)], after) == []
+    assert carried([item for item in before if not lost(item.path, encoded)], after) == []
     tools = [tool(one, home) for one in found.tools]
     assert [
-        one for one in source.tools if not lost(one.at, encoded) and tool(one, IdMap()) not in tools
+        one
+        for one in source.tools
+        if not lost(one.path, encoded) and tool(one, IdMap()) not in tools
     ] == []
     settings = {name: setting(value, home) for name, value in found.settings.items()}
     left = {
-        n: v for n, v in source.settings.items() if not lost(source.places.get(n, (n,)), encoded)
+        n: v
+        for n, v in source.settings.items()
+        if not lost(source.source.setting_paths.get(n, (n,)), encoded)
     }
     assert {n: v for n, v in left.items() if not agrees(setting(v, IdMap()), settings.get(n))} == {}
-    assert [path for path in source.unknown if not lost(path, encoded)] == []
+    assert [path for path in source.source.unknown_fields if not lost(path, encoded)] == []
     stops = [stop(message) for message in found.messages]
     assert [
-        m for m in source.messages if m.stop and not lost(m.at, encoded) and stop(m) not in stops
+        m for m in source.messages if m.stop and not lost(m.path, encoded) and stop(m) not in stops
     ] == []
     if not encoded.losses:
         assert agrees(tuple(merged(before)), tuple(merged(after)))

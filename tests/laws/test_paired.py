@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire import Conversation, decode
-from toolwire.conversation.json import JSON, At, get
+from toolwire.conversation.json import JSON, JsonPath, get
 from toolwire.errors import pointer
 
 TOLD = [case for case in CASES if case.pairs is not None]
@@ -24,7 +24,7 @@ def read(body: JSON, case: Case) -> Conversation:
 @together(TOLD)
 def test_pairs_equal_the_truth(case: Case) -> None:
     found = [
-        (pair.call and pointer(pair.call.at), pair.result and pointer(pair.result.at), pair.how)
+        (pair.call and pointer(pair.call.path), pair.result and pointer(pair.result.path), pair.how)
         for pair in read(case.body, case).pairs()
     ]
     assert sorted(found, key=repr) == sorted(case.pairs or (), key=repr)
@@ -50,16 +50,16 @@ def test_pairs_hold_every_call_and_every_result_once_and_joined_ones_share_their
     assert all((p.how is None) == (p.call is None or p.result is None) for p in pairs)
 
 
-def batches(case: Case) -> list[list[At]]:
+def batches(case: Case) -> list[list[JsonPath]]:
     """Runs of results that stand side by side, each joined by an id of its own."""
     pairs = [pair for pair in read(case.body, case).pairs() if pair.result is not None]
     if any(pair.how != "id" for pair in pairs):
         return []
     listed = (
-        pair.result.at for pair in pairs if pair.result and isinstance(pair.result.at[-1], int)
+        pair.result.path for pair in pairs if pair.result and isinstance(pair.result.path[-1], int)
     )
     places = sorted(listed, key=lambda at: (str(at[:-1]), at[-1]))
-    called = {pair.call.at for pair in pairs if pair.call}
+    called = {pair.call.path for pair in pairs if pair.call}
     runs = groupby(enumerate(places), key=lambda item: (item[1][:-1], int(item[1][-1]) - item[0]))
     found = [[at for _, at in run] for _, run in runs]
     return [run for run in found if len(run) > 1 and not called.intersection(run)]
@@ -67,7 +67,7 @@ def batches(case: Case) -> list[list[At]]:
 
 def said(conversation: Conversation) -> list[str]:
     return [
-        f"{p.call and p.call.at} {p.result and (p.result.text, p.result.error)} {p.how}"
+        f"{p.call and p.call.path} {p.result and (p.result.text, p.result.error)} {p.how}"
         for p in conversation.pairs()
     ]
 
@@ -80,7 +80,7 @@ PARALLEL = [(case, run) for case in TOLD for run in batches(case)]
 )
 @given(data=st.data())
 def test_results_in_another_order_make_the_same_pairs(
-    case: Case, run: list[At], data: st.DataObject
+    case: Case, run: list[JsonPath], data: st.DataObject
 ) -> None:
     body = case.body
     for at, other in zip(run, data.draw(st.permutations(run)), strict=True):

@@ -98,7 +98,7 @@ def texts(conversation: Conversation) -> Counter[str]:
 
 def invented(before: Conversation, after: Conversation) -> list[str]:
     """Texts that were not there before and bear no mark; what was JSON may be text now."""
-    known = "\n".join(str(value) for _, value in leaves(before.source))
+    known = "\n".join(str(value) for _, value in leaves(before.source.body))
     return [
         text for text in texts(after) if MARK not in text and text[0] != "{" and text not in known
     ]

@@ -56,6 +56,7 @@ from toolwire import (
 )
 from toolwire.conversation.ids import NO_MAP
 from toolwire.conversation.json import JSON, text_of
+from toolwire.conversation.model import BodySource
 from toolwire.conversation.parts import output_text
 from toolwire.errors import pointer
 from toolwire.streaming.accumulate import unfold
@@ -158,7 +159,9 @@ def test_a_stream_folds_to_a_body_that_goes_home_to_the_letter(case: Streamed) -
 
 def bare(part: Part) -> Part:
     """A part as if nobody had read it anywhere."""
-    part = replace(part, raw=UNSET, at=(), was=None, seal=None)
+    part = replace(
+        part, signature=None, source=replace(part.source, raw=UNSET, path=(), original=None)
+    )
     if isinstance(part, Result):
         output = (
             tuple(bare(one) for one in part.output)
@@ -166,7 +169,7 @@ def bare(part: Part) -> Part:
             else part.output
         )
         return replace(part, output=output)
-    return replace(part, row=None)
+    return replace(part, source=replace(part.source, spec=None))
 
 
 def rootless(conversation: Conversation) -> Conversation:
@@ -176,7 +179,12 @@ def rootless(conversation: Conversation) -> Conversation:
         for message in conversation.messages
     )
     return Conversation(
-        messages, (), conversation.settings, "", "response", ordered=conversation.ordered
+        messages,
+        (),
+        conversation.settings,
+        "",
+        "response",
+        source=BodySource(ordered=conversation.ordered),
     )
 
 

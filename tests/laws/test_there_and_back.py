@@ -13,7 +13,7 @@ from each import each
 from toolwire import Call, Conversation, Media, Result, decode, encode, translate
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, text_of
-from toolwire.conversation.parts import label
+from toolwire.conversation.parts import describe
 from toolwire.profiles.table import profile
 
 PLAIN = {
@@ -61,7 +61,9 @@ def labels(conversation: Conversation) -> frozenset[str]:
         if isinstance(result.output, tuple)
         for part in result.output
     )
-    return frozenset(label(part) for part in every if isinstance(part, Media) and part.text is None)
+    return frozenset(
+        describe(part) for part in every if isinstance(part, Media) and part.text is None
+    )
 
 
 def calls(conversation: Conversation, home: Mapping[str, str]) -> list[tuple[str, str, str, str]]:

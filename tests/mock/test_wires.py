@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from toolwire import LocalError, Tool, Usage, check, decode, encode, fold, repair, wires
 from toolwire.conversation.json import JSON, Object, dump
-from toolwire.conversation.model import Conversation, Message
-from toolwire.conversation.parts import Call, Reasoning, Text
+from toolwire.conversation.model import Conversation
+from toolwire.conversation.parts import Call, Message, Reasoning, Text
 from toolwire.profiles.table import PROFILES
 from toolwire.server._mock_paths import HOUSES, ROUTES
 from toolwire.server._mock_shapes import SHAPES

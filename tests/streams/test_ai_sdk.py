@@ -14,7 +14,8 @@ from streams.loopback import serve
 
 from toolwire import Call, Opaque, Result, Text, decode, translate
 from toolwire.conversation.ids import NO_MAP
-from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.errors import RemoteError, pointer
 from toolwire.streaming.events import (
     Begin,
@@ -631,7 +632,7 @@ def writer(version: int | None = None) -> Writer:
 
 
 def call_of(one: str, arguments: str = "{}") -> Call:
-    return Call(one, "roll", Json(arguments))
+    return Call(one, "roll", LazyJson(arguments))
 
 
 def said_by(made: Writer, *events: Event) -> Iterator[Chunk]:

@@ -166,7 +166,7 @@ def test_a_signature_comes_last_and_stays_with_its_thinking() -> None:
         *stopped("end_turn"),
     ]
     (part,) = decode(fold(events, WIRE), WIRE, "response").messages[0].parts
-    assert isinstance(part, Reasoning) and (part.text, part.seal) == ("Hm", "EqQB")
+    assert isinstance(part, Reasoning) and (part.text, part.signature) == ("Hm", "EqQB")
     message, losses = chat(events)
     assert message["reasoning_content"] == "Hm"
     assert losses == ["a signature that only its own provider can read"]

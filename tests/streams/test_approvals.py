@@ -235,8 +235,8 @@ def test_a_log_shows_how_far_the_question_for_leave_has_come(
         **part,
     }
     home = decode(translate(there.body, "ai-sdk", "adk").body, "adk")
-    asked = [one for one in home.calls() if one.about is not None]
-    assert [(one.id, one.about, one.name) for one in asked] == [
+    asked = [one for one in home.calls() if one.approval_for is not None]
+    assert [(one.id, one.approval_for, one.name) for one in asked] == [
         (ASKS, MINE, "adk_request_confirmation")
     ]
     verdicts = [

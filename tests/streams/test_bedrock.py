@@ -413,7 +413,7 @@ def test_the_seal_of_reasoning_comes_last_and_hidden_reasoning_comes_whole() -> 
     ]
     out = said(*events, stop())
     assert out[:2] == [Start(0, Reasoning("")), Delta(0, "Hm.")]
-    assert [event.seal for event in out if isinstance(event, End)] == ["s"]
+    assert [event.signature for event in out if isinstance(event, End)] == ["s"]
     assert [event.part for event in out if isinstance(event, Whole)] == [Reasoning("", "aGk=")]
 
 

@@ -284,7 +284,7 @@ def test_a_message_may_come_whole_in_its_first_event() -> None:
 
 def test_citations_and_odds_are_kept_and_reported_once() -> None:
     stream = case("stream-thinking-citations-and-logprobs")
-    left = [one.at[1:] for one in said(*stream.events) if isinstance(one, Left)]  # type: ignore[arg-type]
+    left = [one.path[1:] for one in said(*stream.events) if isinstance(one, Left)]  # type: ignore[arg-type]
     assert left == [
         ("logprobs",),
         ("delta", "message", "citations"),

@@ -238,7 +238,7 @@ def test_arguments_that_broke_off_stay_as_they_came() -> None:
     ]
     assert isinstance(body, dict) and body["error"]
     *_, ended, fault = read(*events)
-    assert isinstance(ended, End) and ended.cut and ended.seal == "c2VhbA=="
+    assert isinstance(ended, End) and ended.cut and ended.signature == "c2VhbA=="
     assert isinstance(fault, Fault) and fault.cut
 
 
@@ -304,7 +304,7 @@ def test_an_array_and_server_sent_events_are_the_same_stream() -> None:
 
 def test_what_nobody_knows_is_kept_and_reported_once() -> None:
     events = [chunk({"hologram": 1}, mood="fine"), chunk({"text": "x"}, mood="fine"), STOP]
-    left = [event.at for event in read(*events) if isinstance(event, Left)]
+    left = [event.path for event in read(*events) if isinstance(event, Left)]
     assert left == [(0, "candidates", 0, "mood")]
     assert any(isinstance(event, Whole) for event in read(*events))
     assert parts(fold(events, NAME))[0] == {"hologram": 1}

@@ -317,7 +317,7 @@ def test_fields_of_a_chunk_that_nobody_knows_are_reported_once() -> None:
         *framed(chunk({"text": "a"}, custom={"n": 1}), chunk({"text": "b"}, custom={"n": 2})),
         whole({"text": "ab"}),
     )
-    assert [event.at for event in events if isinstance(event, Left)] == [(0, "message", "custom")]
+    assert [event.path for event in events if isinstance(event, Left)] == [(0, "message", "custom")]
 
 
 def test_over_a_socket_it_is_a_flow_with_chunks_and_a_result() -> None:

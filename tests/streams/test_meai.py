@@ -274,7 +274,7 @@ def test_messages_of_users_in_an_answer_are_kept_and_told_to_nobody() -> None:
     ]
     events = said(*updates)
     assert [event.text for event in events if isinstance(event, Delta)] == ["Hello"]
-    assert any(isinstance(event, Left) and event.at == (0,) for event in events)
+    assert any(isinstance(event, Left) and event.path == (0,) for event in events)
     body = fold(updates, "meai")
     assert (
         isinstance(body, dict) and isinstance(body["messages"], list) and len(body["messages"]) == 2

@@ -252,7 +252,7 @@ def test_fields_nobody_knows_are_kept_and_reported_once() -> None:
     body = fold(lines, "ollama")
     assert isinstance(body, dict) and body["odd"] == 2
     assert body["message"] == {"role": "assistant", "content": "ab", "hologram": {"n": [1, 2]}}
-    assert [event.at for event in said(*lines) if isinstance(event, Left)] == [
+    assert [event.path for event in said(*lines) if isinstance(event, Left)] == [
         (0, "odd"),
         (0, "message", "hologram"),
     ]
@@ -266,7 +266,8 @@ def test_a_call_that_is_no_object_costs_only_itself() -> None:
         if isinstance(event, Whole) and isinstance(event.part, Call)
     ] == ["c1"]
     assert any(
-        isinstance(event, Left) and event.at == (0, "message", "tool_calls", 0) for event in events
+        isinstance(event, Left) and event.path == (0, "message", "tool_calls", 0)
+        for event in events
     )
 
 

@@ -710,7 +710,7 @@ def test_summaries_are_one_thought_and_its_seal_comes_last() -> None:
         )
         == "Two cities.\n\nAsk for both."
     )
-    assert next(event.seal for event in events if isinstance(event, End)) == "gAAA-sealed"
+    assert next(event.signature for event in events if isinstance(event, End)) == "gAAA-sealed"
 
 
 def test_a_thought_of_which_there_is_only_the_seal_is_hidden() -> None:

@@ -28,7 +28,8 @@ from toolwire import (
     encode,
     translate,
 )
-from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
@@ -334,7 +335,7 @@ def test_a_failure_that_is_edited_into_a_success_changes_its_state(name: str) ->
     body = encode(
         conversation.replace(old, replace(old, output={"ok": True}, error=False)), "ai-sdk"
     ).body
-    part = get(body, old.at)
+    part = get(body, old.path)
     assert isinstance(part, dict)
     assert (part["state"], part["output"]) == ("output-available", {"ok": True})
     assert "errorText" not in part and "approval" not in part
@@ -345,7 +346,11 @@ def test_a_denial_that_is_edited_stays_a_denial() -> None:
     conversation = decode(case("denied-is-an-error").body, "ai-sdk")
     old = conversation.results()[1]
     body = encode(conversation.replace(old, replace(old, output="Never.")), "ai-sdk").body
-    assert get(body, (*old.at, "approval")) == {"id": "ap-2", "approved": False, "reason": "Never."}
+    assert get(body, (*old.path, "approval")) == {
+        "id": "ap-2",
+        "approved": False,
+        "reason": "Never.",
+    }
 
 
 def test_a_message_taken_out_of_a_run_leaves_its_id_and_fields() -> None:
@@ -451,7 +456,7 @@ def test_arguments_cut_off_are_unfinished_input() -> None:
         "rawInput": '{"sides": ',
     }
     assert parts_of(written.body) == [STEP, part]
-    assert decode(written.body, "ai-sdk").calls()[0].args == Json('{"sides": ')
+    assert decode(written.body, "ai-sdk").calls()[0].args == LazyJson('{"sides": ')
 
 
 def test_a_result_without_its_call_has_no_place_and_is_reported() -> None:

@@ -139,7 +139,7 @@ def test_thinking_keeps_its_seal_and_reasoning_of_others_is_not_taken_back() -> 
         ]
     }
     parts = list(decode(body, NAME).parts())
-    assert [(p.text, p.seal, p.hidden) for p in parts if isinstance(p, Reasoning)] == [
+    assert [(p.text, p.signature, p.hidden) for p in parts if isinstance(p, Reasoning)] == [
         ("hm", "s", None),
         ("", None, "d"),
     ]

@@ -11,7 +11,8 @@ import judges
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode
-from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind, Usage
 from toolwire.conversation.parts import Media, Message, Opaque, Reasoning, Text
 from toolwire.errors import pointer
@@ -104,7 +105,11 @@ def test_every_case_has_the_pairs_it_says() -> None:
     for name, kind, body in cases():
         path = CASES / name / "pairs.json"
         found = [
-            [pair.call and pointer(pair.call.at), pair.result and pointer(pair.result.at), pair.how]
+            [
+                pair.call and pointer(pair.call.path),
+                pair.result and pointer(pair.result.path),
+                pair.how,
+            ]
             for pair in decode(body, "bedrock", kind).pairs()
         ]
         assert (name, found) == (name, json.loads(path.read_bytes()) if path.exists() else [])
@@ -271,7 +276,9 @@ def test_editing_one_argument_changes_just_that() -> None:
     body = case("unknown-blocks")
     read = decode(body, "bedrock")
     call = read.calls()[0]
-    edited = encode(read.replace(call, replace(call, args=Json('{"zone":"cet"}'))), "bedrock").body
+    edited = encode(
+        read.replace(call, replace(call, args=LazyJson('{"zone":"cet"}'))), "bedrock"
+    ).body
     use = get(edited, ("messages", 1, "content", 1, "toolUse"))
     assert use == {
         "toolUseId": "tooluse_1",

@@ -25,7 +25,8 @@ from toolwire import (
     encode,
     translate,
 )
-from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Choice, Kind, Usage
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
@@ -89,7 +90,7 @@ def test_the_plan_is_reasoning_before_the_calls_and_goes_back_as_the_plan() -> N
 
 
 def test_reasoning_of_another_wire_is_a_plan_beside_calls_and_a_thinking_block_without() -> None:
-    call = Call("c1", "look", Json("{}"))
+    call = Call("c1", "look", LazyJson("{}"))
     thought = Reasoning("Because.")
     conversation = Conversation(
         (Message("assistant", (thought, call)), Message("assistant", (thought, Text("So."))))
@@ -129,7 +130,7 @@ def test_a_bare_document_is_a_json_result_and_several_are_documents() -> None:
     "output", [{"a": 1}, {"text": "x"}, {"text": 1}, [1, 2], "plain", '{"a": 1}', True, 0]
 )
 def test_every_json_result_comes_home_through_this_wire(output: JSON) -> None:
-    call = Call("c1", "look", Json("{}"))
+    call = Call("c1", "look", LazyJson("{}"))
     start = encode(
         Conversation((Message("assistant", (call,)), Message("tool", (call.result(output),)))),
         "gemini",
@@ -141,7 +142,7 @@ def test_every_json_result_comes_home_through_this_wire(output: JSON) -> None:
 
 
 def test_a_picture_in_a_result_follows_in_a_user_message_and_is_reported() -> None:
-    call = Call("c1", "draw", Json("{}"))
+    call = Call("c1", "draw", LazyJson("{}"))
     drawn = call.result((Text("Here."), Media("image", "image/png", "QUJD")))
     encoded = encode(
         Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "cohere"
@@ -154,7 +155,7 @@ def test_a_picture_in_a_result_follows_in_a_user_message_and_is_reported() -> No
 
 
 def test_an_error_flag_is_reported_and_comes_home() -> None:
-    call = Call("c1", "look", Json("{}"))
+    call = Call("c1", "look", LazyJson("{}"))
     start = encode(
         Conversation(
             (Message("assistant", (call,)), Message("tool", (call.result({"no": 1}, error=True),)))

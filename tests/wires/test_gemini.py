@@ -192,7 +192,7 @@ def test_a_signature_stands_on_the_part_and_stays_there_when_the_call_is_edited(
     body = history([{**call(), "thoughtSignature": "s"}], [])  # type: ignore[dict-item]
     conversation = decode(body, NAME)
     (found,) = conversation.calls()
-    assert found.seal == "s"
+    assert found.signature == "s"
     edited = encode(conversation.replace(found, Call(found.id, "g", found.args)), NAME).body
     assert edited == history([{**call("g"), "thoughtSignature": "s"}], [])  # type: ignore[dict-item]
 

@@ -302,7 +302,7 @@ def test_a_signature_is_kept_in_the_metadata_and_reported_elsewhere() -> None:
     ]
     (part,) = decode(body, NAME).parts()
     assert isinstance(part, Reasoning)
-    assert part.seal == "s1"
+    assert part.signature == "s1"
     pointers = {loss.pointer for loss in translate(body, NAME, "anthropic").losses}
     assert {"/0/content/0", "/0/content/0/metadata/extra"} <= pointers
 
@@ -382,7 +382,7 @@ def test_settings_tools_and_choice_are_read() -> None:
         ("f", {"type": "object"}),
         ("g", None),
     ]
-    assert found.unknown == (("config", "apiKey"),)
+    assert found.source.unknown_fields == (("config", "apiKey"),)
 
 
 def test_tools_and_settings_of_others_are_written() -> None:

@@ -25,7 +25,8 @@ from toolwire import (
     translate,
 )
 from toolwire.conversation.ids import is_minted
-from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
 from toolwire.wires import mcp
 
@@ -272,7 +273,7 @@ def test_a_result_that_wants_input_goes_back_as_it_came_when_something_else_is_e
     body = case("input-required")
     found = decode(body, "mcp")
     call = found.calls()[0]
-    written = encode(found.replace(call, replace(call, args=Json('{"path":"/x"}'))), "mcp").body
+    written = encode(found.replace(call, replace(call, args=LazyJson('{"path":"/x"}'))), "mcp").body
     assert isinstance(written, list)
     assert isinstance(body, list)
     assert written[1:] == body[1:]

@@ -138,8 +138,8 @@ def test_every_type_of_the_catalogue_is_tried_above() -> None:
     ("block", "part"),
     [
         (text("x"), Text("x")),
-        (content("reasoning", text="x", protectedData="s"), Reasoning("x", seal="s")),
-        (content("reasoning", protectedData="s"), Reasoning("", seal="s")),
+        (content("reasoning", text="x", protectedData="s"), Reasoning("x", signature="s")),
+        (content("reasoning", protectedData="s"), Reasoning("", signature="s")),
         (
             content("data", uri="data:image/png;base64,AAAA", name="n"),
             Media("image", "image/png", "AAAA", name="n"),
@@ -379,7 +379,7 @@ def test_options_are_read_and_written() -> None:
         "format": Format({"type": "object"}, "n"),
         "effort": "xhigh",
     }
-    assert found.unknown == (("options", "conversationId"),)
+    assert found.source.unknown_fields == (("options", "conversationId"),)
     chat = encode(found, "openai-chat")
     home = translate(chat.json(), "openai-chat", NAME).body
     assert at(home, "options") == {key: value for key, value in OPTIONS.items() if key != "topK"}

@@ -100,7 +100,11 @@ def test_every_case_has_the_pairs_it_says() -> None:
     for name, kind, body in cases():
         path = CASES / name / "pairs.json"
         found = [
-            [pair.call and pointer(pair.call.at), pair.result and pointer(pair.result.at), pair.how]
+            [
+                pair.call and pointer(pair.call.path),
+                pair.result and pointer(pair.result.path),
+                pair.how,
+            ]
             for pair in decode(body, "mistral", kind).pairs()
         ]
         assert (name, found) == (name, json.loads(path.read_bytes()) if path.exists() else [])
@@ -199,7 +203,7 @@ def test_arguments_are_text_or_the_object_itself() -> None:
 def test_thoughts_are_read_from_their_chunk_and_keep_their_signature() -> None:
     read = decode(case("reasoning-in-a-history"), "mistral")
     thoughts = [part for part in read.parts() if isinstance(part, Reasoning)]
-    assert [(part.text, part.seal) for part in thoughts] == [
+    assert [(part.text, part.signature) for part in thoughts] == [
         ("like this", None),
         ("It nearly always is, but look.", "c2VhbGVk"),
         ("As expected", None),

@@ -25,7 +25,8 @@ from toolwire import (
     translate,
 )
 from toolwire.conversation.ids import is_minted
-from toolwire.conversation.json import JSON, Json
+from toolwire.conversation.json import JSON
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Format, Kind, Usage
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
@@ -111,7 +112,7 @@ def test_two_answers_of_one_model_never_share_a_minted_id() -> None:
 
 
 def test_every_result_bears_its_tools_name_and_the_order_of_the_calls() -> None:
-    one, two = Call("c1", "look", Json("{}")), Call("c2", "time", Json("{}"))
+    one, two = Call("c1", "look", LazyJson("{}")), Call("c2", "time", LazyJson("{}"))
     answers = Message("tool", (replace(two.result("12:00"), name=None), one.result("18 C")))
     body = encode(Conversation((Message("assistant", (one, two)), answers)), "ollama").body
     assert body["messages"][1:] == [  # type: ignore[index,call-overload]
@@ -166,7 +167,7 @@ def test_an_answer_with_calls_stopped_for_them_though_the_wire_says_stop() -> No
     assert [message.stop for message in read("answer-with-calls").messages] == ["tool"]
     assert [message.stop for message in read("answer-in-words").messages] == ["stop"]
     made = Conversation(
-        (Message("assistant", (Call("c1", "look", Json("{}")),), "tool"),), kind="response"
+        (Message("assistant", (Call("c1", "look", LazyJson("{}")),), "tool"),), kind="response"
     )
     encoded = encode(made, "ollama", "response")
     assert (encoded.body["done_reason"], encoded.losses) == ("stop", [])  # type: ignore[index,call-overload]
@@ -198,7 +199,7 @@ def test_base64_of_urls_is_sent_in_the_standard_alphabet() -> None:
 
 
 def test_a_tool_may_answer_with_a_picture() -> None:
-    call = Call("c1", "draw", Json("{}"))
+    call = Call("c1", "draw", LazyJson("{}"))
     drawn = call.result((Text("Here."), Media("image", "image/png", "iVBORw0KGgo=")))
     encoded = encode(
         Conversation((Message("assistant", (call,)), Message("tool", (drawn,)))), "ollama"
@@ -211,7 +212,13 @@ def test_thinking_is_reasoning_in_a_history_too() -> None:
     conversation = read("thinking")
     assert conversation.messages[1].parts == (Reasoning("He wants more."), Text("Say more."))
     written = encode(
-        Conversation(tuple(replace(m, raw=None, wire="") for m in conversation.messages)), "ollama"
+        Conversation(
+            tuple(
+                replace(m, wire="", source=replace(m.source, raw=None))
+                for m in conversation.messages
+            )
+        ),
+        "ollama",
     ).body
     assert written["messages"][1] == {  # type: ignore[call-overload, index]
         "role": "assistant",

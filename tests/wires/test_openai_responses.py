@@ -25,7 +25,8 @@ from toolwire import (
     encode,
     translate,
 )
-from toolwire.conversation.json import JSON, Json
+from toolwire.conversation.json import JSON
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
 from toolwire.wires import wire
 
@@ -75,7 +76,7 @@ def holds(entry: dict[str, object], name: str) -> None:
     executor = str(entry["executor"])
     assert {part.family for part in parts} == {entry["family"]}
     assert {part.executor for part in parts} <= EITHER.get(executor, {"client", "provider"})
-    row = next(row for row in wire(name).rows if row is parts[0].row)
+    row = next(row for row in wire(name).rows if row is parts[0].spec)
     assert (row.direction, row.family, row.origin) == (
         entry["direction"],
         entry["family"],
@@ -137,7 +138,7 @@ def test_an_item_id_that_stands_in_goes_back_as_the_item_id() -> None:
     conversation = decode(body, NAME)
     call = conversation.calls()[0]
     assert (call.id, call.origin) == ("fc_1", "item")
-    written = encode(conversation.replace(call, replace(call, args=Json('{"a":1}'))), NAME)
+    written = encode(conversation.replace(call, replace(call, args=LazyJson('{"a":1}'))), NAME)
     assert items_of(written.body)[1] == {
         "type": "function_call",
         "id": "fc_1",
@@ -191,7 +192,7 @@ def test_a_message_of_the_role_tool_is_the_result_it_is(name: str) -> None:
     (pair,) = conversation.pairs()
     assert pair.how == "id"
     assert pair.result is not None
-    assert (pair.result.text, pair.result.origin, pair.result.row in wire(name).rows) == (
+    assert (pair.result.text, pair.result.origin, pair.result.spec in wire(name).rows) == (
         "R",
         "wire",
         False,
@@ -347,8 +348,8 @@ def test_what_the_provider_ran_is_a_call_and_its_result_in_one_place() -> None:
     pair = conversation.pairs()[0]
     assert pair.call is not None
     assert pair.result is not None
-    assert (pair.call.at, pair.call.raw is pair.result.raw, pair.how) == (
-        pair.result.at,
+    assert (pair.call.path, pair.call.raw is pair.result.raw, pair.how) == (
+        pair.result.path,
         True,
         "id",
     )

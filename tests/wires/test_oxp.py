@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from toolwire import Call, Message, Result, Text, Tool, catalogue, decode, detect, encode, translate
 from toolwire.conversation.ids import is_minted
-from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
 from toolwire.errors import RemoteError, pointer
 from toolwire.wires import oxp
@@ -186,7 +187,7 @@ def test_input_and_inputs_are_the_same_and_each_keeps_its_spelling_when_edited()
         found = decode(body, "oxp")
         [call] = found.calls()
         assert call.input == {"a": 1}
-        assert encode(found.replace(call, replace(call, args=Json('{"a":2}'))), "oxp").body == {
+        assert encode(found.replace(call, replace(call, args=LazyJson('{"a":2}'))), "oxp").body == {
             **body,
             spelling: {"a": 2},
         }
@@ -248,7 +249,7 @@ def test_a_body_of_another_shape_is_refused() -> None:
 def pairs(body: list[JSON]) -> list[tuple[str | None, str | None]]:
     found = decode(body, "oxp").pairs()
     return [
-        (pointer(p.call.at) if p.call else None, pointer(p.result.at) if p.result else None)
+        (pointer(p.call.path) if p.call else None, pointer(p.result.path) if p.result else None)
         for p in found
     ]
 

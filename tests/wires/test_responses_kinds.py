@@ -10,7 +10,8 @@ from judges import complaints
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Result, decode, encode, translate
-from toolwire.conversation.json import JSON, Json, Object
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.lazy_json import LazyJson
 
 NAME = "openai-responses"
 OVER = [name for name in MODELS if name != NAME]
@@ -181,7 +182,7 @@ def edit(body: JSON, **changes: object) -> tuple[Conversation, Call]:
 
 @pytest.mark.parametrize("said", ["lsh_1", "call_1"])
 @pytest.mark.parametrize(
-    "changes", [{"name": "f"}, {"id": "call_9"}, {"args": Json("{broken")}], ids=str
+    "changes", [{"name": "f"}, {"id": "call_9"}, {"args": LazyJson("{broken")}], ids=str
 )
 def test_a_local_shell_result_follows_its_call(said: str, changes: dict[str, object]) -> None:
     conversation, new = edit(
@@ -204,7 +205,7 @@ def test_a_local_shell_result_follows_its_call(said: str, changes: dict[str, obj
 
 def test_a_local_shell_result_stays_to_the_letter_when_its_call_does_other_things() -> None:
     output: JSON = {"type": "local_shell_call_output", "id": "lsh_1", "output": "a"}
-    conversation, _ = edit(request(LOCAL, output), args=Json('{"command":["pwd"]}'))
+    conversation, _ = edit(request(LOCAL, output), args=LazyJson('{"command":["pwd"]}'))
     assert items_of(encode(conversation, NAME).body)[1] == output
 
 

@@ -20,7 +20,8 @@ from toolwire import (
     translate,
 )
 from toolwire.conversation.ids import is_minted
-from toolwire.conversation.json import JSON, Json, Object, get
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
 from toolwire.wires.text.dialects import CALLS, write_block
 from toolwire.wires.text.scanner import find_calls
@@ -153,7 +154,7 @@ def test_a_text_cut_anywhere_is_still_read_and_comes_back_to_the_letter() -> Non
 def test_what_is_said_around_the_tags_stays_text_in_order() -> None:
     text = 'First.\n<tool_call>{"id": "c1", "name": "f", "arguments": {}}</tool_call>\n\nThen.'
     parts = list(decode(request(("assistant", text)), "text").parts())
-    assert parts == [Text("First."), Call("c1", "f", Json("{}")), Text("\nThen.")]
+    assert parts == [Text("First."), Call("c1", "f", LazyJson("{}")), Text("\nThen.")]
 
 
 def test_editing_a_call_changes_just_its_span() -> None:
@@ -175,7 +176,9 @@ def test_several_edits_in_one_string_all_hold() -> None:
     conversation = decode(case.body, "text")
     for n in range(2):
         call = conversation.calls()[n]
-        conversation = conversation.replace(call, replace(call, args=Json('{"city": "Bergen"}')))
+        conversation = conversation.replace(
+            call, replace(call, args=LazyJson('{"city": "Bergen"}'))
+        )
     words = next(
         part for part in conversation.parts() if isinstance(part, Text) and part.text == "Done."
     )
@@ -338,7 +341,7 @@ def test_a_native_conversation_becomes_text_and_comes_home() -> None:
 
 
 def test_what_the_user_says_with_the_results_stands_in_the_same_message() -> None:
-    call = Call("c1", "look", Json("{}"))
+    call = Call("c1", "look", LazyJson("{}"))
     made = Conversation(
         (
             Message("assistant", (call,)),
@@ -363,7 +366,7 @@ def test_words_that_would_be_read_as_a_call_are_reported() -> None:
 
 def test_an_answer_with_calls_stopped_for_them() -> None:
     made = Conversation(
-        (Message("assistant", (Text("Hm."), Call("c1", "look", Json("{}"))), "tool"),),
+        (Message("assistant", (Text("Hm."), Call("c1", "look", LazyJson("{}"))), "tool"),),
         kind="response",
     )
     encoded = encode(made, "text", "response")

@@ -18,7 +18,8 @@ from toolwire.agent._demo_script import DIRECTIVES, Directive, Told, directives
 from toolwire.agent._demo_words import Asked, asked, steps
 from toolwire.codec import decode, encode
 from toolwire.conversation.ids import free, settle
-from toolwire.conversation.json import JSON, Json, Object, parse, text_of
+from toolwire.conversation.json import JSON, Object, parse, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Choice, Conversation, Tool
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, output_text
 from toolwire.wires.text.parts import RESULT, is_plain, spans_of
@@ -205,7 +206,7 @@ class _Turn:
                 else free(form, taken)
             )
             taken.add(made)
-            args = Json(_HALF) if "broken-json" in self.words else Json(text_of(one.given))
+            args = LazyJson(_HALF) if "broken-json" in self.words else LazyJson(text_of(one.given))
             calls.append(Call(made, one.name, args, "minted" if made.startswith("tw-") else "wire"))
         return calls
 
@@ -305,7 +306,7 @@ def _question(messages: tuple[Message, ...]) -> tuple[int, str]:
             (i for i, part in enumerate(message.parts) if isinstance(part, Result)), default=-1
         )
         if last >= 0 and any(
-            isinstance(part, Result) and part.row is RESULT for part in message.parts
+            isinstance(part, Result) and part.spec is RESULT for part in message.parts
         ):
             continue
         text = "\n".join(

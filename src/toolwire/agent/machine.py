@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from toolwire.agent.thread import Thread, calls_of
 from toolwire.conversation.ids import digest
-from toolwire.conversation.json import Json
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Usage
-from toolwire.conversation.parts import Call, Message, Part, Result, Text
+from toolwire.conversation.parts import Call, Message, Part, Result, Source, Text
 
 
 class Phase(StrEnum):
@@ -355,7 +355,7 @@ class Machine:
         assert self._answer is not None
         call = self._calls[n]
         self._edits.add(n)
-        self._calls[n] = new = _like(call, replace(call, args=Json(arguments)))
+        self._calls[n] = new = _like(call, replace(call, args=LazyJson(arguments)))
         parts = tuple(new if part is call else part for part in self._answer.parts)
         self._answer = replace(self._answer, parts=parts)
         return [Save(self.now), replace(self._run(n), edited=True)]
@@ -397,7 +397,10 @@ class Machine:
 def _like(part: Part, new: Call) -> Call:
     """A call that differs from what its wire said, and that its wire can still write as the call it
     was."""
-    return replace(new, raw=part.raw, at=part.at, row=part.row, was=part.was or part)
+    return replace(
+        new,
+        source=Source(raw=part.raw, path=part.path, spec=part.spec, original=part.original or part),
+    )
 
 
 def _is(one: Part, other: Part) -> bool:

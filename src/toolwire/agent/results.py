@@ -107,7 +107,12 @@ def adopted(part: Part) -> Part:
     back like any other."""
     if not isinstance(part, Call) or part.origin != "minted" or part.executor != "client":
         return part
-    return replace(part, id=f"call_{digest(part.id)}", origin="wire", was=part.was or part)
+    return replace(
+        part,
+        id=f"call_{digest(part.id)}",
+        origin="wire",
+        source=replace(part.source, original=part.original or part),
+    )
 
 
 def in_text(message: Message, names: Collection[str], *, native: bool) -> Message:
@@ -128,7 +133,12 @@ def in_text(message: Message, names: Collection[str], *, native: bool) -> Messag
     calls = calls_of(read)
     if not calls or (native and any(call.name not in names for call in calls)):
         return (
-            replace(message, wire=SPOKEN, raw=read.raw, row=read.row, parts=read.parts)
+            replace(
+                message,
+                wire=SPOKEN,
+                parts=read.parts,
+                source=replace(message.source, raw=read.raw, spec=read.spec),
+            )
             if not native
             else message
         )

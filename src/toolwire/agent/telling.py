@@ -96,7 +96,7 @@ class Told(Generic[Out]):
                 moved = self._moved(slot)
                 self._open.pop(moved, None)
                 self._known |= {alias} if alias is not None else set()
-                return [] if moved in self._muted else [replace(seen, slot=moved, seal=None)]
+                return [] if moved in self._muted else [replace(seen, slot=moved, signature=None)]
             case events.Begin(settings) | events.Note(
                 settings
             ):  # what all turns use up together is told at the end
@@ -121,7 +121,9 @@ class Told(Generic[Out]):
         self._open[slot] = not isinstance(part, Call)
         return [
             replace(
-                event, slot=slot, part=part if isinstance(part, Call) else replace(part, seal=None)
+                event,
+                slot=slot,
+                part=part if isinstance(part, Call) else replace(part, signature=None),
             )
         ]
 

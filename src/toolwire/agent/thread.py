@@ -306,9 +306,15 @@ def _home(messages: tuple[Message, ...], ids: Object) -> tuple[Message, ...]:
     def known(part: Part) -> Part:
         match part:
             case Call(id=sent) if isinstance(before := ids.get(sent), str):
-                return replace(part, id=before, was=part.was or part)
+                return replace(
+                    part, id=before, source=replace(part.source, original=part.original or part)
+                )
             case Result(call_id=sent) if isinstance(before := ids.get(sent), str):
-                return replace(part, call_id=before, was=part.was or part)
+                return replace(
+                    part,
+                    call_id=before,
+                    source=replace(part.source, original=part.original or part),
+                )
         return part
 
     return tuple(replace(message, parts=tuple(map(known, message.parts))) for message in messages)
@@ -325,7 +331,7 @@ def _failed(messages: tuple[Message, ...], numbers: list[JSON]) -> tuple[Message
 
     def known(part: Part) -> Part:
         return (
-            replace(part, error=True, was=part.was or part)
+            replace(part, error=True, source=replace(part.source, original=part.original or part))
             if isinstance(part, Result) and id(part) in marked
             else part
         )

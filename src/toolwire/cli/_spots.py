@@ -11,17 +11,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 from json import JSONDecoder
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 
 _past = re.compile(r"[ \t\r\n,:]*").match
 _value = JSONDecoder().raw_decode
 
 
-def spots(text: bytes, paths: Iterable[At]) -> dict[At, tuple[int, int]]:
+def spots(text: bytes, paths: Iterable[JsonPath]) -> dict[JsonPath, tuple[int, int]]:
     """Line and column, from one, of each place that can be found in the text; a path of no value is
     left out."""
     shown = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    found: dict[At, int] = {}
+    found: dict[JsonPath, int] = {}
     wanted = set(paths)
     with suppress(
         ValueError, IndexError, RecursionError
@@ -39,7 +39,9 @@ def _skip(text: str, at: int) -> int:
     return past.end() if past else at
 
 
-def _walk(text: str, at: int, here: At, wanted: set[At], found: dict[At, int]) -> int:
+def _walk(
+    text: str, at: int, here: JsonPath, wanted: set[JsonPath], found: dict[JsonPath, int]
+) -> int:
     """Note where the value begins, look into it if a wanted place lies in it, and give where it
     ends."""
     found[here] = at

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Part, Result, label
+from toolwire.conversation.parts import Call, Part, Result, describe
 
 
 class Marks(Struct, frozen=True):
@@ -114,4 +114,4 @@ def _words(part: Part) -> tuple[str, str]:
             return f"{part.name} {part.arguments or '{}'}", part.id
         case Result():
             return f"{'failed: ' if part.error else ''}{part.text}", part.call_id
-    return label(part), ""
+    return describe(part), ""

@@ -21,7 +21,7 @@ from toolwire.cli._threads import PLAIN, ROUND, Marks, letter, threads
 from toolwire.codec import Encoded, decode
 from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Pair, Read
+from toolwire.conversation.parts import Call, Pair, Traceable
 from toolwire.errors import pointer
 from toolwire.profiles.table import profile
 from toolwire.translate import translate
@@ -117,8 +117,8 @@ def _facts(conversation: Conversation) -> Table:
     latest = -1
     for thread, pair in enumerate(conversation.pairs()):
         place = order.get(id(pair.result), latest)
-        part: Read | None = pair.call or pair.result
-        where = pointer(part.at) if part is not None else ""
+        part: Traceable | None = pair.call or pair.result
+        where = pointer(part.path) if part is not None else ""
         words = _fact(pair, early=0 <= place < latest)
         latest = max(latest, place)
         grid.add_row(
@@ -180,8 +180,8 @@ def _stop(stop: str, marks: Marks) -> list[Text | Table]:
     return shown
 
 
-def _block(body: JSON, part: Read) -> JSON:
-    found = get(body, part.at)
+def _block(body: JSON, part: Traceable) -> JSON:
+    found = get(body, part.path)
     return found if isinstance(found, dict) else None
 
 

@@ -236,13 +236,13 @@ def follow(
     for message in messages:
         for part in message.parts:
             if isinstance(part, Result):
-                results[id(part.was or part)] = part
+                results[id(part.original or part)] = part
             elif (
                 isinstance(part, Call)
-                and isinstance(part.was, Call)
-                and _ties(part) != _ties(part.was)
+                and isinstance(part.original, Call)
+                and _ties(part) != _ties(part.original)
             ):
-                edited[id(part.was)] = part
+                edited[id(part.original)] = part
     if not edited:
         return messages
     made: dict[int, Part] = {}
@@ -260,7 +260,13 @@ def follow(
         if (result.call_id, result.name) == (was.call_id, was.name):
             origin: Origin = "minted" if was.origin == "minted" else "wire"
             name = call.name if was.name else None
-            made[id(result)] = replace(result, call_id=call.id, name=name, origin=origin, was=was)
+            made[id(result)] = replace(
+                result,
+                call_id=call.id,
+                name=name,
+                origin=origin,
+                source=replace(result.source, original=was),
+            )
     return _swap(messages, made)
 
 

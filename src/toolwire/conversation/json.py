@@ -11,13 +11,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from msgspec import UNSET, DecodeError, Struct, UnsetType
+from msgspec import UNSET, DecodeError, UnsetType
 from msgspec.json import Decoder, Encoder
 from orjson import (
     OPT_PASSTHROUGH_DATACLASS,
     OPT_PASSTHROUGH_DATETIME,
     OPT_PASSTHROUGH_SUBCLASS,
-    OPT_SORT_KEYS,
     dumps,
 )
 
@@ -25,7 +24,7 @@ from toolwire.errors import LocalError, RemoteError
 
 JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
 Object: TypeAlias = "dict[str, JSON]"
-At: TypeAlias = "tuple[str | int, ...]"
+JsonPath: TypeAlias = "tuple[str | int, ...]"
 
 _TOO_DEEP = "nested too deeply"
 DEEPEST = 400
@@ -82,7 +81,7 @@ def dump(value: JSON) -> bytes:
 
 def _dump_any(value: JSON) -> bytes:
     try:
-        return _encode(checked(value, ""))
+        return _encode(require_json(value, ""))
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
     except RemoteError as error:
@@ -116,11 +115,13 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         except (ValueError, DecodeError) as error:
             return _lenient(body, wire, error), body
     if isinstance(body, Mapping | list | tuple):
-        return checked(body, wire), None
+        return require_json(body, wire), None
     if isinstance(body, ToDict):
-        return checked(body.to_dict(), wire), None
+        return require_json(body.to_dict(), wire), None
     if isinstance(body, Dumps):
-        return checked(body.model_dump(mode="json", by_alias=True, exclude_none=True), wire), None
+        return require_json(
+            body.model_dump(mode="json", by_alias=True, exclude_none=True), wire
+        ), None
     raise LocalError(
         wire,
         (),
@@ -136,7 +137,7 @@ def _lenient(body: bytes, wire: str, error: Exception) -> JSON:
             value: JSON = json.loads(
                 body.decode("utf-8", "surrogatepass"), parse_constant=_no_constant
             )
-            return checked(value, wire)
+            return require_json(value, wire)
         except (ValueError, RecursionError):
             pass
     raise RemoteError(wire, (), _why(body, error)) from None
@@ -183,17 +184,17 @@ def _why(body: bytes, error: Exception) -> str:
     return f"broken JSON: {str(error).lower()}"
 
 
-def checked(value: object, wire: str) -> JSON:
+def require_json(value: object, wire: str) -> JSON:
     """A value of plain dicts, lists and scalars: the very same object if it already is one.
 
     Raises RemoteError at the first thing JSON cannot say.
     """
     found: list[JSON] = []
-    _checked(value, wire, (), found)
+    _require_json(value, wire, (), found)
     return found[0]
 
 
-def _checked(value: object, wire: str, at: At, out: list[JSON]) -> None:
+def _require_json(value: object, wire: str, at: JsonPath, out: list[JSON]) -> None:
     kind = value.__class__
     if kind is str or kind is int or kind is bool or value is None:
         out.append(value)  # type: ignore[arg-type]
@@ -208,82 +209,28 @@ def _checked(value: object, wire: str, at: At, out: list[JSON]) -> None:
         for key, item in value.items():
             if not isinstance(key, str):
                 raise RemoteError(wire, at, f"expected keys that are strings, got {kind_of(key)}")
-            _checked(item, wire, at + (key,), items)
+            _require_json(item, wire, at + (key,), items)
         same = kind is dict and all(a is b for a, b in zip(value.values(), items, strict=True))
         out.append(value if same else dict(zip(value, items, strict=True)))  # type: ignore[arg-type]
     elif isinstance(value, list | tuple):
         items = []
         for i, item in enumerate(value):
-            _checked(item, wire, at + (i,), items)
+            _require_json(item, wire, at + (i,), items)
         same = kind is list and all(a is b for a, b in zip(value, items, strict=True))
         out.append(value if same else items)  # type: ignore[arg-type]
     elif isinstance(value, (str, int)):
         out.append(value)
     elif isinstance(value, ToDict):
-        _checked(value.to_dict(), wire, at, out)
+        _require_json(value.to_dict(), wire, at, out)
     elif isinstance(value, Dumps):
-        _checked(value.model_dump(mode="json", by_alias=True, exclude_none=True), wire, at, out)
+        _require_json(
+            value.model_dump(mode="json", by_alias=True, exclude_none=True), wire, at, out
+        )
     else:
         raise RemoteError(wire, at, f"expected a JSON value, got {kind_of(value)}")
 
 
-class Json(Struct, frozen=True, eq=False, gc=False):
-    """A JSON value that is mostly carried: it holds the text or the value it came as and makes the
-    other on demand."""
-
-    _text: str | UnsetType = UNSET
-    _value: JSON | UnsetType = UNSET
-
-    @property
-    def text(self) -> str:
-        """The JSON text, to the letter if it came as text."""
-        return text_of(self._value) if isinstance(self._text, UnsetType) else self._text  # type: ignore[arg-type]
-
-    @property
-    def broken(self) -> bool:
-        """Whether the text is not JSON (empty text stands for no arguments and is not broken)."""
-        if self._text is UNSET:
-            return False
-        try:
-            parse(self._text or "{}")
-        except ValueError:
-            return True
-        return False
-
-    @property
-    def value(self) -> JSON:
-        """The parsed value; an empty object for empty text, None for broken text."""
-        text = self._text
-        if text is UNSET:
-            return self._value  # type: ignore[return-value]
-        try:
-            return _decode(text or "{}")
-        except (ValueError, RecursionError):
-            return None
-
-    @property
-    def canonical(self) -> str:
-        """One text for all spellings of a value: no spaces, sorted keys; broken text is itself."""
-        if self.broken:
-            return str(self._text)
-        try:
-            return dumps(self.value, None, OPT_SORT_KEYS).decode()
-        except TypeError:
-            return json.dumps(self.value, separators=(",", ":"), sort_keys=True)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Json):
-            return NotImplemented
-        return self.canonical == other.canonical
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self.canonical)
-
-
-def get(value: JSON, path: At) -> JSON | UnsetType:
+def get(value: JSON, path: JsonPath) -> JSON | UnsetType:
     """What stands at a path, or UNSET."""
     for step in path:
         if isinstance(value, dict):
@@ -297,7 +244,7 @@ def get(value: JSON, path: At) -> JSON | UnsetType:
     return value
 
 
-def put(value: JSON, path: At, new: JSON) -> JSON:
+def put(value: JSON, path: JsonPath, new: JSON) -> JSON:
     """The value with `new` at a path; only the containers on the way are copied, missing ones are
     made."""
     if not path:

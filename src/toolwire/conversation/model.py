@@ -6,26 +6,15 @@ Everything is frozen; an edit makes a new conversation. Knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
-from toolwire.conversation.json import JSON, At, checked
+from toolwire.conversation.json import JSON, JsonPath, require_json
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import (
-    Call,
-    Media,
-    Message,
-    Opaque,
-    Pair,
-    Part,
-    Read,
-    Reasoning,
-    Result,
-    Text,
-)
+from toolwire.conversation.parts import Call, Message, Opaque, Pair, Part, Result, Traceable
 from toolwire.errors import LocalError, RemoteError, pointer
 
 Kind: TypeAlias = Literal["request", "response", "stream"]
@@ -43,12 +32,12 @@ def _check(part: Part) -> None:
         case _:
             return
     try:
-        checked(value, "")
+        require_json(value, "")
     except RemoteError as error:
         raise LocalError("", error.path, error.why) from None
 
 
-class Tool(Read, frozen=True, eq=False, gc=False):
+class Tool(Traceable, frozen=True, eq=False, gc=False):
     """A tool as it is offered to a model. `kind` is `function`, `custom` (free text), or a
     provider's own."""
 
@@ -93,7 +82,7 @@ class Loss(Struct, frozen=True):
     """Something a target could not carry: where it stood in the source, and why it did not come
     along."""
 
-    path: At
+    path: JsonPath
     reason: str
 
     @property
@@ -110,7 +99,7 @@ class Change(Struct, frozen=True):
 
     code: str
     name: str
-    path: At
+    path: JsonPath
     message: str
 
     @property
@@ -122,26 +111,60 @@ class Change(Struct, frozen=True):
         return f"{self.pointer}: {self.code} {self.name}: {self.message}"
 
 
+class BodySource(Struct, frozen=True, eq=False):
+    """The body that a conversation was read from, and the conversation as it was read."""
+
+    body: JSON = None
+    raw: bytes | None = None
+    """The bytes of the body, if it arrived as bytes or text."""
+    unknown_fields: tuple[JsonPath, ...] = ()
+    """Paths of fields without a neutral form: their own wire gets them back, others lose them."""
+    setting_paths: dict[str, JsonPath] = {}
+    """The path of each setting in the body."""
+    ordered: bool = False
+    """True if the wire guarantees that results without ids follow the order of their calls."""
+    messages: tuple[Message, ...] | None = None
+    tools: tuple[Tool, ...] | None = None
+    settings: dict[str, Setting] | None = None
+
+
+NO_BODY = BodySource()
+"""The source of a conversation that was made by hand."""
+
+
 class Conversation(Struct, frozen=True, eq=False):
-    """Messages, the tools on offer and the settings, with the body they were read from."""
+    """Messages, tool definitions and settings: `Conversation([Message("user", "Hello")])`."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     settings: dict[str, Setting] = {}
     wire: str = ""
+    """The wire it was read from; empty if it was made by hand."""
     kind: Kind = "request"
-    source: JSON = None
-    raw: bytes | None = None
-    unknown: tuple[At, ...] = ()
-    """Fields of the body that have no neutral form: they go back to their own wire and are a loss
-    for any other."""
-    places: dict[str, At] = {}
-    """Where in the body each setting stood."""
-    ordered: bool = False
-    """Whether the wire promises that results without ids stand in the order of their calls."""
-    was: tuple[object, ...] = ()
-    """Messages, tools and settings as they were read: the same objects as long as nothing was
-    edited."""
+    source: BodySource = NO_BODY
+
+    if TYPE_CHECKING:  # what `__post_init__` accepts beside the types of the fields
+
+        def __init__(
+            self,
+            messages: Sequence[Message],
+            tools: Sequence[Tool] = ...,
+            settings: dict[str, Setting] = ...,
+            wire: str = ...,
+            kind: Kind = ...,
+            source: BodySource = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.messages.__class__ is not tuple:
+            force_setattr(self, "messages", tuple(self.messages))
+        if self.tools.__class__ is not tuple:
+            force_setattr(self, "tools", tuple(self.tools))
+
+    @property
+    def ordered(self) -> bool:
+        """True if the wire guarantees that results without ids follow the order of their calls."""
+        return self.source.ordered
 
     def parts(self) -> Iterator[Part]:
         """Every part, in document order."""
@@ -172,11 +195,8 @@ class Conversation(Struct, frozen=True, eq=False):
         _check(new)
         kept = replace(
             new,
-            raw=part.raw,
-            at=part.at,
-            row=part.row,
-            was=part.was or part,
-            seal=new.seal or part.seal,
+            source=replace(part.source, original=part.original or part),
+            signature=new.signature or part.signature,
         )
         messages = tuple(
             replace(message, parts=tuple(kept if p is part else p for p in message.parts))
@@ -188,14 +208,18 @@ class Conversation(Struct, frozen=True, eq=False):
 
     @property
     def pristine(self) -> bool:
-        """Whether this is what was read from `source`, and nothing else."""
-        now = (self.messages, self.tools, self.settings)
-        return len(self.was) == len(now) and all(a is b for a, b in zip(self.was, now, strict=True))
+        """True if nothing was edited since the conversation was read."""
+        source = self.source
+        return (
+            self.messages is source.messages
+            and self.tools is source.tools
+            and self.settings is source.settings
+        )
 
     @property
     def same_tools(self) -> bool:
-        """Whether the tools on offer are those that were read; not so if nothing was."""
-        return len(self.was) > 1 and self.tools is self.was[1]
+        """True if the tool definitions were read and not edited."""
+        return self.tools is self.source.tools
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Conversation):
@@ -208,24 +232,3 @@ class Conversation(Struct, frozen=True, eq=False):
 
     def __hash__(self) -> int:
         return hash(self.messages)
-
-
-__all__ = [
-    "Call",
-    "Choice",
-    "Conversation",
-    "Format",
-    "Kind",
-    "Loss",
-    "Media",
-    "Message",
-    "Opaque",
-    "Pair",
-    "Part",
-    "Reasoning",
-    "Result",
-    "Setting",
-    "Text",
-    "Tool",
-    "Usage",
-]

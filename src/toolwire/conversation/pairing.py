@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from toolwire.conversation.parts import Call, How, Message, Pair, Result
+from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Result
 
 
 def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
@@ -44,7 +44,7 @@ class _Walk:
         self.ordered = ordered
         self.calls: list[Call] = []
         self.results: list[Result] = []
-        self.found: dict[int, tuple[Result, How]] = {}
+        self.found: dict[int, tuple[Result, PairedBy]] = {}
         self.taken: set[int] = set()
         self.turns = 0
         self.messages = 0
@@ -154,7 +154,7 @@ class _Walk:
     def _open(self) -> list[Call]:
         return [c for c in self.batch if id(c) not in self.found and c.executor == "client"]
 
-    def _match(self, calls: list[Call], results: list[Result], how: How) -> None:
+    def _match(self, calls: list[Call], results: list[Result], how: PairedBy) -> None:
         """One to one, or all of them in order where order is promised. A result with an id of its
         own is no answer to a call that has one too, and another.
         """
@@ -168,7 +168,7 @@ class _Walk:
             for call, result in zip(calls, results, strict=True):
                 self._join(call, result, "order")
 
-    def _join(self, call: Call, result: Result, how: How) -> None:
+    def _join(self, call: Call, result: Result, how: PairedBy) -> None:
         self.found[id(call)] = (result, how)
         self.taken.add(id(result))
 

@@ -1,27 +1,29 @@
 """Parts and messages: what a conversation is made of.
 
-Everything is frozen. A part remembers the JSON it was read from (`raw`, `at`, `row`), so that its
-own wire gets back to the letter what it sent. Knows no wire by name.
+Everything is frozen. A part keeps the JSON it was read from in `source`, so that its own wire gets
+back verbatim what it sent. This module knows no wire by name.
 """
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import force_setattr
 
-from toolwire.conversation.json import JSON, At, Json, checked, text_of
+from toolwire.conversation.json import JSON, JsonPath, require_json, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.errors import LocalError, RemoteError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Origin: TypeAlias = Literal["wire", "item", "minted"]
 Executor: TypeAlias = Literal["client", "provider"]
-How: TypeAlias = Literal["id", "name", "order"]
+PairedBy: TypeAlias = Literal["id", "name", "order"]
 
 
-class Known(Protocol):
-    """What a part remembers of the row it was read by: the fields that were understood, also in the
-    objects inside."""
+class FieldSpec(Protocol):
+    """The fields of a block that its reader understands, including those of objects inside it."""
 
     @property
     def keys(self) -> frozenset[str]: ...
@@ -30,7 +32,7 @@ class Known(Protocol):
     def clean(self, block: JSON | UnsetType, /) -> bool: ...
 
 
-class _Answer(Struct, frozen=True):
+class _NoFields(Struct, frozen=True):
     keys: frozenset[str] = frozenset()
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
 
@@ -38,71 +40,95 @@ class _Answer(Struct, frozen=True):
         return True
 
 
-_ANSWER = _Answer()
-"""The row of a result that was made from its call and read from nowhere."""
-_PROVENANCE = frozenset({"raw", "at", "row", "was", "leave"})
+class Source(Struct, frozen=True, eq=False, gc=False):
+    """Where a part was read: its JSON, the path to it, the spec of its block.
 
-
-class Read(Struct, frozen=True, eq=False, gc=False, kw_only=True):
-    """What everything read from a body remembers; none of it counts when two parts are compared."""
+    `original` is the part that an edited part replaces: only the difference is written back.
+    """
 
     raw: JSON | UnsetType = UNSET
-    at: At = ()
-    row: Known | None = None
-    was: Read | None = None
-    """The part this one replaces: only the difference is written back."""
+    path: JsonPath = ()
+    spec: FieldSpec | None = None
+    original: Traceable | None = None
 
-    def meaning(self) -> tuple[object, ...]:
-        """The fields that count."""
+
+NO_SOURCE = Source()
+"""The source of a part that was made by hand."""
+_MADE_FROM_CALL = Source(spec=_NoFields())
+"""The source of a result that was made from its call."""
+_NOT_COMPARED = frozenset({"source", "approval"})
+
+
+class Traceable(Struct, frozen=True, eq=False, gc=False, kw_only=True):
+    """Something that may have been read from a body. Its source does not count in comparisons."""
+
+    source: Source = NO_SOURCE
+
+    @property
+    def raw(self) -> JSON | UnsetType:
+        """The JSON it was read from; UNSET if it was made by hand or must be written from scratch."""
+        return self.source.raw
+
+    @property
+    def path(self) -> JsonPath:
+        """The path to it in the body it was read from; empty if it was made by hand."""
+        return self.source.path
+
+    @property
+    def spec(self) -> FieldSpec | None:
+        """The spec of the block it was read from."""
+        return self.source.spec
+
+    @property
+    def original(self) -> Traceable | None:
+        """The part that this one replaces, as it was read; None if it was not edited."""
+        return self.source.original
+
+    def compared_fields(self) -> tuple[object, ...]:
+        """The values that count when two parts are compared."""
         return tuple(
-            getattr(self, name) for name in self.__struct_fields__ if name not in _PROVENANCE
+            getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_COMPARED
         )
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Read)
-            and type(self) is type(other)
-            and self.meaning() == other.meaning()
-        )
+        if self is other:
+            return True
+        if not isinstance(other, Traceable) or type(self) is not type(other):
+            return False
+        return self.compared_fields() == other.compared_fields()
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(
-            (
-                type(self).__name__,
-                *(value for value in self.meaning() if isinstance(value, str | bool)),
-            )
-        )
+        scalars = (value for value in self.compared_fields() if isinstance(value, str | bool))
+        return hash((type(self).__name__, *scalars))
 
     def __repr__(self) -> str:
-        shown = (
-            f"{n}={getattr(self, n)!r}"
-            for n in self.__struct_fields__
-            if n not in _PROVENANCE and getattr(self, n) not in (None, ())
-        )
+        names = (name for name in self.__struct_fields__ if name not in _NOT_COMPARED)
+        shown = (f"{n}={getattr(self, n)!r}" for n in names if getattr(self, n) not in (None, ()))
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-class Part(Read, frozen=True, eq=False, gc=False, kw_only=True):
+class Part(Traceable, frozen=True, eq=False, gc=False, kw_only=True):
     """One piece of a message."""
 
-    seal: str | None = None
-    """A provider's signature over this part: opaque, and only the wire it came from can take it
-    back."""
+    signature: str | None = None
+    """A provider's signature over this part: opaque, and only that provider accepts it back."""
 
 
 class Text(Part, frozen=True, eq=False, gc=False):
-    """Words. `refusal` marks those with which a model declined."""
+    """Text. `refusal` marks text with which a model declined."""
 
     text: str
     refusal: bool = False
 
 
 class Media(Part, frozen=True, eq=False, gc=False):
-    """A picture, sound, film or file, by exactly one of `data` (base64), `url`, `file` (a
-    provider's file id), `text`."""
+    """An image, audio, video or file.
+
+    Exactly one of `data` (base64), `url`, `file` (a provider's file id) and `text` holds it.
+    """
 
     kind: Literal["image", "audio", "video", "file"]
     mime: str | None = None
@@ -114,78 +140,114 @@ class Media(Part, frozen=True, eq=False, gc=False):
 
 
 class Reasoning(Part, frozen=True, eq=False, gc=False):
-    """What a model thought; `hidden` holds it when the provider gives it only in a form
-    of its own.
-    """
+    """Reasoning of a model. `hidden` holds it where the provider sends only an encrypted form."""
 
     text: str
     hidden: str | None = None
 
 
-class Leave(Struct, frozen=True, gc=False):
-    """Leave to run a call, asked of a user: under which id, and the answer if there is one. Read,
-    and not to be edited."""
+class Approval(Struct, frozen=True, gc=False):
+    """A request for a user's approval of a call, and the decision if there is one. Read-only."""
 
     id: str
-    given: bool | None = None
+    granted: bool | None = None
     reason: str | None = None
-    at: At = ()
-    """Where it stood."""
+    path: JsonPath = ()
 
 
 class Call(Part, frozen=True, eq=False, gc=False):
-    """A tool call. Its `id` is never empty; `origin` says whether the wire gave it, lent it, or had
-    none."""
+    """A tool call: `Call("c1", "weather", {"city": "Oslo"})`.
+
+    The arguments are a dict or JSON text. `id` is never empty; `origin` says whether the wire sent it
+    as a correlation id (`wire`), only as the id of an item (`item`), or not at all (`minted`).
+    """
 
     id: str
     name: str
-    args: Json
+    args: LazyJson = LazyJson("")
     origin: Origin = "wire"
     family: str = "function"
     executor: Executor = "client"
     item: str | None = None
     """The id of the item that holds the call, on wires that have one beside the call id."""
-    about: str | None = None
-    """The id of the call that this one asks leave for, on wires where that is a call of its own."""
-    leave: Leave | None = None
-    """The leave to run it, on wires where a call has that with it. It does not count when two calls
-    are compared."""
+    approval_for: str | None = None
+    """The id of the call that this one requests approval for, on wires where that is a call."""
+    approval: Approval | None = None
+    """The approval that a wire keeps on the call itself. It does not count in comparisons."""
+
+    if TYPE_CHECKING:  # what `__post_init__` accepts beside the types of the fields
+
+        def __init__(
+            self,
+            id: str,
+            name: str,
+            args: LazyJson | JSON = ...,
+            origin: Origin = ...,
+            family: str = ...,
+            executor: Executor = ...,
+            item: str | None = ...,
+            approval_for: str | None = ...,
+            approval: Approval | None = ...,
+            *,
+            signature: str | None = ...,
+            source: Source = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.args.__class__ is not LazyJson:
+            force_setattr(self, "args", _as_arguments(self.args))
 
     @property
     def arguments(self) -> str:
-        """The arguments as JSON text: to the letter where the wire carries text."""
+        """The arguments as JSON text: verbatim where the wire sends text."""
         return self.args.text
 
     @property
     def input(self) -> JSON:
-        """The arguments parsed; an empty object when there are none, None when the text
-        is broken.
-        """
+        """The parsed arguments: an empty object if there are none, None if the text is broken."""
         return self.args.value
 
     def result(self, output: Output, *, error: bool = False) -> Result:
-        """The answer to this call, under its id: the only way to make a result."""
+        """Make the result of this call, under its id: the only way to make a result by hand."""
         if not isinstance(output, str | tuple):
             try:
-                checked(output, "")
-            except RemoteError as refused:
-                raise LocalError("", refused.path, refused.why) from None
-        # Made here, it knows its call by the id, also where no wire ever had one.
+                require_json(output, "")
+            except RemoteError as problem:
+                raise LocalError("", problem.path, problem.why) from None
+        # A result made here knows its call by id, even where no wire sent one.
         origin: Origin = "item" if self.origin == "item" else "wire"
         return Result(
-            self.id, output, error, self.name, origin, self.family, self.executor, row=_ANSWER
+            self.id,
+            output,
+            error,
+            self.name,
+            origin,
+            self.family,
+            self.executor,
+            source=_MADE_FROM_CALL,
         )
 
 
-class _Made(Part, frozen=True, eq=False, gc=False, kw_only=True):
-    row: Known
-    """Required: what a result was read by, or that it was made from its call. So none can be built
-    on its own by accident."""
+def _as_arguments(given: object) -> LazyJson:
+    """The arguments of a call that was made by hand: a dict, or JSON text."""
+    if isinstance(given, str):
+        return LazyJson(given)
+    try:
+        return LazyJson(require_json(given, ""))
+    except RemoteError as problem:
+        raise LocalError("", problem.path, f"arguments of a call: {problem.why}") from None
 
 
-class Result(_Made, frozen=True, eq=False, gc=False):
-    """The answer to a call: text, parts, or any JSON value. `name` is the tool's, where it is
-    known."""
+class _NeedsSource(Part, frozen=True, eq=False, gc=False, kw_only=True):
+    source: Source
+    """Required: a result is read from a body or made with `Call.result`, never built on its own."""
+
+
+class Result(_NeedsSource, frozen=True, eq=False, gc=False):
+    """The result of a call: text, parts, or any JSON value. `name` is the tool's, where known.
+
+    Make one with `call.result(...)`.
+    """
 
     call_id: str
     output: Output
@@ -195,7 +257,7 @@ class Result(_Made, frozen=True, eq=False, gc=False):
     family: str = "function"
     executor: Executor = "client"
     preliminary: bool = False
-    """Whether it only stands in for the result until there is one."""
+    """True for a progress result that a later one replaces."""
 
     @property
     def text(self) -> str:
@@ -204,9 +266,7 @@ class Result(_Made, frozen=True, eq=False, gc=False):
 
 
 class Opaque(Part, frozen=True, eq=False, gc=False):
-    """A block this library does not know, kept verbatim: it goes back to its own wire as
-    it came.
-    """
+    """A block of unknown type, kept verbatim: its own wire gets it back as it was."""
 
     type: str
     value: JSON
@@ -220,12 +280,12 @@ def output_text(output: Output) -> str:
     if isinstance(output, str):
         return output
     if isinstance(output, tuple):
-        return "\n".join(part.text if isinstance(part, Text) else label(part) for part in output)
+        return "\n".join(part.text if isinstance(part, Text) else describe(part) for part in output)
     return text_of(output)
 
 
-def label(part: Part) -> str:
-    """A part in a few readable words, for places that can only hold text."""
+def describe(part: Part) -> str:
+    """A part in a few readable words, for targets that can only hold text."""
     match part:
         case Text(text=text) | Reasoning(text=text):
             return text
@@ -237,25 +297,54 @@ def label(part: Part) -> str:
         case Call():
             return f"[{part.name} was called with {part.arguments or '{}'}]"
         case Result():
-            return (
-                f"[{part.name or 'the tool'} {'failed' if part.error else 'answered'}: {part.text}]"
-            )
+            verb = "failed" if part.error else "answered"
+            return f"[{part.name or 'the tool'} {verb}: {part.text}]"
         case Opaque():
             return f"[{part.type}]"
     return ""
 
 
-class Message(Read, frozen=True, eq=False, gc=False):
-    """Parts under one role. `stop` is why the model stopped, on the messages of a response."""
+class Message(Traceable, frozen=True, eq=False, gc=False):
+    """Parts under one role: `Message("user", "Hello")` or `Message("assistant", [call])`.
+
+    `stop` is why the model stopped, on the messages of a response.
+    """
 
     role: Role
     parts: tuple[Part, ...]
     stop: str | None = None
-    wire: str = field(default="", name="wire")
-    """The wire `raw` belongs to."""
+    wire: str = ""
+    """The wire that `raw` belongs to."""
 
-    def meaning(self) -> tuple[object, ...]:
+    if TYPE_CHECKING:  # what `__post_init__` accepts beside the types of the fields
+
+        def __init__(
+            self,
+            role: Role,
+            parts: str | Part | Sequence[Part],
+            stop: str | None = ...,
+            wire: str = ...,
+            *,
+            source: Source = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.parts.__class__ is not tuple:
+            force_setattr(self, "parts", _as_parts(self.parts))
+
+    def compared_fields(self) -> tuple[object, ...]:
         return (self.role, self.parts, self.stop)
+
+
+def _as_parts(given: object) -> tuple[Part, ...]:
+    """The parts of a message that was made by hand: text, one part, or a list of parts."""
+    if isinstance(given, str):
+        return (Text(given),)
+    if isinstance(given, Part):
+        return (given,)
+    if isinstance(given, list) and all(isinstance(part, Part) for part in given):
+        return tuple(given)
+    raise LocalError("", (), f"expected text or a list of parts, got {type(given).__name__}")
 
 
 class Pair(Struct, frozen=True, eq=False, gc=False):
@@ -263,4 +352,4 @@ class Pair(Struct, frozen=True, eq=False, gc=False):
 
     call: Call | None
     result: Result | None
-    how: How | None
+    how: PairedBy | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 
-from toolwire.conversation.json import JSON, checked
+from toolwire.conversation.json import JSON, require_json
 from toolwire.errors import WireError
 from toolwire.tools.errors import RetryableToolError, ToolError
 from toolwire.tools.ledger import Failure
@@ -139,7 +139,7 @@ def _place(error: BaseException) -> str:
 
 def _is_json(value: JSON) -> bool:
     try:
-        checked(value, "")
+        require_json(value, "")
     except WireError:
         return False
     return True

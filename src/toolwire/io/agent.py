@@ -64,8 +64,8 @@ from toolwire.agent.talk import (
 from toolwire.agent.telling import Told
 from toolwire.agent.thread import SPOKEN, Thread, readable
 from toolwire.codec import Encoded, resolve
-from toolwire.conversation.model import Setting, Text
-from toolwire.conversation.parts import Call, Message, Part, Result
+from toolwire.conversation.model import Setting
+from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.errors import WireError
 from toolwire.io._ids import uuid7
 from toolwire.io.calls import Calls

@@ -33,7 +33,7 @@ from mcp_types import (
 )
 
 from toolwire.conversation.ids import fit_names
-from toolwire.conversation.json import JSON, Object, checked
+from toolwire.conversation.json import JSON, Object, require_json
 from toolwire.errors import LocalError, RemoteError
 from toolwire.io._oxp_http import Auth
 from toolwire.io._oxp_read import LEGAL
@@ -149,7 +149,7 @@ class McpClient:
         return found
 
     def _runnable(self, id: ToolId, tool: Tool) -> Runnable:
-        meta = checked(tool.meta or {}, "mcp")
+        meta = require_json(tool.meta or {}, "mcp")
         assert isinstance(meta, dict)
         kept = mcp.ID in meta
         hints = tool.annotations
@@ -169,7 +169,7 @@ class McpClient:
             output_schema=tool.output_schema or {},
             body=body,
             takes=lambda input: input,  # the server that knows the tool checks them
-            gives=lambda value: checked(value, "mcp"),
+            gives=lambda value: require_json(value, "mcp"),
             needs=mcp.needs_of(meta),
             timeout=None,  # every request has its own
             on_crash="retry" if kept or read_only or idempotent else "report",
@@ -188,7 +188,7 @@ class McpClient:
         given = Given(
             context.call_id, context.user_id, context.tokens, context.secrets, context.trace_id
         )
-        input, meta = checked(arguments, "mcp"), mcp.meta_of(given)
+        input, meta = require_json(arguments, "mcp"), mcp.meta_of(given)
         assert isinstance(input, dict)
         tried = 0
         while True:
@@ -230,7 +230,7 @@ class McpClient:
                     kind="broken_answer",
                 ) from error
         try:
-            result = checked(
+            result = require_json(
                 answer.model_dump(mode="json", by_alias=True, exclude_none=True), "mcp"
             )
         except RemoteError as error:

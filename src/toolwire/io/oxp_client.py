@@ -19,7 +19,7 @@ from typing import Literal, Self, TypeAlias
 import aiohttp
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, Object, checked, dump
+from toolwire.conversation.json import JSON, Object, dump, require_json
 from toolwire.io._ids import uuid7
 from toolwire.io._oxp_errors import (
     BadRequest,
@@ -371,7 +371,7 @@ class OxpClient:
             takes=lambda input: (
                 input
             ),  # the server that knows the tool checks them, and says so before it runs
-            gives=lambda value: checked(value, "oxp"),
+            gives=lambda value: require_json(value, "oxp"),
             needs=self._still_needed(found.needs),
             timeout=None,  # every try has its own
             on_crash="retry",  # the same call id: it is there that it runs once
@@ -399,7 +399,7 @@ class OxpClient:
     async def _forward(
         self, found: Definition, arguments: Mapping[str, object], context: Context
     ) -> JSON:
-        input = checked(arguments, "oxp")
+        input = require_json(arguments, "oxp")
         assert isinstance(input, dict)
         try:
             reply = await self.ask(

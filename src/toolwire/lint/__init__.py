@@ -115,7 +115,7 @@ def repair(
     view = _view(conversation, wire, target)
     findings = found(view)
     if not any(finding.fix is not None for finding in findings):
-        return Repaired(conversation.source, [], findings, conversation.raw)
+        return Repaired(conversation.source.body, [], findings, conversation.source.raw)
     changes: list[Change] = []
     trail = Trail(conversation)
     for _ in range(MOST):
@@ -133,7 +133,7 @@ def repair(
         trail.follow(view.conversation)
         findings = found(view)
     return Repaired(
-        view.body, changes, findings, conversation.raw if not changes else None, trail.home()
+        view.body, changes, findings, conversation.source.raw if not changes else None, trail.home()
     )
 
 

@@ -16,8 +16,9 @@ from weakref import WeakKeyDictionary
 from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.ids import NO_MAP
-from toolwire.conversation.json import JSON, At, Json, Object, get, parse, put, snake, text_of
-from toolwire.conversation.parts import Call
+from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, put, snake, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import Call, Source
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed
 from toolwire.wires.engine.encode_context import Page
@@ -37,7 +38,7 @@ class Fault(Struct, frozen=True, eq=False):
 
     kind: Kind
     call: Call
-    at: At
+    path: JsonPath
     given: JSON
     text: bool
     """Whether the wire sends arguments as text."""
@@ -63,7 +64,7 @@ class Fault(Struct, frozen=True, eq=False):
 class Form(Struct, frozen=True):
     """Where a row has the arguments, and how."""
 
-    at: At
+    path: JsonPath
     text: bool
 
 
@@ -73,7 +74,12 @@ def _form(row: Row) -> Form | None:
     if row.write is None:
         return None
     trial = Call(
-        "toolwire", "toolwire", Json(UNSET, _TRIAL), "wire", row.family or "function", row=row
+        "toolwire",
+        "toolwire",
+        LazyJson.from_value(_TRIAL),
+        "wire",
+        row.family or "function",
+        source=Source(spec=row),
     )
     try:
         found = list(
@@ -89,7 +95,7 @@ def _form(row: Row) -> Form | None:
     return found[0] if len(found) == 1 else None
 
 
-def _places(value: JSON, at: At) -> Iterator[Form]:
+def _places(value: JSON, at: JsonPath) -> Iterator[Form]:
     if value == _TRIAL:
         yield Form(at, text=False)
     elif value == text_of(_TRIAL):
@@ -115,7 +121,7 @@ def faults(view: View, kind: Kind) -> list[Fault]:
 def _looked(view: View) -> Iterator[Fault]:
     wants = view.profile.arguments
     for call in view.calls:
-        row = call.row
+        row = call.spec
         if (
             not isinstance(row, Row)
             or row.family not in _FUNCTIONS
@@ -126,26 +132,26 @@ def _looked(view: View) -> Iterator[Fault]:
         if form is None:
             continue
         quick: JSON = call.raw
-        for step in form.at:
+        for step in form.path:
             quick = quick.get(step) if quick.__class__ is dict else None  # type: ignore[arg-type]
         if quick.__class__ is (
             str if form.text and wants == "text" else None if form.text else dict
         ):
             continue
-        where, given = _given(call.raw, form.at)
+        where, given = _given(call.raw, form.path)
         if given.__class__ is dict and not form.text:
             continue
         parent = get(call.raw, where[:-1])
         if isinstance(given, UnsetType) and not (form.text and isinstance(parent, dict)):
             continue
         fault = _fault(
-            call, (*call.at, *where), None if isinstance(given, UnsetType) else given, form, wants
+            call, (*call.path, *where), None if isinstance(given, UnsetType) else given, form, wants
         )
         if fault is not None:
             yield fault
 
 
-def _given(raw: Object, at: At) -> tuple[At, JSON | UnsetType]:
+def _given(raw: Object, at: JsonPath) -> tuple[JsonPath, JSON | UnsetType]:
     """What stands at a place, in either spelling of its fields."""
     where: tuple[str | int, ...] = ()
     value: JSON | UnsetType = raw
@@ -157,7 +163,7 @@ def _given(raw: Object, at: At) -> tuple[At, JSON | UnsetType]:
     return where, value
 
 
-def _fault(call: Call, at: At, given: JSON, form: Form, wants: str) -> Fault | None:
+def _fault(call: Call, at: JsonPath, given: JSON, form: Form, wants: str) -> Fault | None:
     if isinstance(given, str):
         return _of_text(call, at, given, form, wants)
     if form.text:
@@ -169,7 +175,7 @@ def _fault(call: Call, at: At, given: JSON, form: Form, wants: str) -> Fault | N
     return Fault("type", call, at, given, False) if given is not None else None
 
 
-def _of_text(call: Call, at: At, given: str, form: Form, wants: str) -> Fault | None:
+def _of_text(call: Call, at: JsonPath, given: str, form: Form, wants: str) -> Fault | None:
     if not given or given.isspace():
         return Fault("empty", call, at, given, form.text, {})
     try:
@@ -224,21 +230,21 @@ def _pieces(text: str) -> tuple[Object, ...]:
     return tuple(out) if len(out) > 1 else ()
 
 
-def reported(view: View, kind: Kind, why: str) -> Iterator[tuple[At, str, Fix | None]]:
+def reported(view: View, kind: Kind, why: str) -> Iterator[tuple[JsonPath, str, Fix | None]]:
     """A finding for each; safe where it is clear what is meant."""
     for fault in faults(view, kind):
         shown = fault.given if isinstance(fault.given, str) else text_of(fault.given)
         said = f"the arguments of {fault.who} {why}: {shown[:60]!r}"
-        yield fault.at, said, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
+        yield fault.path, said, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
 
 
 def mended(view: View, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | None:
     """The body with other arguments in some calls."""
     body = view.body
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for fault, value, what in found:
-        body = put(body, fault.at, fault.written(value))
-        changes.append((fault.at, f"{fault.who}: {what}"))
+        body = put(body, fault.path, fault.written(value))
+        changes.append((fault.path, f"{fault.who}: {what}"))
     return Fixed(body, tuple(changes)) if changes else None
 
 

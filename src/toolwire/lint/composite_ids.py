@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import View
 from toolwire.lint.id_edits import anew, more_than_ids, moved, one_of, retied, torn, under, used
@@ -19,7 +19,7 @@ from toolwire.lint.transforms import written
 Reduce = Callable[[str], str | None]
 
 
-def found(view: View, reduce: Reduce, what: str) -> Iterable[tuple[At, str, Fix | None]]:
+def found(view: View, reduce: Reduce, what: str) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     """The ids that hold more and do harm; `what` says what they are, before the id they
     should be.
     """
@@ -41,7 +41,7 @@ def found(view: View, reduce: Reduce, what: str) -> Iterable[tuple[At, str, Fix 
                 f"the id {short(part.call_id)} of a result of {name} {what}"
                 f" {short(odd.plain)}{like(odd.plain)}"
             )
-        yield part.at, said, "safe"
+        yield part.path, said, "safe"
 
 
 def reduced(
@@ -53,7 +53,7 @@ def reduced(
     taken = used(view)
     new: dict[int, Call] = {}
     kept: dict[int, Call] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for odd in more_than_ids(view, reduce):
         part = odd.part
         if isinstance(part, Call):
@@ -68,10 +68,10 @@ def reduced(
             taken.add(one)
             new[id(part)] = under(part, one) if also is None else also(part, under(part, one))
             kept |= dict.fromkeys(mine, part)
-            changes.append((part.at, moved(view, part, one)))
+            changes.append((part.path, moved(view, part, one)))
         elif odd.call is not None:
             kept[id(part)] = odd.call
             changes.append(
-                (part.at, f"the result for {short(part.call_id)} goes under {short(odd.call.id)}")
+                (part.path, f"the result for {short(part.call_id)} goes under {short(odd.call.id)}")
             )
     return Fixed(written(retied(view, new, kept)), tuple(changes)) if changes else None

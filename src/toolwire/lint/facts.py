@@ -13,7 +13,7 @@ from functools import cached_property
 from msgspec import Struct, UnsetType
 
 from toolwire.conversation.ids import IdRule, odd
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
@@ -66,7 +66,7 @@ class View:
     def __init__(self, conversation: Conversation, profile: Profile) -> None:
         self.conversation = conversation
         self.profile = profile
-        self.body: JSON = conversation.source
+        self.body: JSON = conversation.source.body
         self.messages = conversation.messages
         calls: list[Call] = []
         hosted: list[Call] = []
@@ -88,7 +88,7 @@ class View:
         """All results, in order."""
         self._place = place
 
-    def at(self, part: Call | Result) -> int:
+    def message_index(self, part: Call | Result) -> int:
         """The place of the message that holds a part."""
         return self._place[id(part)]
 
@@ -363,7 +363,7 @@ class View:
         )
         found: list[Unclear] = []
         for turn in self.turns if nameless else ():
-            here = [result for result in nameless if self.at(result) in turn.follows]
+            here = [result for result in nameless if self.message_index(result) in turn.follows]
             calls = [call for call in turn.calls if id(call) not in self.answer]
             # A result without a name could be any call's, so that all of them hang together.
             names = (
@@ -415,7 +415,8 @@ class View:
                     (
                         one
                         for one in free
-                        if one.id == result.call_id and self.at(one) > self.at(result)
+                        if one.id == result.call_id
+                        and self.message_index(one) > self.message_index(result)
                     ),
                     None,
                 )
@@ -493,6 +494,6 @@ def _late(parts: tuple[Part, ...]) -> bool:
     return False
 
 
-def here(part: Call | Result, message: Message) -> At:
+def here(part: Call | Result, message: Message) -> JsonPath:
     """Where a part stands; where its message stands if it has no place of its own."""
-    return part.at or message.at
+    return part.path or message.path

@@ -13,9 +13,9 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import NO_MAP, IdRule, digest, fit, free
-from toolwire.conversation.json import JSON, At, get, snake
+from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Result
+from toolwire.conversation.parts import Call, Message, Part, Result, Source
 from toolwire.lint.facts import Turn, View
 from toolwire.lint.id_formats import native, short
 from toolwire.wires.engine.encode_context import Page
@@ -49,10 +49,10 @@ def refused(view: View) -> list[Call]:
 # --- how an id stood in the JSON ------------------------------------------------------------------
 
 
-def place(part: Side) -> tuple[At, JSON | UnsetType, Id] | None:
+def place(part: Side) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
     """Where in its block the id of a part stands, and what stands there; None if such a block has
     no id at all."""
-    row, raw = part.row, part.raw
+    row, raw = part.spec, part.raw
     if not isinstance(row, Row) or not isinstance(raw, dict):
         return None
     known = next((one for one in row.ids if one.role == "correlation"), None)
@@ -84,9 +84,9 @@ def lack(part: Side, view: View) -> Lack:
     return "odd" if not _number_here(part, at, view) else ""
 
 
-def _number_here(part: Side, at: At, view: View) -> bool:
+def _number_here(part: Side, at: JsonPath, view: View) -> bool:
     """Whether the wire itself would write a number there."""
-    row = part.row
+    row = part.spec
     if not isinstance(row, Row) or row.write is None:
         return False
     page = Page(view.conversation.wire, view.conversation.kind, ids=None, names={}, home=NO_MAP)
@@ -113,7 +113,7 @@ def turn_of(view: View) -> dict[int, Turn]:
     """The turn that a call belongs to and that a result stands in, by their identity."""
     by_place = {n: turn for turn in view.turns for n in (*turn.asks, *turn.follows)}
     sides: list[Side] = [*view.calls, *view.results]
-    found = {id(part): by_place.get(view.at(part)) for part in sides}
+    found = {id(part): by_place.get(view.message_index(part)) for part in sides}
     return {key: turn for key, turn in found.items() if turn is not None}
 
 
@@ -288,4 +288,8 @@ def _edited(old: Part, new: Part) -> Part:
         if isinstance(old, Result)
         else old
     )
-    return replace(new, raw=old.raw, at=old.at, row=old.row, was=before, seal=new.seal or old.seal)
+    return replace(
+        new,
+        signature=new.signature or old.signature,
+        source=Source(raw=old.raw, path=old.path, spec=old.spec, original=before),
+    )

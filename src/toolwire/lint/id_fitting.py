@@ -7,7 +7,7 @@ Knows no rule.
 from __future__ import annotations
 
 from toolwire.conversation.ids import fit
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import View
 from toolwire.lint.id_edits import moved, refused, retied, under, used
@@ -28,10 +28,10 @@ def fitted(view: View, calls: list[Call]) -> Fixed | None:
     one, and a hash of it all."""
     taken = used(view)
     new: dict[int, Call] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for call in calls:
         one = fit(call.id, view.profile.ids, taken)
         taken.add(one)
         new[id(call)] = under(call, one)
-        changes.append((call.at, moved(view, call, one)))
+        changes.append((call.path, moved(view, call, one)))
     return Fixed(written(retied(view, new)), tuple(changes)) if new else None

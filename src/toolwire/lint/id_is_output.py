@@ -65,7 +65,11 @@ def strays(view: View) -> list[tuple[Result, list[Call], int]]:
         by_turn.setdefault(id(turns[id(result)]), []).append(result)
     found: list[tuple[Result, list[Call], int]] = []
     for key, results in by_turn.items():
-        calls = [call for call in open_by[key] if view.at(call) < view.at(results[0])]
+        calls = [
+            call
+            for call in open_by[key]
+            if view.message_index(call) < view.message_index(results[0])
+        ]
         odd = [
             result
             for result in results

@@ -53,7 +53,7 @@ def reattached(view: View) -> dict[int, Call]:
         could = [
             call
             for call, theirs in calls
-            if view.at(call) < view.at(result) and not mine.isdisjoint(theirs)
+            if view.message_index(call) < view.message_index(result) and not mine.isdisjoint(theirs)
         ]
         if len(could) == 1:
             found[id(result)] = could[0]

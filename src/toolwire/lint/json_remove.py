@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, get, put
+from toolwire.conversation.json import JSON, JsonPath, get, put
 
 
-def removed(body: JSON, paths: Iterable[At]) -> JSON:
+def removed(body: JSON, paths: Iterable[JsonPath]) -> JSON:
     """The body without what stands at some places: items of lists, fields of objects."""
     for at in sorted(
         paths, key=_order, reverse=True
@@ -21,7 +21,7 @@ def removed(body: JSON, paths: Iterable[At]) -> JSON:
     return body
 
 
-def _order(at: At) -> tuple[tuple[bool, int, str], ...]:
+def _order(at: JsonPath) -> tuple[tuple[bool, int, str], ...]:
     return tuple(
         (isinstance(step, str), step if isinstance(step, int) else 0, str(step)) for step in at
     )

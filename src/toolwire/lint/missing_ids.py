@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.ids import fit
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import View
 from toolwire.lint.id_edits import (
@@ -33,22 +33,26 @@ from toolwire.lint.transforms import written
 _PLAIN = re.compile(r"[\w.:|-]+")
 
 
-def found(view: View, kind: Lack, what: str) -> Iterable[tuple[At, str, Fix | None]]:
+def found(view: View, kind: Lack, what: str) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     """The calls and results that lack an id in one way; `what` says how, after the part."""
     parts = lacking(view, kind)
     if not parts:
         return
     stuck = _stuck(view)
     for part in parts:
-        where = f"message {view.at(part)}"
+        where = f"message {view.message_index(part)}"
         if isinstance(part, Call):
             said = f"the call of {part.name or 'a tool'} in {where} {what}"
         else:
             said = f"the result{f' of {part.name}' if part.name else ''} in {where} {what}"
         if id(part) in stuck:
-            yield part.at, f"{said}, and nothing tells which result is whose: say it by hand", None
+            yield (
+                part.path,
+                f"{said}, and nothing tells which result is whose: say it by hand",
+                None,
+            )
         else:
-            yield part.at, said, "safe"
+            yield part.path, said, "safe"
 
 
 def given(view: View, kind: Lack) -> Fixed | None:
@@ -59,13 +63,13 @@ def given(view: View, kind: Lack) -> Fixed | None:
     taken, more = used(view), surplus(view)
     calls: dict[int, Call] = {}
     ties: dict[int, Call] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for part in lacking(view, kind):
         if id(part) in stuck:
             continue
         if isinstance(part, Call):
             calls[id(part)] = new = under(part, _new(view, part, adopted, taken))
-            changes.append((part.at, moved(view, part, new.id)))
+            changes.append((part.path, moved(view, part, new.id)))
         elif (call := view.owner.get(id(part)) or more.get(id(part))) is not None and id(
             call
         ) not in calls:
@@ -74,7 +78,7 @@ def given(view: View, kind: Lack) -> Fixed | None:
             ties[id(part)] = call
             changes.append(
                 (
-                    part.at,
+                    part.path,
                     (
                         f"the result goes under {short(calls.get(id(call), call).id)}, as its call"
                         " does"

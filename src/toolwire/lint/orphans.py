@@ -36,7 +36,7 @@ def traced(view: View) -> dict[int, Message]:
     known = {id(result) for result in leading(view)} | reattached(view).keys()
     found: dict[int, Message] = {}
     for result in view.orphans:
-        n = view.at(result) - 1
+        n = view.message_index(result) - 1
         while n >= 0 and view.bare(n):
             n -= 1
         before = view.messages[n] if n >= 0 else None
@@ -65,4 +65,4 @@ def surplus(view: View) -> list[Result]:
     them."""
     nameless = [result for result in view.orphans if result.origin == "minted"]
     places = {n for turn in view.turns for n in turn.follows} if nameless else set()
-    return [result for result in nameless if view.at(result) in places]
+    return [result for result in nameless if view.message_index(result) in places]

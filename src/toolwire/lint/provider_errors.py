@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from toolwire.conversation.ids import IdRule
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 
 Proof: TypeAlias = "Mapping[str, bool | str | IdRule | None]"
 _WORD = IdRule("a-zA-Z0-9_-")
@@ -485,7 +485,7 @@ class Told(Struct, frozen=True):
 
     text: str
     ids: tuple[str, ...]
-    places: tuple[At, ...]
+    places: tuple[JsonPath, ...]
     longest: int
 
 
@@ -537,10 +537,10 @@ def told(text: str) -> Told:
     )
 
 
-def _places(text: str) -> list[At]:
+def _places(text: str) -> list[JsonPath]:
     """Places of the body that a text names, cut after the last number: what follows is a field, or
     a type."""
-    found: list[At] = []
+    found: list[JsonPath] = []
     for match in _PLACE.finditer(text):
         steps = re.findall(r"[0-9]+|[a-z_]\w*", match[2], re.IGNORECASE)
         last = max(n for n, step in enumerate(steps) if step.isdecimal())

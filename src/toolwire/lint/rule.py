@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Kind
 from toolwire.errors import pointer
 from toolwire.lint.facts import View
@@ -24,7 +24,7 @@ class Finding(Struct, frozen=True):
     code: str
     name: str
     severity: Severity
-    path: At
+    path: JsonPath
     message: str
     fix: Fix | None = None
 
@@ -50,7 +50,7 @@ class Fixed(Struct, frozen=True):
     """A body with a rule's faults mended, and what was done."""
 
     body: JSON
-    changes: tuple[tuple[At, str], ...]
+    changes: tuple[tuple[JsonPath, str], ...]
 
 
 class Rule(Struct, frozen=True, eq=False):
@@ -65,7 +65,7 @@ class Rule(Struct, frozen=True, eq=False):
     name: str
     title: str
     loss: Loss
-    check: Callable[[View], Iterable[tuple[At, str, Fix | None]]]
+    check: Callable[[View], Iterable[tuple[JsonPath, str, Fix | None]]]
     mend: Callable[[View, bool], Fixed | None] | None = None
     """Asked with whether unsafe fixes are allowed."""
     severity: Severity = "error"

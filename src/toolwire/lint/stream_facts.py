@@ -14,8 +14,8 @@ from functools import cached_property
 from msgspec import Struct
 
 from toolwire.codec import decode
-from toolwire.conversation.json import JSON, At
-from toolwire.conversation.model import Conversation
+from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.model import BodySource, Conversation
 from toolwire.conversation.parts import Call
 from toolwire.errors import LocalError, RemoteError
 from toolwire.lint.facts import View
@@ -28,7 +28,7 @@ from toolwire.wires.engine.specs import call_id
 class Piece(Struct, frozen=True):
     """A piece of a call, in streams where pieces are told apart by an index."""
 
-    at: At
+    path: JsonPath
     choice: JSON
     index: JSON
     id: JSON
@@ -49,7 +49,7 @@ class Piece(Struct, frozen=True):
 class Told(Struct):
     """A call of the stream: where it was opened, and what came of it."""
 
-    at: At
+    path: JsonPath
     call: Call
     text: str = ""
     alias: str | None = None
@@ -156,7 +156,7 @@ def _folded(body: JSON, wire: str) -> Conversation:
     try:
         return decode(body, wire, "response")
     except RemoteError:
-        return Conversation((), wire=wire, kind="response", source=body)
+        return Conversation((), wire=wire, kind="response", source=BodySource(body=body))
 
 
 def _items(stream: object, wire: str) -> Iterable[Item]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import JOINT, IdRule, fit_names, odd
-from toolwire.conversation.json import JSON, At, get, put
+from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Choice, Tool
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import View
@@ -46,18 +46,18 @@ def chosen(view: View) -> tuple[str, ...]:
     return choice.names if isinstance(choice, Choice) else ()
 
 
-def places(view: View) -> dict[str, At]:
+def places(view: View) -> dict[str, JsonPath]:
     """Every name as it is written, and where it stands first: where the tool is offered, else where
     it is called."""
-    found: dict[str, At] = {}
+    found: dict[str, JsonPath] = {}
     for tool in offered(view):
         *outer, inner = texts(tool)
-        found.setdefault(inner, tool.at)
+        found.setdefault(inner, tool.path)
         for text in outer:
-            found.setdefault(text, tool.at[:-2])
+            found.setdefault(text, tool.path[:-2])
     for call in asked(view):
         for text in texts(call):
-            found.setdefault(text, call.at)
+            found.setdefault(text, call.path)
     return found
 
 
@@ -84,7 +84,7 @@ def _renamed(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None:
     return f"{JOINT}{now}" if marked and JOINT in now else now
 
 
-def refused(view: View) -> dict[str, At]:
+def refused(view: View) -> dict[str, JsonPath]:
     """The names that the target does not take; one that is missing or blank is another matter."""
     rule = taken(view)
     if not (rule.chars or rule.longest):
@@ -144,18 +144,18 @@ def called(view: View, new: Mapping[str, str]) -> JSON:
     for tool in offered(view):
         *outer, inner = texts(tool)
         if inner in new:
-            body = put(body, tool.at + place(tool), new[inner])
+            body = put(body, tool.path + place(tool), new[inner])
         for text in outer:
             if text in new:
-                body = put(body, (*tool.at[:-2], "name"), new[text])
-    at = view.conversation.places.get("choice")
+                body = put(body, (*tool.path[:-2], "name"), new[text])
+    at = view.conversation.source.setting_paths.get("choice")
     if at is not None and chosen(view):
         value = get(body, at)
         body = put(body, at, _said(value, new))  # type: ignore[arg-type]
     return body
 
 
-def place(tool: Tool) -> At:
+def place(tool: Tool) -> JsonPath:
     """Where in an offer its name stands: at the top, or one level below."""
     raw = tool.raw if isinstance(tool.raw, dict) else {}
     if raw.get("name") == texts(tool)[-1]:
@@ -227,14 +227,17 @@ def christened(view: View, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
     if that is allowed."""
     parts: dict[int, Part] = {}
     gone: set[int] = set()
-    told: list[tuple[At, str]] = []
+    told: list[tuple[JsonPath, str]] = []
     for call in calls:
         name = known(view, call)
         result = view.answer.get(id(call))
         if name:
             parts[id(call)] = replace(call, name=name)
             told.append(
-                (call.at, f"the call {call.id} bears the name {name}, as its result or its id says")
+                (
+                    call.path,
+                    f"the call {call.id} bears the name {name}, as its result or its id says",
+                )
             )
         elif unsafe:
             pair = [call, *([result] if result is not None else [])]
@@ -242,7 +245,10 @@ def christened(view: View, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
             gone.update(id(part) for part in pair)
             what = "and its result are" if len(pair) > 1 else "is"
             told.append(
-                (call.at, f"the call {call.id} {what} taken out: nothing says which tool it was of")
+                (
+                    call.path,
+                    f"the call {call.id} {what} taken out: nothing says which tool it was of",
+                )
             )
     if not told:
         return None

@@ -12,9 +12,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.codec import encode
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Media, Message, Part, Read, Result, Text
+from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text, Traceable
 from toolwire.lint.facts import Block, View
 
 MARK = "[toolwire]"
@@ -45,7 +45,9 @@ def swapped(conversation: Conversation, new: Mapping[int, Part]) -> Conversation
 
 def _kept(old: Part, new: Part) -> Part:
     return replace(
-        new, raw=old.raw, at=old.at, row=old.row, was=old.was or old, seal=new.seal or old.seal
+        new,
+        signature=new.signature or old.signature,
+        source=Source(raw=old.raw, path=old.path, spec=old.spec, original=old.original or old),
     )
 
 
@@ -127,14 +129,14 @@ def _silent(message: Message) -> bool:
     if message.role != "assistant" or not _bare(message):
         return False
     return all(
-        isinstance(part, Text) and not part.text and part.seal is None and _bare(part)
+        isinstance(part, Text) and not part.text and part.signature is None and _bare(part)
         for part in message.parts
     )
 
 
-def _bare(read: Read) -> bool:
+def _bare(read: Traceable) -> bool:
     """Whether its JSON holds nothing beside what was read of it."""
-    raw, row = read.raw, read.row
+    raw, row = read.raw, read.spec
     return not isinstance(raw, dict) or (
         row is not None and not any(value for key, value in raw.items() if key not in row.keys)
     )
@@ -165,7 +167,7 @@ class _Laying:
             if len(asking) > 1 and not view.profile.merges:
                 asking = [_joined(asking)]
         self.dropped.update(block.asks)
-        last = max((view.at(result) for result in block.results), default=end)
+        last = max((view.message_index(result) for result in block.results), default=end)
         self.dropped.update(n for n in range(end + 1, last) if _silent(view.messages[n]))
         kept = tuple(self._spared(message, said) for message in asking)
         after = (Message("assistant", said, None, view.conversation.wire),) if said else ()
@@ -204,9 +206,9 @@ class _Laying:
 
     def _alone(self, result: Result) -> Message | None:
         """The message that is this result and nothing else."""
-        if result.at == ():
+        if result.path == ():
             return None
-        message = self.view.messages[self.view.at(result)]
+        message = self.view.messages[self.view.message_index(result)]
         return message if len(message.parts) == 1 else None
 
     def done(self) -> Conversation:
@@ -239,10 +241,12 @@ def rewritten(conversation: Conversation, messages: Iterable[Message]) -> Conver
     A body whose parts keep their places counts as unchanged when it is written, also if they stand
     in fewer messages now. So its settings, which are compared too, are made another object.
     """
-    messages_before, tools, settings = conversation.was
+    settings = conversation.source.settings
     assert isinstance(settings, dict)
     return replace(
-        conversation, messages=tuple(messages), was=(messages_before, tools, dict(settings))
+        conversation,
+        messages=tuple(messages),
+        source=replace(conversation.source, settings=dict(settings)),
     )
 
 
@@ -267,7 +271,11 @@ def taking_turns(view: View, messages: Iterable[Message]) -> Conversation:
             )
             rest = tuple(part for part in both if not any(part is one for one in results))
             out[-1] = Message(
-                message.role, (*results, *rest), None, view.conversation.wire, at=out[-1].at
+                message.role,
+                (*results, *rest),
+                None,
+                view.conversation.wire,
+                source=Source(path=out[-1].path),
             )
             ends[-1] = -1
         else:
@@ -290,17 +298,17 @@ def demoted(view: View, results: Iterable[Result]) -> Conversation:
     gone: set[int] = set()
     before: dict[int, list[Message]] = {}
     spans = [
-        (block.asks[0], max([block.asks[-1], *map(view.at, block.results)]))
+        (block.asks[0], max([block.asks[-1], *map(view.message_index, block.results)]))
         for block in view.blocks
     ]
     for result in results:
         gone.add(id(result))
-        place = view.at(result) + 1
+        place = view.message_index(result) + 1
         for start, end in spans:
             if start < place <= end:
                 place = end + 1
-        if view.waiting and place > view.at(view.waiting[0]):
-            place = view.at(view.waiting[0])
+        if view.waiting and place > view.message_index(view.waiting[0]):
+            place = view.message_index(view.waiting[0])
         before.setdefault(place, []).append(_retold(result))
     messages: list[Message] = []
     for n, message in enumerate(view.messages):
@@ -325,13 +333,17 @@ def _retold(result: Result) -> Message:
         else ()
     )
     return replace(
-        made, parts=(*made.parts, *(replace(part, raw=UNSET, row=None) for part in media))
+        made,
+        parts=(
+            *made.parts,
+            *(replace(part, source=replace(part.source, raw=UNSET, spec=None)) for part in media),
+        ),
     )
 
 
-def place_of(block: Block) -> At:
+def place_of(block: Block) -> JsonPath:
     """Where a batch of calls begins."""
-    return block.calls[0].at
+    return block.calls[0].path
 
 
 def every_call(block: Block) -> str:

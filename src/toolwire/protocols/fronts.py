@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.parts import Message, Opaque, Part, Reasoning, Text
+from toolwire.conversation.parts import Message, Opaque, Part, Reasoning, Source, Text
 from toolwire.protocols.parcels import PREFIX
 from toolwire.streaming.events import Chunk
 
@@ -304,7 +304,10 @@ def taken(message: Message) -> tuple[Message, list[tuple[int, str]]]:
     raw = message.raw
     if isinstance(raw, dict) and (inside := _listed(raw.get(FIELD))) is not None:
         kept = {key: value for key, value in raw.items() if key != FIELD}
-        return replace(message, raw=kept, parts=tuple(parts)), [*found, (len(parts), inside)]
+        return replace(message, parts=tuple(parts), source=replace(message.source, raw=kept)), [
+            *found,
+            (len(parts), inside),
+        ]
     return (replace(message, parts=tuple(parts)), found) if found else (message, found)
 
 
@@ -314,7 +317,7 @@ def _held(part: Part) -> tuple[str | None, tuple[Part, ...]]:
         data = part.value.get("data")
         parcel = data.get("parcel") if isinstance(data, dict) else None
         return (parcel, ()) if isinstance(parcel, str) else (None, (part,))
-    text = (part.hidden if isinstance(part, Reasoning) else None) or part.seal or ""
+    text = (part.hidden if isinstance(part, Reasoning) else None) or part.signature or ""
     if text.startswith(PREFIX):
         return text, _unsealed(part)
     if text.startswith(_CODED):
@@ -329,22 +332,24 @@ def _held(part: Part) -> tuple[str | None, tuple[Part, ...]]:
         and (written := _WRITTEN.search(part.text)) is not None
     ):
         rest = part.text[: written.start()]
-        return written[1], (replace(part, text=rest, was=part.was or part),) if rest else ()
+        return written[1], (
+            replace(part, text=rest, source=replace(part.source, original=part.original or part)),
+        ) if rest else ()
     return None, (part,)
 
 
 def _unsealed(part: Part) -> tuple[Part, ...]:
     """What is left of a part without its parcel: some clients move a seal from an empty part to the
     one before it."""
-    if isinstance(part, Text | Reasoning) and (not part.text or part.seal is None):
+    if isinstance(part, Text | Reasoning) and (not part.text or part.signature is None):
         return ()
     raw = (
-        {key: value for key, value in part.raw.items() if value != part.seal}
+        {key: value for key, value in part.raw.items() if value != part.signature}
         if isinstance(part.raw, dict)
         else part.raw
     )
     return (
-        replace(part, seal=None, raw=raw, at=()),
+        replace(part, signature=None, source=replace(part.source, raw=raw, path=())),
     )  # it stands nowhere: its message is written anew
 
 
@@ -365,14 +370,14 @@ def foreign(message: Message) -> Message:
     if message.role != "assistant" or not any(map(_unsigned, message.parts)):
         return message
     parts = [
-        replace(one, raw=UNSET, row=None, at=message.at) if _unsigned(one) else one
+        replace(one, source=Source(UNSET, message.path, None)) if _unsigned(one) else one
         for one in message.parts
     ]
     return replace(message, parts=tuple(parts))
 
 
 def _unsigned(part: Part) -> bool:
-    return isinstance(part, Reasoning) and part.seal is None and part.hidden is None
+    return isinstance(part, Reasoning) and part.signature is None and part.hidden is None
 
 
 def may_hold(raw: bytes) -> bool:

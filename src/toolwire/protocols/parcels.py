@@ -56,7 +56,7 @@ def wanted(messages: Sequence[Message], *, thoughts: bool = True) -> bool:
         return True
     for message in messages:
         for part in message.parts:
-            if part.seal is not None or (
+            if part.signature is not None or (
                 part.__class__ is Reasoning and (thoughts or part.hidden is not None)
             ):
                 return True
@@ -170,7 +170,11 @@ class _Turns:
         ):
             parts = [
                 (
-                    replace(part, call_id=names[part.call_id], was=part.was or part)
+                    replace(
+                        part,
+                        call_id=names[part.call_id],
+                        source=replace(part.source, original=part.original or part),
+                    )
                     if isinstance(part, Result) and part.call_id in names
                     else part
                 )

@@ -183,7 +183,7 @@ class Recall:
     def _learnt(self, raw: bytes) -> str:
         """The field of the front's requests that holds the history: the same in all of them."""
         places = {
-            message.at[0] for message in decode(raw, self._wire).messages if len(message.at) > 1
+            message.path[0] for message in decode(raw, self._wire).messages if len(message.path) > 1
         }
         (key,) = places
         said = encode(Conversation((Message("user", (Text("."),)),)), self._wire).body
@@ -296,7 +296,7 @@ def _read(message: Message) -> _Card | None:
                 part.origin != "wire"
                 or part.executor != "client"
                 or is_minted(part.id)
-                or part.seal is not None
+                or part.signature is not None
             ):
                 return None
             calls.append(part.id)
@@ -305,11 +305,11 @@ def _read(message: Message) -> _Card | None:
                 part.origin != "wire"
                 or part.executor != "client"
                 or is_minted(part.call_id)
-                or part.seal is not None
+                or part.signature is not None
             ):
                 return None
             results.append(part.call_id)
-        elif not isinstance(part, Text | Media) or part.seal is not None:
+        elif not isinstance(part, Text | Media) or part.signature is not None:
             return None
     if calls and message.role != "assistant":
         return None

@@ -30,8 +30,8 @@ def _seals(event: Event) -> bool:
     """Whether an event tells of something that a parcel may have to carry."""
     match event:
         case Start(part=part) | Whole(part=part):
-            return part.seal is not None or isinstance(part, Reasoning)
-        case End(seal=seal):
+            return part.signature is not None or isinstance(part, Reasoning)
+        case End(signature=seal):
             return seal is not None
     return False
 

@@ -12,7 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import NO_MAP, IdMap, digest
-from toolwire.conversation.json import Json, Object, dump, parse
+from toolwire.conversation.json import Object, dump, parse
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Change, Loss, Setting
 from toolwire.conversation.parts import Call, Part
 from toolwire.protocols.recall import Woven
@@ -95,7 +96,7 @@ def customised(part: Part, sent: Sent) -> Part:
         return part
     given = part.input
     text = given.get("input") if isinstance(given, dict) and len(given) == 1 else None
-    return replace(part, args=Json(text), family="custom") if isinstance(text, str) else part
+    return replace(part, args=LazyJson(text), family="custom") if isinstance(text, str) else part
 
 
 def unsealed(losses: Sequence[Loss]) -> tuple[Loss, ...]:

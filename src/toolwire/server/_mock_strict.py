@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from toolwire.conversation.json import At, Object, get, text_of
+from toolwire.conversation.json import JsonPath, Object, get, text_of
 from toolwire.conversation.model import Conversation, Tool
-from toolwire.conversation.parts import Call, Read, Result
+from toolwire.conversation.parts import Call, Result, Traceable
 from toolwire.lint import found
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Finding
@@ -192,7 +192,7 @@ class _Spot:
         block = get(self.view.body, self._where())
         return block if isinstance(block, dict) else {}
 
-    def _where(self) -> At:
+    def _where(self) -> JsonPath:
         """The path of the block: up to its last number."""
         numbers = [n for n, step in enumerate(self.path) if isinstance(step, int)]
         return self.path[: numbers[-1] + 1] if numbers else self.path
@@ -205,7 +205,7 @@ class _Spot:
         block = self.block
         index = _index(self.path)
         message = self.path[: 2 if len(self.path) > 1 else 1]
-        named = [tool.name for tool in self.view.conversation.tools if tool.at == where]
+        named = [tool.name for tool in self.view.conversation.tools if tool.path == where]
         part, rule = self.part, self.view.profile.takes or self.view.profile.ids
         name = part.name if isinstance(part, Call | Result) else next(iter(named), "")
         if symptom == "unknown-name":
@@ -259,38 +259,38 @@ class _Spot:
     def _again(self) -> list[str]:
         """The messages with results under this id."""
         places = [
-            one.at
+            one.path
             for one in self.view.results
             if one.call_id == getattr(self.part, "id", self.id) or one.call_id == self.id
         ]
         return [_bracketed(at[:2]) for at in places] or [_bracketed(self.path[:2])]
 
 
-def _part(conversation: Conversation, path: At) -> Read | None:
+def _part(conversation: Conversation, path: JsonPath) -> Traceable | None:
     """The innermost part, or tool on offer, at a path or above it."""
-    held: list[Read] = [
+    held: list[Traceable] = [
         *conversation.parts(),
         *(tool for tool in conversation.tools if isinstance(tool, Tool)),
     ]
-    above = [one for one in held if one.at and path[: len(one.at)] == one.at]
-    return max(above, key=lambda one: (len(one.at), isinstance(one, Call | Result)), default=None)
+    above = [one for one in held if one.path and path[: len(one.path)] == one.path]
+    return max(above, key=lambda one: (len(one.path), isinstance(one, Call | Result)), default=None)
 
 
-def _index(path: At) -> int | None:
+def _index(path: JsonPath) -> int | None:
     return path[1] if len(path) > 1 and isinstance(path[1], int) else None
 
 
-def _bracketed(path: At) -> str:
+def _bracketed(path: JsonPath) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(
         "."
     )
 
 
-def _dotted(path: At) -> str:
+def _dotted(path: JsonPath) -> str:
     return ".".join(map(str, path))
 
 
-def _smithy(path: At) -> str:
+def _smithy(path: JsonPath) -> str:
     """A path as AWS names it: members count from one."""
     return ".".join(f"{step + 1}.member" if isinstance(step, int) else step for step in path)
 

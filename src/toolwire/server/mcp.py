@@ -35,7 +35,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec.structs import replace
 from starlette.requests import Request
 
-from toolwire.conversation.json import JSON, Object, checked
+from toolwire.conversation.json import JSON, Object, require_json
 from toolwire.errors import RemoteError
 from toolwire.io.calls import Calls
 from toolwire.io.telemetry import joined
@@ -119,8 +119,8 @@ def sdk_server(
         except UnknownTool as unknown:
             raise MCPError(mcp.INVALID_PARAMS, unknown.message, {"kind": "unknown_tool"}) from None
         try:
-            meta = checked((ctx.params or {}).get("_meta") or {}, "mcp")
-            arguments = checked(params.arguments or {}, "mcp")
+            meta = require_json((ctx.params or {}).get("_meta") or {}, "mcp")
+            arguments = require_json(params.arguments or {}, "mcp")
             assert isinstance(meta, dict) and isinstance(arguments, dict)
             given = mcp.given(
                 meta, request.headers.get("idempotency-key") if request is not None else None

@@ -277,7 +277,7 @@ class Mock:
             return
         whole = answer.body()
         made, output = whole.get("id"), whole.get("output")
-        source = view.conversation.source
+        source = view.conversation.source.body
         so_far = _items(source.get("input")) if isinstance(source, dict) else []
         self._stored[str(made)] = ([*so_far, *(output if isinstance(output, list) else [])], whole)
         while len(self._stored) > KEPT:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import Json
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Text
 from toolwire.streaming.events import Begin, Delta, End, Event, Finish, Note, Start, Turn, Whole
@@ -24,15 +24,15 @@ UNFINISHED = " "
 none."""
 
 
-def grown(part: Part, text: str, seal: str | None = None) -> Part:
+def grown(part: Part, text: str, signature: str | None = None) -> Part:
     """An open part with all of its text."""
     match part:
         case Text():
-            return replace(part, text=text, seal=seal or part.seal)
+            return replace(part, text=text, signature=signature or part.signature)
         case Reasoning():
-            return replace(part, text=text, seal=seal or part.seal)
+            return replace(part, text=text, signature=signature or part.signature)
         case Call():
-            return replace(part, args=Json(text), seal=seal or part.seal)
+            return replace(part, args=LazyJson(text), signature=signature or part.signature)
     return part
 
 
@@ -64,7 +64,7 @@ class Gather:
         text = event.whole if event.whole is not None else "".join(texts)
         if event.cut and not text and isinstance(part, Call):
             text = UNFINISHED
-        return grown(part, text, event.seal)
+        return grown(part, text, event.signature)
 
 
 def text_in(part: Part) -> str | None:
@@ -81,7 +81,7 @@ def text_in(part: Part) -> str | None:
 
 def emptied(part: Part) -> Part:
     """A part as it is when it opens."""
-    return grown(replace(part, seal=None), "")
+    return grown(replace(part, signature=None), "")
 
 
 def unfold(conversation: Conversation) -> Iterator[Event]:
@@ -103,7 +103,7 @@ def unfold(conversation: Conversation) -> Iterator[Event]:
             yield Start(slot, emptied(part), choice)
             if text:
                 yield Delta(slot, text)
-            yield End(slot, seal=part.seal)
+            yield End(slot, signature=part.signature)
             slot += 1
     if any(key in LATE for key in settings):
         yield Note({key: value for key, value in settings.items() if key in LATE})

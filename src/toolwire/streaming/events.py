@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Part, Role
 
@@ -54,7 +54,7 @@ class End(Struct, frozen=True, gc=False):
     slot: int
     whole: str | None = None
     """The text after all, where it is not what the deltas add up to."""
-    seal: str | None = None
+    signature: str | None = None
     """The provider's signature over the part, which comes last."""
     cut: bool = False
     """Whether it was never finished: the stream broke off before the wire said that this part is
@@ -97,7 +97,7 @@ class Fault(Struct, frozen=True, gc=False):
 class Left(Struct, frozen=True, gc=False):
     """Something that has no neutral form stays behind: where it stood, and what it was."""
 
-    at: At
+    path: JsonPath
     reason: str
 
 

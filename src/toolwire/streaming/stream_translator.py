@@ -361,16 +361,20 @@ class Pipe(Generic[Out]):
         """The call under the id and name it is sent with; what it is about is known by the id that
         was sent last."""
         call = self._fit.call(call)
-        if call.about is None:
+        if call.approval_for is None:
             return call
         about = next(
-            (sent for sent, before in reversed(self._fit.sent.items()) if before == call.about),
-            call.about,
+            (
+                sent
+                for sent, before in reversed(self._fit.sent.items())
+                if before == call.approval_for
+            ),
+            call.approval_for,
         )
-        return replace(call, about=about)
+        return replace(call, approval_for=about)
 
     def _reported(self, part: Part) -> None:
-        if part.seal is not None or not (part.row is None or part.row.clean(part.raw)):
+        if part.signature is not None or not (part.spec is None or part.spec.clean(part.raw)):
             self._page.leftovers(part)
 
     def _end(self, event: End) -> list[Chunk]:
@@ -382,7 +386,7 @@ class Pipe(Generic[Out]):
         self._fresh.pop(slot, None)
         if event.alias is not None and minted is not None:
             self._fit.sent[minted] = event.alias
-        if event.seal is not None:
+        if event.signature is not None:
             self._page.lose(
                 (self._reader.count,), "a signature that only its own provider can read"
             )
@@ -420,7 +424,11 @@ class Pipe(Generic[Out]):
             self._slots -= 1
             grows: list[Event] = [Delta(slot, text)] if text else []
             return self._say(
-                [Start(slot, emptied(part), event.choice), *grows, End(slot, seal=part.seal)]
+                [
+                    Start(slot, emptied(part), event.choice),
+                    *grows,
+                    End(slot, signature=part.signature),
+                ]
             )
         if event.choice and not writer.many:
             self._page.lose(part, "an answer here is one message; the other candidates stay behind")
@@ -486,7 +494,7 @@ class Pipe(Generic[Out]):
         return [*out, *self._writer.fault(event)]
 
     def _left(self, event: Left) -> list[Chunk]:
-        self._page.lose(event.at, event.reason)
+        self._page.lose(event.path, event.reason)
         return []
 
 

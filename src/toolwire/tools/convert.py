@@ -15,13 +15,13 @@ from typing import TypeAlias
 
 from msgspec import to_builtins
 
-from toolwire.conversation.json import JSON, At, Dumps, Object, checked, kind_of, text_of
+from toolwire.conversation.json import JSON, Dumps, JsonPath, Object, kind_of, require_json, text_of
 from toolwire.errors import RemoteError, pointer
 
 MOST = 20
 """So many problems of one parameter are told; of a list of a million wrong items nobody reads more.
 """
-Problem: TypeAlias = "tuple[At, str]"
+Problem: TypeAlias = "tuple[JsonPath, str]"
 
 _TYPES: dict[str, tuple[str, Callable[[JSON], bool]]] = {
     "null": ("null", lambda value: value is None),
@@ -123,7 +123,7 @@ def same(one: JSON, two: JSON) -> bool:
     return one == two
 
 
-def settle(schema: JSON, value: JSON, at: At, told: list[Problem]) -> JSON:
+def settle(schema: JSON, value: JSON, at: JsonPath, told: list[Problem]) -> JSON:
     """The value as the schema means it (5.0 as 5 where it wants an integer); what is wrong with it
     is added to `told`."""
     if schema is False:
@@ -175,7 +175,7 @@ def settle(schema: JSON, value: JSON, at: At, told: list[Problem]) -> JSON:
     return value
 
 
-def _fields(schema: Object, value: Object, at: At, told: list[Problem]) -> Object:
+def _fields(schema: Object, value: Object, at: JsonPath, told: list[Problem]) -> Object:
     properties, more, names = (
         schema.get("properties"),
         schema.get("additionalProperties", True),
@@ -206,7 +206,7 @@ def _known(names: Iterable[str]) -> str:
     )
 
 
-def _elements(schema: Object, value: list[JSON], at: At, told: list[Problem]) -> JSON:
+def _elements(schema: Object, value: list[JSON], at: JsonPath, told: list[Problem]) -> JSON:
     first, rest = schema.get("prefixItems"), schema.get("items", True)
     heads = first if isinstance(first, list) else []
     out: list[JSON] = []
@@ -217,7 +217,7 @@ def _elements(schema: Object, value: list[JSON], at: At, told: list[Problem]) ->
     return out if len(out) == len(value) else value
 
 
-def _any(options: list[JSON], value: JSON, at: At, told: list[Problem]) -> JSON:
+def _any(options: list[JSON], value: JSON, at: JsonPath, told: list[Problem]) -> JSON:
     """The value by the first alternative it fits; else what the likeliest of them finds wrong."""
     failed: list[list[Problem]] = []
     for option in options:
@@ -302,7 +302,7 @@ def plain(value: object) -> JSON:
     if value is None or value.__class__ is str or value.__class__ is bool or value.__class__ is int:
         return value
     try:
-        return checked(to_builtins(value, str_keys=True, enc_hook=_model), "")
+        return require_json(to_builtins(value, str_keys=True, enc_hook=_model), "")
     except RemoteError as error:
         place = f"{error.pointer}: " if error.path else ""
         raise ValueError(place + error.why) from None

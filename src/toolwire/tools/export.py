@@ -53,7 +53,7 @@ def offer(tools: Iterable[Runnable], wire: str) -> Offered:
     if not offers:
         return Offered([], {}, {}, [])
     read = decode(body, wire).tools
-    at = read[0].at if read else ()
+    at = read[0].path if read else ()
     if not isinstance(body, dict) or _LIST not in at:
         raise LocalError(wire, (), "this wire offers no tools in a request")
     place = at[: at.index(_LIST) + 1]

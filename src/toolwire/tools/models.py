@@ -13,7 +13,7 @@ from typing import Annotated, Protocol, get_args, get_origin
 
 from msgspec import Meta
 
-from toolwire.conversation.json import JSON, At, dump
+from toolwire.conversation.json import JSON, JsonPath, dump
 from toolwire.tools.convert import Problem, unquoted
 from toolwire.tools.schema import NoSchema
 
@@ -76,7 +76,7 @@ def read(handler: Adapter, value: JSON) -> object:
     return handler.validate_json(dump(value), strict=True)
 
 
-def problems(error: ValueError, at: At, value: JSON) -> list[Problem]:
+def problems(error: ValueError, at: JsonPath, value: JSON) -> list[Problem]:
     """What the library finds wrong, without the values."""
     listed = getattr(error, "errors", None)
     if not callable(listed):

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Rule
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not (view.profile.complete or view.profile.owned) or not view.stray:
         return
     for one in view.unclear:
@@ -27,7 +27,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             calls = " or ".join(f"{each.id} of {each.name}" for each in one.calls)
             for result in one.results:
                 yield (
-                    result.at,
+                    result.path,
                     f"a result without an id could belong to {calls}; only who made it knows",
                     None,
                 )

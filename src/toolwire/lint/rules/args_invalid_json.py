@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.argument_fixes import meant, reported
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     return reported(view, "invalid", "are not JSON")
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call
 from toolwire.lint.argument_fixes import Fault, faults
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -25,7 +25,7 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 def _robbed(view: View, fault: Fault) -> list[Call]:
     """The calls after it whose arguments it has; none if that is not certain."""
     found: list[Call] = []
-    message = view.messages[view.at(fault.call)]
+    message = view.messages[view.message_index(fault.call)]
     calls = [part for part in message.parts if isinstance(part, Call) and part.executor == "client"]
     after = next((n for n, one in enumerate(calls, 1) if one is fault.call), len(calls))
     for one in calls[after:]:
@@ -35,14 +35,14 @@ def _robbed(view: View, fault: Fault) -> list[Call]:
     return found if len(found) == len(fault.pieces) - 1 else []
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for fault in faults(view, "merged"):
         many = f"{fault.who} has the arguments of {len(fault.pieces)} calls"
         if _robbed(view, fault):
-            yield fault.at, f"{many}; the calls after it have none", "unsafe"
+            yield fault.path, f"{many}; the calls after it have none", "unsafe"
         else:
             yield (
-                fault.at,
+                fault.path,
                 (
                     f"{many}, and the others are not there: ask for this turn again, or write the"
                     " calls as they were"
@@ -53,16 +53,16 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     body: JSON = view.body
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for fault in faults(view, "merged") if unsafe else ():
         robbed = _robbed(view, fault)
         if robbed:
-            inside = fault.at[len(fault.call.at) :]
+            inside = fault.path[len(fault.call.path) :]
             for one, piece in zip((fault.call, *robbed), fault.pieces, strict=True):
-                body = put(body, (*one.at, *inside), fault.written(piece))
+                body = put(body, (*one.path, *inside), fault.written(piece))
                 changes.append(
                     (
-                        (*one.at, *inside),
+                        (*one.path, *inside),
                         f"the call {one.id} of {one.name} has arguments of its own",
                     )
                 )

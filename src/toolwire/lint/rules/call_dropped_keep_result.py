@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -23,7 +23,7 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import demoted, written
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not view.profile.owned or not view.orphans:
         return
     found = traced(view)
@@ -36,7 +36,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
                 else "follows an assistant that calls nothing"
             )
             yield (
-                result.at,
+                result.path,
                 (
                     f"the result for {result.call_id} {trace}, but its own call is gone: something"
                     " dropped it and kept the result"
@@ -51,7 +51,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if not unsafe or not left:
         return None
     changes = tuple(
-        (result.at, f"the result for {result.call_id} is told in words: its call was dropped")
+        (result.path, f"the result for {result.call_id} is told in words: its call was dropped")
         for result in left
     )
     return Fixed(written(demoted(view, left)), changes)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -32,7 +32,7 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import every_call, laid, place_of, written
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
         yield (
             place_of(block),

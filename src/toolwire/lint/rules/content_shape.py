@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, get, put
+from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.parts import Message, Part, Result, Text
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
@@ -35,7 +35,7 @@ class _Fault(Struct, frozen=True):
     """One odd shape, and what to do: a place and what stands there now, a place to empty, or a part
     or message to say anew."""
 
-    at: At
+    path: JsonPath
     why: str
     told: str = ""
     fix: Fix | None = "safe"
@@ -48,7 +48,7 @@ class _Fault(Struct, frozen=True):
 def _found(view: View) -> Iterator[_Fault]:
     profile = view.profile
     if profile.content and view.calls:
-        for n in dict.fromkeys(view.at(one) for one in view.calls):
+        for n in dict.fromkeys(view.message_index(one) for one in view.calls):
             yield from _beside(view, view.messages[n])
     if profile.words:
         last = len(view.messages) - 1
@@ -60,7 +60,7 @@ def _found(view: View) -> Iterator[_Fault]:
         for result in view.results:
             if result.error and result.executor == "client" and not _says(result):
                 yield _Fault(
-                    result.at,
+                    result.path,
                     f"the result of {result.call_id} is an error that says nothing",
                     "the error got a word",
                     part=result,
@@ -72,7 +72,7 @@ def _beside(view: View, message: Message) -> Iterator[_Fault]:
     raw = message.raw
     if not isinstance(raw, dict) or "content" not in raw:
         return
-    at, content = (*message.at, "content"), raw["content"]
+    at, content = (*message.path, "content"), raw["content"]
     who = view.profile.name
     if isinstance(content, list) and view.profile.content == "text":
         texts = [get(block, ("text",)) for block in content]
@@ -104,11 +104,11 @@ def _blank(message: Message) -> Iterator[_Fault]:
     if blank and len(blank) < len(message.parts):
         for part in blank:
             yield _Fault(
-                part.at, "a text has no words", "the text without words is taken out", goes=True
+                part.path, "a text has no words", "the text without words is taken out", goes=True
             )
     elif blank or not message.parts:
         yield _Fault(
-            message.at,
+            message.path,
             f"a message of the {message.role} has no words",
             "a marked word stands in the message",
             "unsafe",
@@ -122,23 +122,23 @@ def _says(result: Result) -> bool:
     return not isinstance(result.output, str) or bool(result.output.strip())
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
-    return ((fault.at, fault.why, fault.fix) for fault in _found(view))
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    return ((fault.path, fault.why, fault.fix) for fault in _found(view))
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     faults = [fault for fault in _found(view) if fault.fix == "safe" or (unsafe and fault.fix)]
-    told = tuple((fault.at, fault.told) for fault in faults)
+    told = tuple((fault.path, fault.told) for fault in faults)
     here = [fault for fault in faults if fault.part is None and fault.message is None]
     # where things stand in the body is known only until it is written anew: the others come next
     # time
     if here:
         body = view.body
         for fault in here:
-            body = body if fault.goes else put(body, fault.at, fault.puts)
+            body = body if fault.goes else put(body, fault.path, fault.puts)
         return Fixed(
-            removed(body, [fault.at for fault in here if fault.goes]),
-            tuple((one.at, one.told) for one in here),
+            removed(body, [fault.path for fault in here if fault.goes]),
+            tuple((one.path, one.told) for one in here),
         )
     parts: dict[int, Part] = {}
     for fault in faults:
@@ -147,7 +147,9 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     conversation = swapped(view.conversation, parts)
     anew = {id(fault.message) for fault in faults if fault.message is not None}
     messages = tuple(
-        replace(now, parts=(Text(BLANK),), raw=UNSET) if id(was) in anew else now
+        replace(now, parts=(Text(BLANK),), source=replace(now.source, raw=UNSET))
+        if id(was) in anew
+        else now
         for was, now in zip(view.messages, conversation.messages, strict=True)
     )
     return (

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.blocks import (
     HI,
@@ -52,7 +52,7 @@ def _copies(one: Unclear) -> tuple[Result, ...]:
     )
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not view.profile.owned or not view.stray:
         return
     for one in _many(view):
@@ -64,14 +64,14 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             else "they differ, and none has an id: remove those that are not its own"
         )
         yield (
-            one.results[1].at,
+            one.results[1].path,
             f"there are {count} results for the call {call.id} of {call.name}; {why}",
             "safe" if same else None,
         )
     for result in surplus(view):
         named = f" of {result.name}" if result.name else ""
         yield (
-            result.at,
+            result.path,
             f"there is no call left in this turn for a result{named} without an id",
             "unsafe",
         )
@@ -81,7 +81,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     copies = [result for one in _many(view) for result in _copies(one)]
     if copies:
         changes = tuple(
-            (result.at, "a result that says what another said was taken out") for result in copies
+            (result.path, "a result that says what another said was taken out") for result in copies
         )
         return Fixed(
             written(without(view.conversation, {id(result) for result in copies})), changes
@@ -90,7 +90,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if not unsafe or not left:
         return None
     changes = tuple(
-        (result.at, "a result that no call is left for is told in words") for result in left
+        (result.path, "a result that no call is left for is told in words") for result in left
     )
     return Fixed(written(demoted(view, left)), changes)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Turn, View
@@ -74,24 +74,24 @@ def _best(call: Call, results: list[Result], turns: Mapping[int, Turn]) -> Resul
     return (own or real)[-1]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one, stays, others, fix in _groups(view):
         same = "the same as" if fix == "safe" else "something else than"
         for result in others:
             said = (
                 f"the call {short(one.id)} of {one.name} has another result: this one says {same}"
             )
-            yield result.at, f"{said} the one in message {view.at(stays)}", fix
+            yield result.path, f"{said} the one in message {view.message_index(stays)}", fix
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     gone: set[int] = set()
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for one, _, others, fix in _groups(view):
         for result in others if fix == "safe" or unsafe else ():
             gone.add(id(result))
             why = "said the same" if fix == "safe" else f"said: {short(result.text)}"
-            changes.append((result.at, f"a result of {short(one.id)} was taken out; it {why}"))
+            changes.append((result.path, f"a result of {short(one.id)} was taken out; it {why}"))
     return Fixed(written(without(view.conversation, gone)), tuple(changes)) if gone else None
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
@@ -26,7 +26,7 @@ def _size(call: Call) -> int:
     return len("".join(call.args.text.split()))
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if len(view.calls) < 2:
         return
     for batch in view.blocks:
@@ -38,7 +38,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             before = first.setdefault((one.name, one.args.canonical), one)
             if before is not one and before.id != one.id:
                 yield (
-                    one.at,
+                    one.path,
                     f"{one.id} is the same call of {one.name} as {before.id}, to the last argument",
                     None,
                 )

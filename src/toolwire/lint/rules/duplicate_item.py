@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -50,7 +50,9 @@ def _twins(view: View) -> list[_Twin]:
 def _settled(view: View, group: list[tuple[int, str, Object]]) -> list[_Twin]:
     """All of a group but the one that stays."""
     replied = {
-        call.at[1] for call in view.calls if call.at[:1] == ("input",) and id(call) in view.answer
+        call.path[1]
+        for call in view.calls
+        if call.path[:1] == ("input",) and id(call) in view.answer
     }
     whole = [one for one in group if one[1] != "item_reference"]
     stays = next((one for one in whole if one[0] in replied), (whole or group)[0])
@@ -62,7 +64,7 @@ def _settled(view: View, group: list[tuple[int, str, Object]]) -> list[_Twin]:
     return found
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for twin in _twins(view):
         yield (
             ("input", twin.n),
@@ -73,7 +75,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     new: dict[int, list[JSON]] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for twin in _twins(view):
         new[twin.n] = [] if twin.goes else [bare(twin.item)]
         what = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.json_remove import removed
@@ -20,11 +20,11 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 _FIELD = "tool_calls"
 
 
-def _bare(view: View) -> list[At]:
+def _bare(view: View) -> list[JsonPath]:
     if not view.profile.bare:
         return []
     return [
-        message.at
+        message.path
         for message in view.messages
         if message.role == "assistant"
         and isinstance(message.raw, dict)
@@ -32,13 +32,13 @@ def _bare(view: View) -> list[At]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for at in _bare(view):
         yield (*at, _FIELD), "an assistant's message has an empty list of calls", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
-    paths: list[At] = [(*at, _FIELD) for at in _bare(view)]
+    paths: list[JsonPath] = [(*at, _FIELD) for at in _bare(view)]
     return Fixed(
         removed(view.body, paths),
         tuple((at, "the empty list of calls is taken out") for at in paths),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.facts import Block, View
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -33,12 +33,12 @@ def _first(view: View) -> Block | None:
     return block if all(message.role == "assistant" for message in before) else None
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     block = _first(view)
     if block is not None:
         one = block.calls[0]
         yield (
-            one.at,
+            one.path,
             (
                 f"the history begins with the call {one.id} of {one.name}; a user must have spoken"
                 " before it"
@@ -53,7 +53,10 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         return None
     said = note("the beginning of this conversation is not here")
     messages = (*view.messages[: view.opening], said, *view.messages[view.opening :])
-    change = (view.messages[view.opening].at, "a message of the user was put before the first call")
+    change = (
+        view.messages[view.opening].path,
+        "a message of the user was put before the first call",
+    )
     return Fixed(written(taking_turns(view, messages)), (change,))
 
 

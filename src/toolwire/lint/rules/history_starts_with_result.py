@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -31,11 +31,11 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import demoted, written
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if view.profile.owned and view.orphans:
         for result in leading(view):
             whose = "a result" if result.origin == "minted" else f"the result for {result.call_id}"
-            yield result.at, f"the history begins with {whose}: its call was cut off", "unsafe"
+            yield result.path, f"the history begins with {whose}: its call was cut off", "unsafe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -43,7 +43,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if not unsafe or not left:
         return None
     changes = tuple(
-        (result.at, f"the result for {result.call_id} is told in words: its call was cut off")
+        (result.path, f"the result for {result.call_id} is told in words: its call was cut off")
         for result in left
     )
     return Fixed(written(demoted(view, left)), changes)

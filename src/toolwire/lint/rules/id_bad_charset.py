@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
@@ -42,12 +42,12 @@ def _amiss(view: View) -> list[Call]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     chars = rule_of(view).chars
     for one in _amiss(view):
         odd = "".join(dict.fromkeys(re.findall(f"[^{chars}]", one.id))) if chars else one.id[:1]
         said = f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {short(odd)!r}"
-        yield one.at, f"{said}; {view.profile.name} takes only {chars}", "safe"
+        yield one.path, f"{said}; {view.profile.name} takes only {chars}", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:

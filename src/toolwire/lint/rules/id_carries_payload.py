@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At, put
+from toolwire.conversation.json import JsonPath, put
 from toolwire.conversation.parts import Call
 from toolwire.lint.composite_ids import found, reduced
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -32,11 +32,11 @@ def _sealed(view: View) -> list[tuple[Call, str, str]]:
     return [
         (one, *parts)
         for one in view.calls
-        if one.seal is None and "_t" in one.id and (parts := loaded(one.id)) is not None
+        if one.signature is None and "_t" in one.id and (parts := loaded(one.id)) is not None
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     sealed = _sealed(view)
     for one, plain, load in sealed:
         said = (
@@ -44,7 +44,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             f" of {len(load)} characters"
         )
         yield (
-            one.at,
+            one.path,
             f"{said} behind it, which {view.profile.name} looks for beside the call",
             "safe",
         )
@@ -60,9 +60,9 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     new = {id(one): under(one, anew(view, one, plain, taken)) for one, plain, _ in sealed}
     body = written(retied(view, new))
     for one, _, load in sealed:
-        body = put(body, (*one.at, *SEALS[view.conversation.wire]), load)
+        body = put(body, (*one.path, *SEALS[view.conversation.wire]), load)
     changes = tuple(
-        (one.at, f"the signature in the id of the call of {one.name} stands beside it now")
+        (one.path, f"the signature in the id of the call of {one.name} stands beside it now")
         for one, _, _ in sealed
     )
     return Fixed(body, changes)

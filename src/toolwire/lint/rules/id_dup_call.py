@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Call, Opaque
 from toolwire.lint.duplicate_ids import copies, once, twins
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -44,18 +44,18 @@ def _holds(value: JSON, one: Call) -> bool:
     return value.get("input") == one.input
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not once(view):
         return
     for one in _again(view):
         yield (
-            one.at,
+            one.path,
             f"the call {short(one.id)} of {one.name} stands here again, with the same arguments",
             "safe",
         )
     for part, one in _blocks(view):
         yield (
-            part.at,
+            part.path,
             f"the call {short(one.id)} of {one.name} stands here again as a {part.type} block",
             "safe",
         )
@@ -63,17 +63,17 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     gone: set[int] = set()
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for one in _again(view):
         result = view.answer.get(id(one))
         gone |= {id(one)} if result is None else {id(one), id(result)}
         changes.append(
-            (one.at, f"the copy of the call {short(one.id)} of {one.name} was taken out")
+            (one.path, f"the copy of the call {short(one.id)} of {one.name} was taken out")
         )
     for part, one in _blocks(view):
         gone.add(id(part))
         changes.append(
-            (part.at, f"the copy of the call {short(one.id)} of {one.name} was taken out")
+            (part.path, f"the copy of the call {short(one.id)} of {one.name} was taken out")
         )
     return Fixed(written(without(view.conversation, gone)), tuple(changes)) if gone else None
 

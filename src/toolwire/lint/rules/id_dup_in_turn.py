@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import distinct, once, repeated
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -44,7 +44,7 @@ def _sure(view: View, group: list[Call]) -> Fix:
     return "safe" if len(results) in (0, len(group)) or told_apart else "unsafe"
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for group, fix in _groups(view):
         for one in group[1:]:
             said = (
@@ -58,17 +58,17 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
                     "; there are fewer results than calls, and the first call is taken to have them"
                 )
             )
-            yield one.at, said + why, fix
+            yield one.path, said + why, fix
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     taken = used(view)
     new: dict[int, Call] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for group, fix in _groups(view):
         for n, one in enumerate(group[1:], 2) if fix == "safe" or unsafe else ():
             new[id(one)] = made = under(one, anew(view, one, again(one.id, n), taken))
-            changes.append((one.at, moved(view, one, made.id)))
+            changes.append((one.path, moved(view, one, made.id)))
     return Fixed(written(retied(view, new)), tuple(changes)) if new else None
 
 

@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.codec import decode
-from toolwire.conversation.json import JSON, At, get, put
+from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Conversation
 from toolwire.lint.facts import View
 from toolwire.lint.id_edits import Side, one_of, place
@@ -28,13 +28,13 @@ from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import laid, written
 
 
-def _with_ids(conversation: Conversation) -> list[tuple[Side, At]]:
+def _with_ids(conversation: Conversation) -> list[tuple[Side, JsonPath]]:
     """The client's calls and results that have the field, and where it stands."""
     every: list[Side] = [*conversation.calls(), *conversation.results()]
     sides = [part for part in every if part.executor == "client"]
     found = ((part, place(part)) for part in sides)
     return [
-        (part, (*part.at, *at[0]))
+        (part, (*part.path, *at[0]))
         for part, at in found
         if at is not None and not isinstance(at[1], UnsetType)
     ]
@@ -57,14 +57,14 @@ def _bare(view: View) -> JSON | UnsetType:
     return body if _joined(before) == _joined(after) else UNSET
 
 
-def _joined(conversation: Conversation) -> list[tuple[At, At]]:
+def _joined(conversation: Conversation) -> list[tuple[JsonPath, JsonPath]]:
     return [
-        (pair.call.at if pair.call else (), pair.result.at if pair.result else ())
+        (pair.call.path if pair.call else (), pair.result.path if pair.result else ())
         for pair in conversation.pairs()
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if view.profile.has_ids and not view.profile.shy:
         return
     parts = _with_ids(view.conversation)
@@ -78,7 +78,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             f" {lacks.format(view.profile.name)} no field for it"
         )
         yield (
-            part.at,
+            part.path,
             said if clear else f"{said}; without it results would go to other calls",
             fix if clear else None,
         )
@@ -92,7 +92,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         return None
     gone = _with_ids(view.conversation)
     return Fixed(
-        body, tuple((part.at, f"the id {short(one_of(part))} was taken off") for part, _ in gone)
+        body, tuple((part.path, f"the id {short(one_of(part))} was taken off") for part, _ in gone)
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.id_edits import refused
@@ -19,11 +19,11 @@ from toolwire.lint.id_formats import like, provider, short
 from toolwire.lint.rule import Example, Fix, Rule
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one in refused(view):
         if provider(one.id):
             yield (
-                one.at,
+                one.path,
                 (
                     f"{short(one.id)}{like(one.id)} was not made for {view.profile.name}, which"
                     " refuses it"
@@ -37,7 +37,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             who = provider(result.call_id) if result.origin == "wire" else ""
             if who and who not in made:
                 yield (
-                    result.at,
+                    result.path,
                     (
                         f"{short(result.call_id)}{like(result.call_id)} is like the id of no call"
                         " in this history"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.ids import mint
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
@@ -37,28 +37,28 @@ def _both(view: View) -> list[Call]:
     return [one for one in refused(view) if not explained(one.id) and traded(view, one)]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for result, calls, counted in _lost(view):
         said = (
-            f"the id of the result in message {view.at(result)} is output of the tool:"
+            f"the id of the result in message {view.message_index(result)} is output of the tool:"
             f" {short(result.call_id)}"
         )
         if len(calls) == counted == 1:
             yield (
-                result.at,
+                result.path,
                 f"{said}; the call that waits for it is {short(calls[0].id)} of {calls[0].name}",
                 "safe",
             )
         elif len(calls) == counted:
             names = ", ".join(f"{short(one.id)} of {one.name}" for one in calls)
             yield (
-                result.at,
+                result.path,
                 f"{said}; it belongs to one of {names}, by their order if at all",
                 "unsafe",
             )
         else:
             yield (
-                result.at,
+                result.path,
                 (
                     f"{said}; {len(calls)} calls are open, and nothing tells which is its own: say"
                     " it by hand"
@@ -67,14 +67,14 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             )
     for one in _both(view):
         said = f"the id of the call of {one.name} is the output of its tool"
-        yield one.at, f"{said}, and {view.profile.name} does not take it", "safe"
+        yield one.path, f"{said}, and {view.profile.name} does not take it", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     taken = used(view)
     new: dict[int, Call] = {}
     ties: dict[int, Call] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     nth: dict[int, int] = {}
     for result, calls, counted in _lost(view):
         if len(calls) != counted or (counted > 1 and not unsafe):
@@ -87,13 +87,13 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         guess = "" if counted == 1 else ", by its order"
         changes.append(
             (
-                result.at,
+                result.path,
                 f"the result goes under {short(new.get(id(one), one).id)} of {one.name}{guess}",
             )
         )
     for n, one in enumerate(_both(view)):
         new[id(one)] = made = under(one, anew(view, one, mint("", n, one.id), taken))
-        changes.append((one.at, moved(view, one, made.id)))
+        changes.append((one.path, moved(view, one, made.id)))
     return Fixed(written(retied(view, new, ties)), tuple(changes)) if changes else None
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import distinct, once, repeated, revenants
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -44,7 +44,7 @@ def _named(view: View) -> list[tuple[Call, int, Fix | None]]:
     return found
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one, _, fix in _named(view):
         said = (
             f"the id of this call of {one.name} is the name of the tool, and another call of it has"
@@ -57,17 +57,17 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             )
         elif fix == "unsafe":
             said += "; their results can only be told apart by their order"
-        yield one.at, said, fix
+        yield one.path, said, fix
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     taken = used(view)
     new: dict[int, Call] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for one, n, fix in _named(view):
         if fix == "safe" or (unsafe and fix is not None):
             new[id(one)] = made = under(one, anew(view, one, again(one.id, n), taken))
-            changes.append((one.at, moved(view, one, made.id)))
+            changes.append((one.path, moved(view, one, made.id)))
     return Fixed(written(retied(view, new)), tuple(changes)) if new else None
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import revenants
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -33,22 +33,22 @@ def _later(view: View) -> list[tuple[Call, int]]:
     )
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one, _ in _later(view):
         said = (
             f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, which a call of an"
             " earlier turn has"
         )
-        yield one.at, f"{said}; {view.profile.name} wants each only once", "safe"
+        yield one.path, f"{said}; {view.profile.name} wants each only once", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     taken = used(view)
     new: dict[int, Call] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for one, n in _later(view):
         new[id(one)] = made = under(one, anew(view, one, again(one.id, n), taken))
-        changes.append((one.at, moved(view, one, made.id)))
+        changes.append((one.path, moved(view, one, made.id)))
     return Fixed(written(retied(view, new)), tuple(changes)) if new else None
 
 

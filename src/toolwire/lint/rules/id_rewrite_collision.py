@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.ids import IdRule
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
@@ -46,13 +46,13 @@ def _meeting(view: View) -> list[tuple[Call, str]]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one, other in _meeting(view):
         said = (
             f"the id {short(one.id)} of the call of {one.name}, rewritten in the usual way for"
             f" {view.profile.name}"
         )
-        yield one.at, f"{said}, is the same as {short(other)}", "safe"
+        yield one.path, f"{said}, is the same as {short(other)}", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
@@ -32,13 +32,13 @@ def _long(view: View) -> list[Call]:
     return [one for one in unexplained(view) if len(one.id) > rule.longest]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one in _long(view):
         said = (
             f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
             " characters"
         )
-        yield one.at, f"{said}; {view.profile.name} takes {rule_of(view).longest}", "safe"
+        yield one.path, f"{said}; {view.profile.name} takes {rule_of(view).longest}", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:

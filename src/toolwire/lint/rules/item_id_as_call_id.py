@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object, put
+from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.items import answered, asked, bare, items, listed
 from toolwire.lint.facts import View
@@ -50,7 +50,7 @@ def _lent(view: View) -> list[tuple[int, Object]]:
     found = [call for call in view.calls if call.origin == "item"]
     if not found:
         return []
-    at = {call.at for call in found}
+    at = {call.path for call in found}
     return [
         (n, item)
         for n, kind, item in items(view)
@@ -58,7 +58,7 @@ def _lent(view: View) -> list[tuple[int, Object]]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for result, call, said in _named(view):
         why = f"this result names the item {said}; the id of the call of {call.name} is {call.id}"
         yield _field(result), why, "safe"
@@ -88,18 +88,18 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
                 yield _field(result), why, None
 
 
-def _field(result: Result) -> At:
+def _field(result: Result) -> JsonPath:
     told = (
         isinstance(result.raw, dict)
         and "call_id" not in result.raw
         and "tool_call_id" in result.raw
     )
-    return (*result.at, "tool_call_id" if told else "call_id")
+    return (*result.path, "tool_call_id" if told else "call_id")
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     body: JSON = view.body
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for result, call, said in _named(view):
         body = put(body, _field(result), call.id)
         changes.append(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.lint.examples.items import (
     answered,
     asked,
@@ -67,7 +67,7 @@ def _fix(kind: str, item: Object) -> Fix:
     return "unsafe" if _lost(kind, item) and readable(item) else "safe"
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for n, kind, item in _odd(view):
         # One that holds the call's only id is another matter.
         if kind in ("message", "reasoning") or item.get("call_id"):
@@ -81,7 +81,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     new: dict[int, list[JSON]] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for n, kind, item in _odd(view):
         if _lost(kind, item):
             if unsafe or _fix(kind, item) == "safe":

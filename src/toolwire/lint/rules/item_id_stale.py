@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.lint.examples.items import (
     answered,
     asked,
@@ -67,7 +67,7 @@ def _fix(item: Object) -> Fix | None:
     return "unsafe" if readable(item) else "safe"
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for n, item in _stale(view):
         fix = _fix(item)
         more = "" if fix else ": send the item itself"
@@ -81,7 +81,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     gone = {n for n, item in _stale(view) if (fix := _fix(item)) == "safe" or (fix and unsafe)}
     new: dict[int, list[JSON]] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     led = False
     for n, kind, item in items(view):
         if n in gone:

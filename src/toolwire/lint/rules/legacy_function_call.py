@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object, get, put
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
@@ -36,10 +36,10 @@ def _results(view: View) -> list[Result]:
     return [one for one in view.results if one.family == _OLD]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one in _calls(view):
         yield (
-            one.at,
+            one.path,
             (
                 f"the call of {one.name} is in the old style, without an id; {view.profile.name}"
                 " does not take it"
@@ -49,7 +49,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
     for result in _results(view):
         if id(result) not in view.owner:
             yield (
-                result.at,
+                result.path,
                 (
                     f"a result of {result.name} in the old style, and nothing says which call it"
                     " answers"
@@ -64,32 +64,34 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         return None
     body, told, gone = view.body, [], []
     for one in calls:
-        inside = get(body, one.at)
+        inside = get(body, one.path)
         new: Object = {
             "id": one.id,
             "type": "function",
             "function": inside if isinstance(inside, dict) else {},
         }
-        others = get(body, (*one.at[:-1], "tool_calls"))
+        others = get(body, (*one.path[:-1], "tool_calls"))
         body = put(
-            body, (*one.at[:-1], "tool_calls"), [*(others if isinstance(others, list) else []), new]
+            body,
+            (*one.path[:-1], "tool_calls"),
+            [*(others if isinstance(others, list) else []), new],
         )
-        gone.append(one.at)
-        told.append((one.at, f"the call of {one.name} goes under the id {one.id}"))
+        gone.append(one.path)
+        told.append((one.path, f"the call of {one.name} goes under the id {one.id}"))
     for result in _results(view):
         owner = view.owner.get(id(result))
-        old = get(body, result.at)
+        old = get(body, result.path)
         if owner is not None and isinstance(old, dict):
             kept = {key: value for key, value in old.items() if key not in ("role", "name")}
-            body = put(body, result.at, {"role": "tool", "tool_call_id": owner.id, **kept})
-            told.append((result.at, f"the result of {owner.name} goes under the id {owner.id}"))
+            body = put(body, result.path, {"role": "tool", "tool_call_id": owner.id, **kept})
+            told.append((result.path, f"the result of {owner.name} goes under the id {owner.id}"))
     body, more = _offers(removed(body, gone))
     return Fixed(body, (*told, *more))
 
 
-def _offers(body: JSON) -> tuple[JSON, list[tuple[At, str]]]:
+def _offers(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:
     """The body with the old list of functions as tools, and the choice among them."""
-    told: list[tuple[At, str]] = []
+    told: list[tuple[JsonPath, str]] = []
     functions, choice, tools = (
         get(body, ("functions",)),
         get(body, ("function_call",)),

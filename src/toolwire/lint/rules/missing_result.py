@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.ambiguous_calls import doubtful
 from toolwire.lint.examples.blocks import (
@@ -46,10 +46,10 @@ def _left(view: View) -> list[tuple[Block, Call]]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for _, one in _left(view):
         yield (
-            one.at,
+            one.path,
             f"the call {one.id} of {one.name} has no result, and the conversation went on",
             "safe",
         )
@@ -58,7 +58,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     left = _left(view)
     changes = tuple(
-        (one.at, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
+        (one.path, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
         for _, one in left
     )
     return Fixed(written(answered_for(view, left, interrupted)), changes)

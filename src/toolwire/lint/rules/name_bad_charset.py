@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.tool_names import fitted, refused, taken, too_long
 
 
-def _odd(view: View) -> dict[str, At]:
+def _odd(view: View) -> dict[str, JsonPath]:
     return {name: at for name, at in refused(view).items() if not too_long(name, taken(view))}
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for name, at in _odd(view).items():
         yield at, f"the name {name!r} has characters that {view.profile.name} does not take", "safe"
 

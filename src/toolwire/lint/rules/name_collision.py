@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.ids import digest, fit, free
-from toolwire.conversation.json import JSON, At, put, text_of
+from toolwire.conversation.json import JSON, JsonPath, put, text_of
 from toolwire.conversation.model import Tool
 from toolwire.lint.examples.chat import USER, blocks, chat
 from toolwire.lint.facts import View
@@ -41,11 +41,11 @@ def _twins(view: View) -> list[tuple[Tool, bool]]:
     return found
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for tool, same in _twins(view):
         what = "offered twice" if same else "the name of two different tools"
         yield (
-            tool.at,
+            tool.path,
             f"{tool.name} is {what}; {view.profile.name} refuses that",
             "safe" if same else "unsafe",
         )
@@ -56,14 +56,14 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     body, told, gone = view.body, [], []
     for tool, same in _twins(view):
         if same:
-            gone.append(tool.at)
-            told.append((tool.at, f"the second offer of {tool.name} is taken out"))
+            gone.append(tool.path)
+            told.append((tool.path, f"the second offer of {tool.name} is taken out"))
         elif unsafe:
             mark = text_of(tool.raw if isinstance(tool.raw, dict) else None)
             new = free(lambda salt, t=tool, m=mark: _another(t.name, f"{m}{salt}", view), used)  # type: ignore[misc]
             used.add(new)
-            body = put(body, tool.at + place(tool), new)
-            told.append((tool.at, f"the second {tool.name} goes under the name {new}"))
+            body = put(body, tool.path + place(tool), new)
+            told.append((tool.path, f"the second {tool.name} goes under the name {new}"))
     return Fixed(removed(body, gone), tuple(told)) if told else None
 
 

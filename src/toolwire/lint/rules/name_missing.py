@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.tool_names import christened, empty, nameless, remedy
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one in nameless(view):
         if not empty(one):
             yield (
-                one.at,
+                one.path,
                 f"the call {one.id} has no name: nobody can tell which tool it is of",
                 remedy(view, one),
             )

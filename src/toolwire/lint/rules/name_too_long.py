@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.tool_names import fitted, refused, taken, too_long
 
 
-def _long(view: View) -> dict[str, At]:
+def _long(view: View) -> dict[str, JsonPath]:
     return {name: at for name, at in refused(view).items() if too_long(name, taken(view))}
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for name, at in _long(view).items():
         yield (
             at,

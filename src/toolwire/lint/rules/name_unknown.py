@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.json_remove import removed
@@ -32,18 +32,18 @@ def _unknown(view: View) -> list[str]:
     return [name for name in chosen(view) if name not in names]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for name in _unknown(view):
         offered = ", ".join(sorted(tool.name for tool in view.conversation.tools))
         yield (
-            view.conversation.places.get("choice", ()),
+            view.conversation.source.setting_paths.get("choice", ()),
             f"{name} must be used and is not on offer; there are {offered}",
             "unsafe",
         )
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
-    at = view.conversation.places.get("choice")
+    at = view.conversation.source.setting_paths.get("choice")
     if not unsafe or at is None or not _unknown(view):
         return None
     return Fixed(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
@@ -31,25 +31,25 @@ def _changed(view: View) -> list[Call]:
     )
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one in _changed(view):
         said = (
             f"the id {short(one.id)} of the call of {one.name} is one of the model's own with its"
             " signs changed"
         )
-        yield one.at, f"{said}; {view.profile.name} wants them back as they were", "safe"
+        yield one.path, f"{said}; {view.profile.name} wants them back as they were", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     taken = used(view)
     new: dict[int, Call] = {}
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for one in _changed(view):
         made = own(view, one, taken)
         if made:
             taken.add(made)
             new[id(one)] = under(one, made)
-            changes.append((one.at, moved(view, one, made)))
+            changes.append((one.path, moved(view, one, made)))
     return Fixed(written(retied(view, new)), tuple(changes)) if new else None
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.blocks import (
     HI,
@@ -50,7 +50,7 @@ def _plain(view: View) -> list[Result]:
     return [result for result in view.orphans if id(result) not in apart]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not view.profile.owned or not view.orphans:
         return
     back = reattached(view)
@@ -58,7 +58,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         if id(result) in back:
             one = back[id(result)]
             yield (
-                result.at,
+                result.path,
                 (
                     f"the result for {result.call_id} belongs to the call {one.id} of {one.name},"
                     " by the look of its id"
@@ -72,7 +72,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
                 if result.origin == "minted"
                 else f"the result for {result.call_id}"
             )
-            yield result.at, f"{whose} has no call in this history{_named(result)}", "unsafe"
+            yield result.path, f"{whose} has no call in this history{_named(result)}", "unsafe"
 
 
 def _named(result: Result) -> str:
@@ -88,7 +88,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
             for result in mine
         }
         changes = tuple(
-            (result.at, f"the result for {result.call_id} goes to {back[id(result)].id}")
+            (result.path, f"the result for {result.call_id} goes to {back[id(result)].id}")
             for result in mine
         )
         return Fixed(written(swapped(view.conversation, new)), changes)
@@ -96,7 +96,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if not unsafe or not left:
         return None
     changes = tuple(
-        (result.at, f"the result for {result.call_id} is told in words: its call is not here")
+        (result.path, f"the result for {result.call_id} is told in words: its call is not here")
         for result in left
     )
     return Fixed(written(demoted(view, left)), changes)

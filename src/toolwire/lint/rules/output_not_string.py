@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import UnsetType
 
-from toolwire.conversation.json import JSON, At, get, kind_of, put, text_of
+from toolwire.conversation.json import JSON, JsonPath, get, kind_of, put, text_of
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.examples.items import answered, asked, listed
@@ -77,7 +77,7 @@ def _object(value: JSON | UnsetType) -> JSON | UnsetType:
     return value if value is None or isinstance(value, UnsetType | dict) else {"output": value}
 
 
-_FORMS: dict[str, tuple[tuple[At, ...], Callable[[JSON | UnsetType], JSON | UnsetType]]] = {
+_FORMS: dict[str, tuple[tuple[JsonPath, ...], Callable[[JSON | UnsetType], JSON | UnsetType]]] = {
     "function_call_output": ((("output",),), _text_or_items),
     "custom_tool_call_output": ((("output",),), _text_or_items),
     "tool_result": ((("content",),), _text_or_blocks),
@@ -90,12 +90,12 @@ _FORMS: dict[str, tuple[tuple[At, ...], Callable[[JSON | UnsetType], JSON | Unse
 """Where each type of result has its output, and what becomes of one in another form."""
 
 
-def _wrong(view: View) -> Iterable[tuple[Result, At, JSON | UnsetType, JSON]]:
+def _wrong(view: View) -> Iterable[tuple[Result, JsonPath, JSON | UnsetType, JSON]]:
     """Results whose output is in the wrong form: where, what it is, and what it should be."""
     if not view.profile.items and view.profile.arguments != "object":
         return
     for result in view.results:
-        row = result.row
+        row = result.spec
         if (
             result.executor != "client"
             or not isinstance(row, Row)
@@ -108,7 +108,7 @@ def _wrong(view: View) -> Iterable[tuple[Result, At, JSON | UnsetType, JSON]]:
         came = get(result.raw, where)
         new = form(came)
         if new is not came and new != came and not isinstance(new, UnsetType):
-            yield result, (*result.at, *where), came, new
+            yield result, (*result.path, *where), came, new
 
 
 def _who(result: Result) -> str:
@@ -119,7 +119,7 @@ def _who(result: Result) -> str:
     )
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for result, at, came, new in _wrong(view):
         why = (
             "its blocks are of another wire"
@@ -131,7 +131,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     body: JSON = view.body
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for result, at, came, new in _wrong(view):
         body = put(body, at, new)
         changes.append((at, f"{_who(result)} was {kind_of(came)} and is {kind_of(new)}"))

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import model, use
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Rule
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if view.profile.complete and view.open and view.conversation.kind == "request":
         for one in view.waiting:
-            yield one.at, f"the call {one.id} of {one.name} waits for its result", None
+            yield one.path, f"the call {one.id} of {one.name} waits for its result", None
 
 
 RULE = Rule(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object, put
+from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Message
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
@@ -48,21 +48,21 @@ def _calls(message: Message) -> bool:
     return any(isinstance(part, Call) for part in message.parts)
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for message, _ in _silent(view):
         called = ", ".join(part.id for part in message.parts if isinstance(part, Call))
-        yield message.at, f"the message that calls {called} has no `{_FIELD}`", "safe"
+        yield message.path, f"the message that calls {called} has no `{_FIELD}`", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     body: JSON = view.body
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for message, raw in _silent(view):
         text = next((said for key in _OTHERS if isinstance(said := raw.get(key), str)), "")
-        body = put(body, (*message.at, _FIELD), text)
+        body = put(body, (*message.path, _FIELD), text)
         changes.append(
             (
-                message.at,
+                message.path,
                 f"`{_FIELD}` was put in, {'as the message says it elsewhere' if text else 'empty'}",
             )
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At, Object
+from toolwire.conversation.json import JsonPath, Object
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.examples.items import (
     answered,
@@ -48,7 +48,7 @@ def _fix(item: Object) -> Fix:
     return "unsafe" if readable(item) else "safe"
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for n, item in _left(view):
         yield (
             ("input", n),
@@ -59,7 +59,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     gone = [(n, item) for n, item in _left(view) if unsafe or _fix(item) == "safe"]
-    changes: list[tuple[At, str]] = [
+    changes: list[tuple[JsonPath, str]] = [
         (("input", n), f"the thought {item['id']} was taken out") for n, item in gone
     ]
     return Fixed(relisted(view, {n: [] for n, _ in gone}), tuple(changes)) if changes else None

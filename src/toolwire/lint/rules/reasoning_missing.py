@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Fixed, Rule
@@ -45,7 +45,7 @@ def _alone(view: View) -> list[tuple[int, str, Object]]:
     return found
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for n, _, item in _alone(view):
         yield (
             ("input", n, "id"),
@@ -57,7 +57,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     found = _alone(view)
     new: dict[int, list[JSON]] = {n: [bare(item)] for n, _, item in found}
-    changes: list[tuple[At, str]] = [
+    changes: list[tuple[JsonPath, str]] = [
         (("input", n, "id"), f"the id of the {kind} was taken away") for n, kind, _ in found
     ]
     return Fixed(relisted(view, new), tuple(changes)) if changes else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.blocks import answer, item, items, model, output, use, user, words
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -27,10 +27,10 @@ def _early(view: View) -> list[Result]:
     )
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for result in _early(view):
         one = view.early[id(result)]
-        yield result.at, f"the result for {one.id} of {one.name} stands before the call", "safe"
+        yield result.path, f"the result for {one.id} of {one.name} stands before the call", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -38,7 +38,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     result_of = {id(view.early[id(result)]): result for result in early}
     left = [(block, one) for block in view.blocks for one in block.calls if id(one) in result_of]
     changes = tuple(
-        (result.at, f"the result for {result.call_id} stands after its call") for result in early
+        (result.path, f"the result for {result.call_id} stands after its call") for result in early
     )
     return Fixed(written(answered_for(view, left, lambda one: result_of[id(one)])), changes)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.facts import View
@@ -33,17 +33,17 @@ def _wrong(view: View) -> list[tuple[Call, Result]]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one, result in _wrong(view):
         named = f"named {result.name}" if result.name else "without a name"
-        yield result.at, f"the result for {one.id} is {named}; its call is of {one.name}", "safe"
+        yield result.path, f"the result for {one.id} is {named}; its call is of {one.name}", "safe"
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     wrong = _wrong(view)
     new = {id(result): replace(result, name=one.name) for one, result in wrong}
     changes = tuple(
-        (result.at, f"the result for {one.id} bears the name of its call, {one.name}")
+        (result.path, f"the result for {one.id} bears the name of its call, {one.name}")
         for one, result in wrong
     )
     return Fixed(written(swapped(view.conversation, new)), changes)

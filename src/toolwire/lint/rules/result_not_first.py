@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user, words
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import View
@@ -19,10 +19,10 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import every_call, laid, written
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
         yield (
-            block.results[0].at,
+            block.results[0].path,
             f"something stands before the results of {every_call(block)} in their message",
             "safe",
         )
@@ -31,7 +31,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
     changes = tuple(
-        (block.results[0].at, f"the results of {every_call(block)} come first in their message")
+        (block.results[0].path, f"the results of {every_call(block)} come first in their message")
         for block in blocks
     )
     return Fixed(written(laid(view, blocks)), changes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -31,10 +31,10 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import every_call, laid, written
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
         yield (
-            block.results[0].at,
+            block.results[0].path,
             f"the results of {every_call(block)} share their message with something else",
             "safe",
         )
@@ -44,7 +44,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
     changes = tuple(
         (
-            block.results[0].at,
+            block.results[0].path,
             f"the results of {every_call(block)} stand alone in their message; the rest follows",
         )
         for block in blocks

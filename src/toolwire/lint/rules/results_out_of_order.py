@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.facts import View
@@ -21,10 +21,10 @@ from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import every_call, laid, written
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
         yield (
-            block.results[0].at,
+            block.results[0].path,
             f"the results of {every_call(block)} do not stand in the order of the calls",
             "safe",
         )
@@ -33,7 +33,10 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
     changes = tuple(
-        (block.results[0].at, f"the results of {every_call(block)} stand in the order of the calls")
+        (
+            block.results[0].path,
+            f"the results of {every_call(block)} stand in the order of the calls",
+        )
         for block in blocks
     )
     return Fixed(written(laid(view, blocks)), changes)

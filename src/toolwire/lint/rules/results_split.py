@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -32,10 +32,10 @@ from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import every_call, laid, written
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for block in view.faults.get(NAME, ()) if view.calls else ():
         yield (
-            block.results[0].at,
+            block.results[0].path,
             (
                 f"the results of {every_call(block)} stand in several messages; {view.profile.name}"
                 " wants them in one"
@@ -47,7 +47,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     blocks = view.faults.get(NAME, [])
     changes = tuple(
-        (block.results[0].at, f"the results of {every_call(block)} stand in one message")
+        (block.results[0].path, f"the results of {every_call(block)} stand in one message")
         for block in blocks
     )
     return Fixed(written(laid(view, blocks)), changes)

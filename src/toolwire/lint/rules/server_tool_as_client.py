@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, put
-from toolwire.conversation.parts import Call, Message, Text, label
+from toolwire.conversation.json import JSON, JsonPath, put
+from toolwire.conversation.parts import Call, Message, Text, describe
 from toolwire.lint.examples.blocks import answer, model, use
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import View
@@ -32,14 +32,14 @@ def _type(view: View, one: Call) -> str | None:
     return _TYPES.get(kind) if id(one) in view.answer and isinstance(kind, str) else None
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one in (
         view.pretending
         if view.profile.complete and view.calls and view.conversation.kind == "request"
         else ()
     ):
         yield (
-            one.at,
+            one.path,
             (
                 f"the call {one.id} of {one.name} was run by the provider, but has the form of a"
                 " call that a client must answer"
@@ -50,17 +50,17 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     body: JSON = view.body
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for one in view.pretending:
         kind = _type(view, one)
         if kind is not None:
-            body = put(body, (*one.at, "type"), kind)
-            changes.append((one.at, f"the call {one.id} is of the type {kind} again"))
+            body = put(body, (*one.path, "type"), kind)
+            changes.append((one.path, f"the call {one.id} is of the type {kind} again"))
     if changes or not unsafe:
         return Fixed(body, tuple(changes)) if changes else None
-    told_of = {id(one): Text(f"{MARK} {label(one)}") for one in view.pretending}
+    told_of = {id(one): Text(f"{MARK} {describe(one)}") for one in view.pretending}
     changes = [
-        (one.at, f"the call {one.id} of {one.name} is told in words") for one in view.pretending
+        (one.path, f"the call {one.id} of {one.name} is told in words") for one in view.pretending
     ]
     return Fixed(written(rewritten(view.conversation, _retold(view, told_of))), tuple(changes))
 

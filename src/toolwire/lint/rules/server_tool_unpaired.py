@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import answer, model, use, words
 from toolwire.lint.examples.chat import USER, blocks
@@ -27,10 +27,12 @@ def _torn(view: View) -> list[tuple[Call | None, Result | None]]:
     if not view.profile.hosts or view.conversation.kind != "request":
         return []
     found: list[tuple[Call | None, Result | None]] = []
-    asking = {view.at(call) for call in view.calls}
+    asking = {view.message_index(call) for call in view.calls}
     for one in view.hosted:
-        n, result = view.at(one), view.answer.get(id(one))
-        apart = n != view.at(result) if result is not None else _over(view, n, n in asking)
+        n, result = view.message_index(one), view.answer.get(id(one))
+        apart = (
+            n != view.message_index(result) if result is not None else _over(view, n, n in asking)
+        )
         if apart and not (result is not None and n in asking):
             found.append((one, result))
     if len(view.results) > len(view.answer):
@@ -47,23 +49,23 @@ def _over(view: View, n: int, asking: bool) -> bool:
     return any(message.role == "assistant" for message in after) if asking else bool(after)
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one, result in _torn(view) if view.hosted or len(view.results) > len(view.answer) else ():
         if one is None and result is not None:
             yield (
-                result.at,
+                result.path,
                 f"a result of the provider's own tool, {result.call_id}, has no call before it",
                 "unsafe",
             )
         elif one is not None and result is None:
             yield (
-                one.at,
+                one.path,
                 f"the call {one.id} of the provider's own {one.name} has no result",
                 "unsafe",
             )
         elif one is not None:
             yield (
-                one.at,
+                one.path,
                 (
                     f"the call {one.id} of the provider's own {one.name} and its result stand in"
                     " two messages"
@@ -78,7 +80,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         return None
     gone = [part for pair in torn for part in pair if part is not None]
     changes = tuple(
-        (part.at, "half of a pair of the provider's own tool was taken out") for part in gone
+        (part.path, "half of a pair of the provider's own tool was taken out") for part in gone
     )
     left = without(view.conversation, {id(part) for part in gone})
     return Fixed(written(taking_turns(view, left.messages)), changes)

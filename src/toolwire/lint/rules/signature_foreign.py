@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import View
@@ -42,14 +42,14 @@ def _foreign(view: View) -> list[Part]:
             for part in message.parts:
                 if block and part.__class__ is not Reasoning:
                     continue
-                seal = part.seal
-                if seal is None:
+                signature = part.signature
+                if signature is None:
                     if on and part.__class__ is Reasoning and part.hidden is None:
                         found.append(part)
                 elif (
-                    seal.startswith(_SEALED)
-                    or not _BASE64.fullmatch(seal)
-                    or (block and seal == _PLACEHOLDER)
+                    signature.startswith(_SEALED)
+                    or not _BASE64.fullmatch(signature)
+                    or (block and signature == _PLACEHOLDER)
                 ):
                     found.append(part)
     return found
@@ -63,15 +63,15 @@ def _fix(view: View, part: Part) -> Fix:
     )
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for part in _foreign(view):
         what = f"the call of {part.name}" if isinstance(part, Call) else "this part"
         why = (
-            f"bears a signature that was made elsewhere ({part.seal[:12]}…)"
-            if part.seal
+            f"bears a signature that was made elsewhere ({part.signature[:12]}…)"
+            if part.signature
             else "is a thought without a signature"
         )
-        yield part.at, f"{what} {why}", _fix(view, part)
+        yield part.path, f"{what} {why}", _fix(view, part)
 
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
@@ -79,8 +79,8 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     if not found:
         return None
     if view.profile.echo == "thinking":
-        changes: list[tuple[At, str]] = [
-            (part.at, "a thought that nobody here signed was taken out") for part in found
+        changes: list[tuple[JsonPath, str]] = [
+            (part.path, "a thought that nobody here signed was taken out") for part in found
         ]
         return Fixed(
             written(without(view.conversation, {id(part) for part in found})), tuple(changes)
@@ -90,12 +90,12 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         raw = part.raw if isinstance(part.raw, dict) else {}
         body = put(
             body,
-            part.at,
+            part.path,
             {k: v for k, v in raw.items() if k not in ("thoughtSignature", "thought_signature")},
         )
     return Fixed(
         body,
-        tuple((part.at, "a signature that was made elsewhere was taken off") for part in found),
+        tuple((part.path, "a signature that was made elsewhere was taken off") for part in found),
     )
 
 

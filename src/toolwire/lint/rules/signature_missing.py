@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import View
 from toolwire.lint.reasoning import newest, thinker
@@ -43,18 +43,18 @@ def _unsigned(view: View) -> list[Call]:
         )
         if (
             first is not None
-            and not first.seal
-            and isinstance(first.row, Row)
-            and first.row.name == "functionCall"
+            and not first.signature
+            and isinstance(first.spec, Row)
+            and first.spec.name == "functionCall"
         ):
             found.append(first)
     return found
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one in _unsigned(view):
         yield (
-            one.at,
+            one.path,
             f"the call of {one.name} is the first of its step and has no signature",
             "safe",
         )
@@ -62,12 +62,12 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
 
 def _mend(view: View, unsafe: bool) -> Fixed | None:
     body: JSON = view.body
-    changes: list[tuple[At, str]] = []
+    changes: list[tuple[JsonPath, str]] = []
     for one in _unsigned(view):
-        body = put(body, (*one.at, "thoughtSignature"), PLACEHOLDER)
+        body = put(body, (*one.path, "thoughtSignature"), PLACEHOLDER)
         changes.append(
             (
-                one.at,
+                one.path,
                 f"the call of {one.name} bears the placeholder for a signature that is not known",
             )
         )

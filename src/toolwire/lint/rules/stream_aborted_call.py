@@ -14,29 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Json
+from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Example, Fix, Rule
 from toolwire.lint.stream_facts import StreamView
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not isinstance(view, StreamView):
         return
     for one in view.told:
         if one.cut:
             yield (
-                one.at,
+                one.path,
                 (
                     f"the stream ended inside the call {one.call.id} of {one.call.name}: it is no"
                     " whole call"
                 ),
                 None,
             )
-        elif one.stop == "length" and one.call.family != "custom" and Json(one.text).broken:
+        elif one.stop == "length" and one.call.family != "custom" and LazyJson(one.text).broken:
             yield (
-                one.at,
+                one.path,
                 (
                     f"the model ran out of tokens inside the call {one.call.id} of {one.call.name}:"
                     " it is no whole call"

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Rule
 from toolwire.lint.stream_facts import Piece, StreamView
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not isinstance(view, StreamView):
         return
     first: dict[tuple[str, int], Piece] = {}
@@ -33,15 +33,15 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             named.add(one.key)
             if began is not one:
                 yield (
-                    one.at,
-                    f"the id {one.known} comes after the call was opened, in event {began.at[0]}",
+                    one.path,
+                    f"the id {one.known} comes after the call was opened, in event {began.path[0]}",
                     None,
                 )
     if not view.pieces:
         for told in view.told:
             if told.alias is not None:
                 yield (
-                    told.at,
+                    told.path,
                     f"the call of {told.call.name} gets its id, {told.alias}, after it was opened",
                     None,
                 )

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Rule
 from toolwire.lint.stream_facts import StreamView
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not isinstance(view, StreamView):
         return
     opened: set[tuple[str, int]] = set()
@@ -32,7 +32,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         if one.key in opened and one.key not in shown and isinstance(one.id, str) and not one.known:
             shown.add(one.key)
             yield (
-                one.at,
+                one.path,
                 (
                     f"a later piece of call {one.key[1]} bears the id {one.id!r}: readers may take"
                     " it for a new call"
@@ -47,7 +47,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
                 and told.alias is None
                 and told.call.family != "function-legacy"
             ):
-                yield told.at, f"the call of {told.call.name} never gets an id", None
+                yield told.path, f"the call of {told.call.name} never gets an id", None
 
 
 RULE = Rule(

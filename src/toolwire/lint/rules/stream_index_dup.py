@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Rule
 from toolwire.lint.stream_facts import StreamView
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not isinstance(view, StreamView):
         return
     ids: dict[tuple[str, int], str] = {}
@@ -29,7 +29,11 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
         before = ids.setdefault(one.key, one.known)
         if before != one.known:
             ids[one.key] = one.known
-            yield one.at, f"{one.known} has the index {one.key[1]}, which is that of {before}", None
+            yield (
+                one.path,
+                f"{one.known} has the index {one.key[1]}, which is that of {before}",
+                None,
+            )
 
 
 RULE = Rule(

@@ -13,21 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Example, Fix, Rule
 from toolwire.lint.stream_facts import StreamView
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not isinstance(view, StreamView) or not view.indexed:
         return
     without = [one for one in view.pieces if one.key is None]
     for n, one in enumerate(without):
         if n == 0 or one.known or one.name:
             yield (
-                one.at,
+                one.path,
                 (
                     f"a piece of {one.known or one.name or 'a call'} has no index: nothing says"
                     " which call it is of"

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import At
+from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Fix, Rule
 from toolwire.lint.stream_facts import Piece, StreamView
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if not isinstance(view, StreamView) or not view.indexed:
         return
-    held: dict[At, list[Piece]] = {}
+    held: dict[JsonPath, list[Piece]] = {}
     for one in view.pieces:
-        held.setdefault(one.at[:-1], []).append(one)
+        held.setdefault(one.path[:-1], []).append(one)
     for at, pieces in held.items():
         calls = {(one.key, one.known) for one in pieces} if len(pieces) > 1 else set()
         if len(calls) > 1:

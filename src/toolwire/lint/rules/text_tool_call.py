@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Call, Text
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
@@ -36,7 +36,7 @@ _PRINTED = re.compile(
 """A mark and the beginning of a call; a mark in quotes is only spoken of."""
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if view.conversation.wire == "text":  # there, what is a call was read as one
         return
     if (
@@ -53,7 +53,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
                 found = _PRINTED.search(part.text)
                 if found is not None and not any(isinstance(one, Call) for one in message.parts):
                     yield (
-                        part.at,
+                        part.path,
                         (
                             f"a call is printed as text ({found[0].strip()}…): nobody will run it,"
                             " and it has no id"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, put
+from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import View
@@ -38,11 +38,11 @@ def _turn(view: View) -> Message | None:
     return None if thought else said[0]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     message = _turn(view)
     if message is not None:
         yield (
-            message.at,
+            message.path,
             "thinking is enabled, and this turn does not begin with a thinking block",
             "unsafe",
         )

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Tool
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import View
@@ -36,7 +36,7 @@ def _bare(view: View) -> bool:
     return asked and bool(view.calls or view.results)
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     if _bare(view):
         first = (view.calls or view.results)[0]
         count = len(view.calls)
@@ -44,7 +44,7 @@ def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
             f"the history holds {count} calls, and no tools are offered; {view.profile.name}"
             " refuses that"
         )
-        yield first.at, message, "unsafe" if _names(view) else None
+        yield first.path, message, "unsafe" if _names(view) else None
 
 
 def _names(view: View) -> list[str]:
@@ -60,7 +60,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     stubs = tuple(Tool(name, STUB, dict(schema)) for name in _names(view))
     if not stubs:
         return None
-    at = (view.calls or view.results)[0].at
+    at = (view.calls or view.results)[0].path
     names = ", ".join(tool.name for tool in stubs)
     return Fixed(
         written(replace(view.conversation, tools=stubs)), ((at, f"stubs are offered for {names}"),)

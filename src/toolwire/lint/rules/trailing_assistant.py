@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Message
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
@@ -35,11 +35,11 @@ def _last(view: View) -> Message | None:
     return None if isinstance(last.raw, dict) and last.raw.get("prefix") else last
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     last = _last(view)
     if last is not None:
         yield (
-            last.at,
+            last.path,
             f"the assistant speaks last; {view.profile.name} wants a user or a result at the end",
             "unsafe",
         )
@@ -52,7 +52,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     messages = (*view.messages, note("please go on"))
     return Fixed(
         written(rewritten(view.conversation, messages)),
-        ((last.at, "a message of the user was added at the end"),),
+        ((last.path, "a message of the user was added at the end"),),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Message, Result, Text
 from toolwire.lint.facts import View
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
@@ -22,7 +22,7 @@ def _places(view: View) -> list[int]:
     """The places of the users' messages that follow a result directly."""
     if not view.profile.rests or not view.results or view.conversation.kind != "request":
         return []
-    after = sorted({view.at(result) + 1 for result in view.results})
+    after = sorted({view.message_index(result) + 1 for result in view.results})
     known = (n for n in after if n < len(view.messages))
     return [
         n
@@ -32,10 +32,10 @@ def _places(view: View) -> list[int]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for n in _places(view):
         yield (
-            view.messages[n].at,
+            view.messages[n].path,
             (
                 f"a user speaks directly after a result; {view.profile.name} wants the assistant to"
                 " answer it"
@@ -53,7 +53,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     for n, message in enumerate(view.messages):
         messages += [between, message] if n in places else [message]
     changes = tuple(
-        (view.messages[n].at, "a message of the assistant was put between a result and the user")
+        (view.messages[n].path, "a message of the assistant was put between a result and the user")
         for n in places
     )
     return Fixed(written(taking_turns(view, messages)), changes)

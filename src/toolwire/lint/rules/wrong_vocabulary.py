@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, At, Object, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.examples.items import answered, asked, items, listed, relisted
 from toolwire.lint.facts import View
@@ -48,7 +48,7 @@ def _itemised(view: View) -> list[tuple[int, Object]]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[At, str, Fix | None]]:
+def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for n, item in _chatty(view):
         what = "a message of the role `tool`" if item.get("role") == "tool" else "`tool_calls`"
         yield ("input", n), f"{what} is how a chat says it; here it is an item of its own", "safe"

@@ -327,13 +327,15 @@ class Work:
                 self._finish = event
             case events.Start(slot=slot, part=part, choice=0):
                 shown = (
-                    self._shown(part, sent) if isinstance(part, Call) else replace(part, seal=None)
+                    self._shown(part, sent)
+                    if isinstance(part, Call)
+                    else replace(part, signature=None)
                 )
                 return [replace(event, slot=self._slot(slot), part=shown)]
             case events.Delta(slot=slot):
                 return [replace(event, slot=self._slot(slot))]
             case events.End(slot=slot):
-                return [replace(event, slot=self._slot(slot), seal=None)]
+                return [replace(event, slot=self._slot(slot), signature=None)]
             case events.Whole(part=part, choice=0):
                 return (
                     [replace(event, part=self._shown(part, sent))]

@@ -39,9 +39,18 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Json, Object, get, put
-from toolwire.conversation.model import Choice, Conversation, Format, Kind, Setting, Usage
-from toolwire.conversation.parts import Call, Message, Part, Result, Role
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import (
+    BodySource,
+    Choice,
+    Conversation,
+    Format,
+    Kind,
+    Setting,
+    Usage,
+)
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.adk.events import (
     AGENT,
     ANSWER,
@@ -71,7 +80,7 @@ from toolwire.wires.families.turns.history import Turns, bare, merged
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _place(body: JSON) -> At:
+def _place(body: JSON) -> JsonPath:
     """Where the events stand: in a session's field, or they are the body itself."""
     if isinstance(body, list):
         return ()
@@ -89,7 +98,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
         if isinstance(body, dict)
         else []
     )
-    unknown: list[At] = [*beside]
+    unknown: list[JsonPath] = [*beside]
     pieces = fragments(events)
     last = max(
         (i for i, event in enumerate(events) if i not in pieces and event.role == "assistant"),
@@ -98,14 +107,14 @@ def read(body: JSON, kind: Kind) -> Conversation:
     said: list[Message] = []
     for i, event in enumerate(events):
         if i in pieces:
-            unknown += [event.at] if i > last else []
+            unknown += [event.path] if i > last else []
             continue
         if kind == "response" and event.role == "user":
-            unknown += [event.at] if event.parts else []
+            unknown += [event.path] if event.parts else []
             continue
         unknown += extra(
             object_at(NAME, event.raw, ()),  # type: ignore[arg-type]
-            event.at,
+            event.path,
             ANSWER if kind == "response" else KNOWN,
         )
         if event.parts:
@@ -121,19 +130,17 @@ def read(body: JSON, kind: Kind) -> Conversation:
         {},
         NAME,
         "request",
-        body,
-        unknown=tuple(unknown),
-        ordered=ordered,
+        source=BodySource(body, unknown_fields=tuple(unknown), ordered=ordered),
     )
 
 
 def _answer(
-    body: JSON, said: list[Message], events: list[Message], unknown: list[At]
+    body: JSON, said: list[Message], events: list[Message], unknown: list[JsonPath]
 ) -> Conversation:
     """The events of a run as one message. Tokens add up; of everything else the first event that
     says it speaks."""
     values: dict[str, Setting] = {}
-    places: dict[str, At] = {}
+    places: dict[str, JsonPath] = {}
     stop: str | None = None
     for event in events:
         if event.role != "assistant":
@@ -142,8 +149,8 @@ def _answer(
         found = read_fields(
             FIELDS, {key: value for key, value in raw.items() if key in SETTINGS}, frozenset()
         )
-        unknown += [event.at + path for path in found.unknown]
-        places = {**{name: event.at + path for name, path in found.places.items()}, **places}
+        unknown += [event.path + path for path in found.unknown]
+        places = {**{name: event.path + path for name, path in found.places.items()}, **places}
         used, more = values.get("usage"), found.values.get("usage")
         values = {**found.values, **values}
         if isinstance(used, Usage) and isinstance(more, Usage):
@@ -153,7 +160,7 @@ def _answer(
     ordered = bare(said)
     turns = settle(tuple(said), seed=str(values.get("id", "")), ordered=ordered)
     message = merged(turns, NAME, ordered=ordered)
-    held = {event.at: object_at(NAME, event.raw, ()) for event in said}  # type: ignore[arg-type]
+    held = {event.path: object_at(NAME, event.raw, ()) for event in said}  # type: ignore[arg-type]
     message = replace(message, parts=tuple(_owned(message.parts, held)))
     called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
     message = replace(message, stop="tool" if called and stop in ("stop", None) else stop)
@@ -163,19 +170,18 @@ def _answer(
         values,
         NAME,
         "response",
-        body,
-        unknown=tuple(unknown),
-        places=places,
-        ordered=ordered,
+        source=BodySource(
+            body, unknown_fields=tuple(unknown), setting_paths=places, ordered=ordered
+        ),
     )
 
 
-def _owned(parts: Iterable[Part], events: Mapping[At, Object]) -> Iterator[Part]:
+def _owned(parts: Iterable[Part], events: Mapping[JsonPath, Object]) -> Iterator[Part]:
     """A call is whose its Event says; if that says nothing, whether it was answered does."""
     open_ones: set[str] = set()
     for part in parts:
         if isinstance(part, Call) and part.family == "function":
-            left = left_open(events[part.at[:-3]], part) if part.at[:-3] in events else None
+            left = left_open(events[part.path[:-3]], part) if part.path[:-3] in events else None
             (open_ones.add if left else open_ones.discard)(part.id)
             yield part if left is None else replace(part, executor="client" if left else "provider")
         else:
@@ -218,10 +224,10 @@ def _asked(messages: list[Message], page: Page) -> list[Message]:
         asked: list[Part] = []
         verdicts: list[Part] = []
         for call in message.parts if message.wire != NAME else ():
-            leave = call.leave if isinstance(call, Call) and call.executor == "client" else None
+            leave = call.approval if isinstance(call, Call) and call.executor == "client" else None
             if leave is None or not isinstance(call, Call):
                 continue
-            page.losses[:] = [loss for loss in page.losses if loss.path != leave.at]
+            page.losses[:] = [loss for loss in page.losses if loss.path != leave.path]
             about: JSON = {
                 "id": page.call_id(call),
                 "name": page.name(call.name),
@@ -231,14 +237,24 @@ def _asked(messages: list[Message], page: Page) -> list[Message]:
                 "originalFunctionCall": about,
                 "toolConfirmation": {"hint": "", "confirmed": False},
             }
-            asking = Call(leave.id, CONFIRM, Json(UNSET, given), about=call.id, at=leave.at)
+            asking = Call(
+                leave.id,
+                CONFIRM,
+                LazyJson.from_value(given),
+                approval_for=call.id,
+                source=Source(path=leave.path),
+            )
             asked.append(asking)
-            if leave.given is not None:
-                verdicts.append(replace(asking.result({"confirmed": leave.given}), at=leave.at))
+            if leave.granted is not None:
+                verdicts.append(
+                    replace(asking.result({"confirmed": leave.granted}), path=leave.path)
+                )
                 if call.id not in answered:
-                    page.note(call, "granted" if leave.given else "refused")
+                    page.note(call, "granted" if leave.granted else "refused")
             if leave.reason is not None:
-                page.lose((*leave.at, "reason"), "an agent is not told why leave was given or not")
+                page.lose(
+                    (*leave.path, "reason"), "an agent is not told why leave was given or not"
+                )
         out += [Message("assistant", tuple(asked))] if asked else []
         out += [Message("tool", tuple(verdicts))] if verdicts else []
     return out
@@ -292,10 +308,10 @@ def write(conversation: Conversation, page: Page) -> JSON:
         return [
             one for event in HISTORY.write(_asked(messages, page), page) for one in _parted(event)
         ]
-    events = HISTORY.write(_woven(messages, conversation.source), page)
+    events = HISTORY.write(_woven(messages, conversation.source.body), page)
     return (
-        {**conversation.source, "events": events}
-        if isinstance(conversation.source, dict)
+        {**conversation.source.body, "events": events}
+        if isinstance(conversation.source.body, dict)
         else events
     )
 
@@ -307,11 +323,11 @@ def _woven(messages: list[Message], source: JSON) -> list[Message]:
         read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, source, place))
     ]
     pieces = fragments(events)
-    place_of = {event.at: i for i, event in enumerate(events)}
+    place_of = {event.path: i for i, event in enumerate(events)}
     silent = [i for i, event in enumerate(events) if i in pieces or not event.parts]
     out: list[Message] = []
     for message in messages:
-        here = place_of.get(message.at, -1)
+        here = place_of.get(message.path, -1)
         while silent and silent[0] < here:
             out.append(events[silent.pop(0)])
         out.append(message)
@@ -323,12 +339,12 @@ def _woven(messages: list[Message], source: JSON) -> list[Message]:
 
 def _changed(conversation: Conversation, page: Page) -> JSON:
     """The log with the settings that were changed, each on the event that had it."""
-    log = conversation.source
-    before = conversation.was[2] if conversation.was else {}
+    log = conversation.source.body
+    before = conversation.source.settings or {}
     for name, value in conversation.settings.items():
         if isinstance(before, dict) and before.get(name, UNSET) == value:
             continue
-        place = conversation.places.get(name, ())
+        place = conversation.source.setting_paths.get(name, ())
         if place and name != "usage" and not isinstance(value, Choice | Format | Usage | tuple):
             log = put(log, place, value)
         else:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Usage
-from toolwire.conversation.parts import Call, Message, Part, Result, Role
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field
 from toolwire.wires.engine.specs import blame
@@ -28,7 +28,7 @@ AGENT = "agent"
 PARTS = parts(NAME, thinks=True)
 
 
-def read_event(event: JSON, at: At) -> Message:
+def read_event(event: JSON, at: JsonPath) -> Message:
     """One Event; it has no parts if it has no content."""
     if not isinstance(event, dict):
         blame(NAME, at, "an object", event)
@@ -39,7 +39,7 @@ def read_event(event: JSON, at: At) -> Message:
     held = pick(event, "actions")
     noted = pick(held, "requestedToolConfirmations") if isinstance(held, dict) else None
     parts = tuple([_asking(part, noted) for part in read.parts])
-    return Message(_role(event, parts), parts, None, NAME, raw=event, at=at)
+    return Message(_role(event, parts), parts, None, NAME, source=Source(raw=event, path=at))
 
 
 def _asking(part: Part, noted: JSON) -> Part:
@@ -48,7 +48,7 @@ def _asking(part: Part, noted: JSON) -> Part:
     if isinstance(part, Call) and part.name == CONFIRM:
         asked = part.input.get("originalFunctionCall") if isinstance(part.input, dict) else None
         one = asked.get("id") if isinstance(asked, dict) else None
-        return replace(part, about=one) if isinstance(one, str) and one else part
+        return replace(part, approval_for=one) if isinstance(one, str) and one else part
     if isinstance(part, Result) and isinstance(noted, dict) and part.call_id in noted:
         return replace(part, preliminary=True)
     return part
@@ -82,7 +82,7 @@ def says(value: JSON) -> bool:
     return bool(value)
 
 
-def extra(event: Object, at: At, known: frozenset[str]) -> Iterator[At]:
+def extra(event: Object, at: JsonPath, known: frozenset[str]) -> Iterator[JsonPath]:
     """The places of what an Event says beyond its content."""
     for key, value in event.items():
         if key in _INSIDE and isinstance(value, dict):

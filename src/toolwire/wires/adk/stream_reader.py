@@ -26,9 +26,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Json, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Usage
-from toolwire.conversation.parts import Call, Message, Reasoning, Result, Text
+from toolwire.conversation.parts import Call, Message, Reasoning, Result, Source, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import Gather
 from toolwire.streaming.events import (
@@ -84,7 +85,7 @@ class _Hints:
         self._growth = Growth(PARTS, Growing())
         self._said: list[Event] = []
 
-    def take(self, block: JSON, at: At) -> None:
+    def take(self, block: JSON, at: JsonPath) -> None:
         """Keep a call in mind."""
         events = self._growth.take(block, at)
         self._said += events
@@ -107,19 +108,19 @@ class _Hints:
             if isinstance(event, Whole) and isinstance(event.part, Call):
                 opened = Start(
                     base + len(events) + len(out),
-                    replace(reader.identified(_bare(event.part)), args=Json("")),
+                    replace(reader.identified(_bare(event.part)), args=LazyJson("")),
                 )
                 out += [
                     opened,
                     Delta(opened.slot, event.part.arguments),
-                    End(opened.slot, seal=event.part.seal, cut=True),
+                    End(opened.slot, signature=event.part.signature, cut=True),
                 ]
             elif isinstance(event, Start) and isinstance(event.part, Call):
                 out.append(Start(base + event.slot, reader.identified(_bare(event.part))))
             elif isinstance(event, Delta):
                 out.append(Delta(base + event.slot, event.text))
             elif isinstance(event, End):
-                out.append(End(base + event.slot, event.whole, event.seal, cut=True))
+                out.append(End(base + event.slot, event.whole, event.signature, cut=True))
         return out
 
 
@@ -182,7 +183,7 @@ class _Reader(Growing):
             self.events.append(event)
         if message.role == "user":
             return (
-                [Left(message.at, "an answer holds only what the assistant says")]
+                [Left(message.path, "an answer holds only what the assistant says")]
                 if message.parts
                 else []
             )
@@ -202,7 +203,7 @@ class _Reader(Growing):
         if fragment:
             return [*out, *self._hinted(event, message)]
         out += [
-            Left(path, "no such field on this wire") for path in extra(event, message.at, ANSWER)
+            Left(path, "no such field on this wire") for path in extra(event, message.path, ANSWER)
         ]
         if message.role == "assistant":
             return [*out, *self._completed(event, message)]
@@ -230,15 +231,15 @@ class _Reader(Growing):
                     self.begins = True
                     self.told[kind] += len(part.text)
                     out += self.growth.said(
-                        part.text, kind, part.raw if isinstance(part.raw, dict) else {}, part.at
+                        part.text, kind, part.raw if isinstance(part.raw, dict) else {}, part.path
                     )
             elif isinstance(part, Call):
                 self.begins = True
                 block = part.raw if isinstance(part.raw, dict) else {}
                 if self.growth.growing or (part.id and not part.id.startswith(_ITS_OWN)):
-                    out += self._shown(self.growth.take(block, part.at))
+                    out += self._shown(self.growth.take(block, part.path))
                 else:
-                    self.hints.take(block, part.at)
+                    self.hints.take(block, part.path)
         if self.keep and message.parts:
             self.pending.append(event)
         return out
@@ -276,7 +277,7 @@ class _Reader(Growing):
             self.shown.clear()
             self.begins = False
             self.pending.clear()
-        return [*out, *self._settings(event, message.at)]
+        return [*out, *self._settings(event, message.path)]
 
     def _repeated(self, part: Text | Reasoning) -> list[Event]:
         """A text of a completed Event: what partial ones told of it is skipped."""
@@ -287,16 +288,19 @@ class _Reader(Growing):
         self.told[kind] -= told
         raw = part.raw if isinstance(part.raw, dict) else {}
         out: list[Event] = []
-        if part.row is not None and not part.row.clean(raw):
-            out.append(Left(part.at, "no such field on this wire"))
+        if part.spec is not None and not part.spec.clean(raw):
+            out.append(Left(part.path, "no such field on this wire"))
         if told < len(part.text):
-            out += self.growth.said(part.text[told:], kind, raw, part.at)
+            out += self.growth.said(part.text[told:], kind, raw, part.path)
         if self.growth.kind == kind:
-            return [*out, *(self.growth.close(seal=part.seal) if not self.told[kind] else [])]
+            return [
+                *out,
+                *(self.growth.close(signature=part.signature) if not self.told[kind] else []),
+            ]
         return (
             out
-            if part.seal is None
-            else [*out, Left(part.at, "a signature that only its own provider can read")]
+            if part.signature is None
+            else [*out, Left(part.path, "a signature that only its own provider can read")]
         )
 
     def _owned(self, call: Call) -> Call:
@@ -312,7 +316,7 @@ class _Reader(Growing):
         call = self._owned(self.identified(part))
         self.open.append(call)
         self.ids.add(call.id)
-        warned = [Left(part.at, "the call has no id; one was made for it")] if not part.id else []
+        warned = [Left(part.path, "the call has no id; one was made for it")] if not part.id else []
         return [*warned, Whole(call)]
 
     def _result(self, result: Result) -> list[Event]:
@@ -348,7 +352,7 @@ class _Reader(Growing):
         )
         return next(found, None)
 
-    def _settings(self, event: Object, at: At) -> list[Event]:
+    def _settings(self, event: Object, at: JsonPath) -> list[Event]:
         out: list[Event] = []
         found = read_fields(
             FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset()
@@ -409,7 +413,13 @@ class _Reader(Growing):
 
 def _unseen(result: Result) -> Call:
     """The call of a result, where none came."""
-    return Call(result.call_id, result.name or "", Json("{}"), executor="provider", at=result.at)
+    return Call(
+        result.call_id,
+        result.name or "",
+        LazyJson("{}"),
+        executor="provider",
+        source=Source(path=result.path),
+    )
 
 
 def _joined(events: list[Object]) -> JSON:

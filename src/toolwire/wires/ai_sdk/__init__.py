@@ -39,9 +39,9 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Object, get
-from toolwire.conversation.model import Choice, Conversation, Kind
-from toolwire.conversation.parts import Call, Message, Part, Result, Text
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.model import BodySource, Choice, Conversation, Kind
+from toolwire.conversation.parts import Call, Message, Part, Result, Source, Text
 from toolwire.wires.ai_sdk import model_messages as model
 from toolwire.wires.ai_sdk import ui_messages as ui
 from toolwire.wires.ai_sdk.result_content import NAME
@@ -72,13 +72,13 @@ def _is_ui(message: JSON) -> bool:
     return isinstance(message, dict) and "parts" in message
 
 
-def _read_message(message: JSON, at: At, as_ui: bool) -> list[Message]:
+def _read_message(message: JSON, at: JsonPath, as_ui: bool) -> list[Message]:
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
     return ui.read_message(message, at) if as_ui else [model.read_message(message, at)]
 
 
-def _beside(messages: list[Message], message: JSON, at: At) -> list[At]:
+def _beside(messages: list[Message], message: JSON, at: JsonPath) -> list[JsonPath]:
     """Fields of a UI message that became several: no single one of them can say that they stay
     behind."""
     if not isinstance(message, dict) or any(not isinstance(one.raw, UnsetType) for one in messages):
@@ -97,16 +97,16 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 def _read_request(body: JSON) -> Conversation:
     fields: Object = body if isinstance(body, dict) else {}
-    at: At = ("messages",) if isinstance(body, dict) else ()
+    at: JsonPath = ("messages",) if isinstance(body, dict) else ()
     messages: list[Message] = []
     for key in _TOP:
         prompt = fields.get(key)
         if isinstance(prompt, str):
-            text = Text(prompt, raw=prompt, at=(key,), row=SYSTEM)
+            text = Text(prompt, source=Source(prompt, (key,), SYSTEM))
             messages.append(
-                Message("system", (text,), None, NAME, raw=prompt, at=(key,), row=model.MESSAGE)
+                Message("system", (text,), None, NAME, source=Source(prompt, (key,), model.MESSAGE))
             )
-    extra: list[At] = []
+    extra: list[JsonPath] = []
     listed = list_at(NAME, body, at)
     for i, message in enumerate(listed):
         found = _read_message(message, (*at, i), _is_ui(listed[0]))
@@ -127,9 +127,9 @@ def _read_request(body: JSON) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=(*settings.unknown, *extra),
-        places=settings.places,
+        source=BodySource(
+            body, unknown_fields=(*settings.unknown, *extra), setting_paths=settings.places
+        ),
     )
 
 
@@ -139,10 +139,10 @@ def _read_response(body: JSON) -> Conversation:
     if not isinstance(body, dict):
         blame(NAME, (), "an object", body)
     whole = "messages" not in body
-    at: At = () if whole else ("messages",)
+    at: JsonPath = () if whole else ("messages",)
     listed = [body] if whole else list_at(NAME, body, at)
     parts: list[Part] = []
-    extra: list[At] = []
+    extra: list[JsonPath] = []
     for i, message in enumerate(listed):
         here = at if whole else (*at, i)
         role = get(message, ("role",))
@@ -167,7 +167,7 @@ def _read_response(body: JSON) -> Conversation:
     )
     settings = read_fields(MESSAGE if whole else RESPONSE, body, known)
     seed = str(settings.values.get("id", ""))
-    one = Message("assistant", tuple(parts), None, NAME, at=(), row=ui.MESSAGE)
+    one = Message("assistant", tuple(parts), None, NAME, source=Source(path=(), spec=ui.MESSAGE))
     (settled,) = settle(ui.settle_tools((one,), seed), seed=seed, ordered=False)
     served = replace(settled, parts=_served(settled.parts))
     stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
@@ -178,9 +178,9 @@ def _read_response(body: JSON) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=(*settings.unknown, *extra),
-        places=settings.places,
+        source=BodySource(
+            body, unknown_fields=(*settings.unknown, *extra), setting_paths=settings.places
+        ),
     )
 
 
@@ -204,15 +204,15 @@ def _waiting(parts: tuple[Part, ...]) -> list[Call]:
     ids may come again."""
     calls = [part for part in parts if isinstance(part, Call)]
     places = {
-        call.at for call in calls if isinstance(call.row, Row) and call.row.answer is not None
+        call.path for call in calls if isinstance(call.spec, Row) and call.spec.answer is not None
     }
     results = [part for part in parts if isinstance(part, Result) and not part.preliminary]
-    here = {result.at for result in results if result.at in places}
-    elsewhere = {result.call_id for result in results if result.at not in places}
+    here = {result.path for result in results if result.path in places}
+    elsewhere = {result.call_id for result in results if result.path not in places}
     return [
         call
         for call in calls
-        if call.executor == "client" and call.at not in here and call.id not in elsewhere
+        if call.executor == "client" and call.path not in here and call.id not in elsewhere
     ]
 
 
@@ -226,7 +226,7 @@ def _reason(parts: tuple[Part, ...]) -> str:
 
 def _speaks_model(conversation: Conversation) -> bool:
     """Whether a conversation of this wire came as model messages."""
-    source = conversation.source
+    source = conversation.source.body
     listed = source.get("messages", [source]) if isinstance(source, dict) else source
     return (
         conversation.wire == NAME
@@ -250,19 +250,19 @@ def write(conversation: Conversation, page: Page) -> JSON:
     choice = conversation.settings.get("choice")
     if isinstance(choice, Choice) and len(choice.names) > (choice.mode == "required"):
         page.lose(
-            conversation.places.get("choice", ("choice",)),
+            conversation.source.setting_paths.get("choice", ("choice",)),
             "only one tool can be named, and only to demand it",
         )
     apart = [
         message
         for message in conversation.messages
-        if message.wire == NAME and message.at in {(key,) for key in _TOP}
+        if message.wire == NAME and message.path in {(key,) for key in _TOP}
     ]
     for key in _TOP if conversation.wire == NAME else ():
         said = [
             part.text
             for message in apart
-            if message.at == (key,)
+            if message.path == (key,)
             for part in message.parts
             if isinstance(part, Text)
         ]
@@ -276,14 +276,18 @@ def write(conversation: Conversation, page: Page) -> JSON:
     listed = _listed(conversation, page, messages)
     if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
         body["tools"] = write_tools(conversation, page)
-    if isinstance(conversation.source, list) and conversation.wire == NAME and not body:
+    if isinstance(conversation.source.body, list) and conversation.wire == NAME and not body:
         return listed
     return {**body, "messages": listed}
 
 
 def _write_response(conversation: Conversation, page: Page) -> JSON:
     own = conversation.wire == NAME and conversation.kind == "response"
-    listed = own and isinstance(conversation.source, dict) and "messages" in conversation.source
+    listed = (
+        own
+        and isinstance(conversation.source.body, dict)
+        and "messages" in conversation.source.body
+    )
     body = write_fields(RESPONSE if listed else MESSAGE, conversation, page)
     for tool in conversation.tools:
         page.lose(tool, "an answer here offers no tools")
@@ -308,8 +312,8 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     if own and "parts" not in body:
         kept = edited(
             first.parts,
-            read(conversation.source, "response").parts(),
-            conversation.source,
+            read(conversation.source.body, "response").parts(),
+            conversation.source.body,
             (),
             page,
         )

@@ -11,7 +11,8 @@ from functools import cache
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Json, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import (
     Call,
@@ -23,8 +24,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
     output_text,
 )
 from toolwire.wires.ai_sdk.result_content import (
@@ -61,12 +63,15 @@ from toolwire.wires.engine.specs import (
 # --- media ----------------------------------------------------------------------------------------
 
 
-def _read_media(block: Object, at: At, row: Row) -> Part:
+def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
     """Data stand as base64, as a URL or as an object that says which; only a URL has a colon."""
     said = block.get("mediaType")
     kind = "image" if row.name == "image" else kind_by(string(said))
     media = Media(
-        kind, media_type(said), name=text_or_none(block.get("filename")), raw=block, at=at, row=row
+        kind,
+        media_type(said),
+        name=text_or_none(block.get("filename")),
+        source=Source(block, at, row),
     )
     held = block["image" if row.name == "image" else "data"]
     if isinstance(held, dict):
@@ -81,7 +86,7 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
 def _write_media(media: Media, page: Page) -> Object:
     found = address(media, page)
     if found is None:
-        return {"type": "text", "text": label(media)}
+        return {"type": "text", "text": describe(media)}
     held = split_data_url(found[0])
     out: Object = {
         "type": "file",
@@ -106,11 +111,11 @@ def _write_image(media: Media, page: Page) -> Object:
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_call(block: Object, at: At, row: Row) -> Part:
+def _read_call(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("toolCallId"))
     given = block.get("input")
     executor: Executor = "provider" if row.executor == "provider" else "client"
-    args = Json("") if given is None else Json(UNSET, given)
+    args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
         one,
         name_of(block.get("toolName")),
@@ -118,14 +123,12 @@ def _read_call(block: Object, at: At, row: Row) -> Part:
         origin,
         row.family,
         executor,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
 def _write_call(call: Call, page: Page) -> Object:
-    args = Json(page.text_of(call)) if page.home.forms and call.args.text else call.args
+    args = LazyJson(page.text_of(call)) if page.home.forms and call.args.text else call.args
     value = args.value if call.family != "custom" else None
     given = page.object_of(call) if value is None else value
     out: Object = {
@@ -137,7 +140,7 @@ def _write_call(call: Call, page: Page) -> Object:
     return {**out, "providerExecuted": True} if call.executor == "provider" else out
 
 
-def _read_output(output: Object, at: At) -> tuple[Output, bool]:
+def _read_output(output: Object, at: JsonPath) -> tuple[Output, bool]:
     """What an output holds, and whether it is an error."""
     kind = string(output["type"])
     match kind:
@@ -158,7 +161,7 @@ def _read_output(output: Object, at: At) -> tuple[Output, bool]:
     raise ValueError(kind)
 
 
-def _read_result(block: Object, at: At, row: Row) -> Part:
+def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(block.get("toolCallId"))
     held, name = block.get("output"), name_of(block.get("toolName")) or None
     executor: Executor = "provider" if row.executor == "provider" else "client"
@@ -177,9 +180,7 @@ def _read_result(block: Object, at: At, row: Row) -> Part:
         origin,
         row.family,
         executor,
-        raw=block,
-        at=at,
-        row=_result(shape, executor == "provider"),
+        source=Source(block, at, _result(shape, executor == "provider")),
     )
 
 
@@ -270,7 +271,7 @@ ROWS = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
@@ -279,7 +280,7 @@ ROWS = table(
     Row(
         "reasoning",
         Reasoning,
-        lambda b, at, row: Reasoning(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Reasoning(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "reasoning", "text": p.text},
         keys("type", "text"),
     ),
@@ -326,7 +327,7 @@ ROLES: dict[str, Role] = {
 # --- messages -------------------------------------------------------------------------------------
 
 
-def read_message(message: JSON, at: At) -> Message:
+def read_message(message: JSON, at: JsonPath) -> Message:
     """One model message."""
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
@@ -336,20 +337,20 @@ def read_message(message: JSON, at: At) -> Message:
     where = (*at, "content")
     if role not in ROLES:
         return Message(
-            "user", (unknown(role, message, at),), None, NAME, raw=message, at=at, row=MESSAGE
+            "user", (unknown(role, message, at),), None, NAME, source=Source(message, at, MESSAGE)
         )
     parts: tuple[Part, ...]
     if isinstance(content, str):
-        parts = (Text(content, raw=content, at=where, row=PLAIN),) if content else ()
+        parts = (Text(content, source=Source(content, where, PLAIN)),) if content else ()
     elif isinstance(content, list):
         rows = SPOKEN if role == "assistant" else ROWS
         parts = tuple(_read_part(block, (*where, i), rows) for i, block in enumerate(content))
     else:
         blame(NAME, where, "a string or a list", content)
-    return Message(ROLES[role], parts, None, NAME, raw=message, at=at, row=MESSAGE)
+    return Message(ROLES[role], parts, None, NAME, source=Source(message, at, MESSAGE))
 
 
-def _read_part(block: JSON, at: At, rows: Mapping[str, Row]) -> Part:
+def _read_part(block: JSON, at: JsonPath, rows: Mapping[str, Row]) -> Part:
     if (
         isinstance(block, dict)
         and block.get("type") == "tool-call"
@@ -405,7 +406,7 @@ def write_messages(
 
 def _is_own(part: Part) -> bool:
     """Whether a part stands as a block in model messages, and not in UI messages."""
-    row = part.row
+    row = part.spec
     known = any(row is one for one in (*ROWS.values(), HOSTED_CALL, UNKNOWN))
     return isinstance(row, Row) and row.part is type(part) and (known or row.read is _read_result)
 
@@ -432,7 +433,7 @@ def _block(part: Part, message: Message, called: str | None, page: Page) -> JSON
                 "toolName": name,
                 "output": write_output(part, page),
             }
-    page.lose(part, f"a message of the {message.role} cannot hold this here: {label(part)[:80]}")
+    page.lose(part, f"a message of the {message.role} cannot hold this here: {describe(part)[:80]}")
     return None
 
 
@@ -442,7 +443,7 @@ def sides(message: Message) -> tuple[Message, ...]:
     out: list[Message] = []
     for part in message.parts:
         away = isinstance(part, Result) and (
-            not isinstance(part.row, Row) or part.row.executor == "client"
+            not isinstance(part.spec, Row) or part.spec.executor == "client"
         )
         role: Role = "tool" if away else "assistant"
         if out and out[-1].role == role:

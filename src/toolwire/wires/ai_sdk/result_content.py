@@ -12,8 +12,17 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object
-from toolwire.conversation.parts import Media, Output, Part, Result, Text, label, output_text
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.parts import (
+    Media,
+    Output,
+    Part,
+    Result,
+    Source,
+    Text,
+    describe,
+    output_text,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.specs import Row, keys, obj, read_block, string, table, text_or_none
@@ -65,15 +74,13 @@ _Source = Callable[[Media, JSON], Media]
 def _item(kind: str, held: str, place: _Source, fixed: str = "") -> Row:
     """A medium in a result: where the data are stands in a field of its own."""
 
-    def read(block: Object, at: At, row: Row) -> Part:
+    def read(block: Object, at: JsonPath, row: Row) -> Part:
         mime = media_type(block.get("mediaType"))
         media = Media(
             "image" if fixed else kind_by(text_or_none(block.get("mediaType"))),
             mime,
             name=text_or_none(block.get("filename")),
-            raw=block,
-            at=at,
-            row=row,
+            source=Source(block, at, row),
         )
         return place(media, block[held])
 
@@ -103,7 +110,7 @@ ITEMS = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         keys=keys("type", "text"),
     ),
     _item("media", "data", _data),
@@ -117,7 +124,7 @@ ITEMS = table(
 )
 
 
-def read_items(value: JSON, at: At) -> tuple[Part, ...] | None:
+def read_items(value: JSON, at: JsonPath) -> tuple[Part, ...] | None:
     """The parts of a content list; None if it is none, or not all of its items have a
     known type.
     """
@@ -135,7 +142,7 @@ def write_items(output: tuple[Part, ...], page: Page) -> list[JSON]:
 
 def _written(part: Part, page: Page) -> JSON:
     if isinstance(part, Media):
-        known = isinstance(part.row, Row) and part.row in ITEMS.values()
+        known = isinstance(part.spec, Row) and part.spec in ITEMS.values()
         if part.file is not None and known:
             return {
                 "type": "image-file-id" if part.kind == "image" else "file-id",
@@ -145,8 +152,8 @@ def _written(part: Part, page: Page) -> JSON:
         if found is not None:
             return _medium(part, *found)
     elif not isinstance(part, Text):
-        page.lose(part, f"a result cannot hold this here: {label(part)[:80]}")
-    return {"type": "text", "text": label(part)}
+        page.lose(part, f"a result cannot hold this here: {describe(part)[:80]}")
+    return {"type": "text", "text": describe(part)}
 
 
 def _medium(media: Media, url: str, mime: str) -> Object:
@@ -168,5 +175,5 @@ def plain(result: Result, output: Output, page: Page) -> str:
     if isinstance(output, tuple):
         for part in output:
             if not isinstance(part, Text):
-                page.lose(part, f"an error is text here: {label(part)[:80]}")
+                page.lose(part, f"an error is text here: {describe(part)[:80]}")
     return output_text(output)

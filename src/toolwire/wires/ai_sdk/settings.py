@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Choice, Conversation, Setting, Tool
+from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field
 from toolwire.wires.engine.specs import Row, flag_or_none, keys, name_of, obj, string, text_or_none
@@ -30,16 +31,18 @@ def read_tools(tools: JSON) -> tuple[Tool, ...]:
 def _offer(name: str, tool: Object) -> Tool:
     at = ("tools", name)
     if tool.get("type", "function") not in _PLAIN:
-        return Tool(name, kind=name_of(tool.get("id")) or str(tool.get("type")), raw=tool, at=at)
+        return Tool(
+            name,
+            kind=name_of(tool.get("id")) or str(tool.get("type")),
+            source=Source(raw=tool, path=at),
+        )
     schema = tool.get("inputSchema", tool.get("parameters"))
     return Tool(
         name,
         text_or_none(tool.get("description")),
         schema,
         flag_or_none(tool.get("strict")),
-        raw=tool,
-        at=at,
-        row=OFFER,
+        source=Source(tool, at, OFFER),
     )
 
 

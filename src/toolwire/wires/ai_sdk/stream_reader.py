@@ -25,7 +25,8 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Json, Object
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Opaque, Part, Result
 from toolwire.streaming.events import (
     Begin,
@@ -156,7 +157,7 @@ class ChunkReader(Reader):
         """A call, and its result if it has one, as the whole message will be read."""
         tool.told = True
         block = tool.assembled()
-        part, *answer = read_part(block, tool.at)
+        part, *answer = read_part(block, tool.path)
         if not self.keep:
             tool.forget()
         if not isinstance(part, Call):
@@ -169,7 +170,7 @@ class ChunkReader(Reader):
             slot = self._slot()
             grown: list[Event] = [Delta(slot, call.args.text)] if call.args.text else []
             said: list[Event] = [
-                Start(slot, replace(call, args=Json(""))),
+                Start(slot, replace(call, args=LazyJson(""))),
                 *grown,
                 End(slot, cut=True),
             ]
@@ -206,7 +207,10 @@ class ChunkReader(Reader):
         row = ROWS[kind]
         assert row.read is not None
         part = row.read({"type": kind, "text": ""}, (self.count,), row)
-        return [*before, *self._tell(Start(one.slot, replace(part, raw=one.block)))]
+        return [
+            *before,
+            *self._tell(Start(one.slot, replace(part, source=replace(part.source, raw=one.block)))),
+        ]
 
     def _text_delta(self, event: Chunk) -> list[Event]:
         kind = "text" if event["type"] == "text-delta" else "reasoning"
@@ -285,7 +289,13 @@ class ChunkReader(Reader):
         if self.keep:
             self.parts.append(block)
         (part,) = read_part(block, (self.count,))
-        return self._tell(Whole(replace(part, row=OWN) if isinstance(part, Opaque) else part))
+        return self._tell(
+            Whole(
+                replace(part, source=replace(part.source, spec=OWN))
+                if isinstance(part, Opaque)
+                else part
+            )
+        )
 
     def _data(self, event: Chunk) -> list[Event]:
         if event.get("transient") is True:

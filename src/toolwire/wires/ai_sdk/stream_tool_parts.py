@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire.conversation.json import At, Object
+from toolwire.conversation.json import JsonPath, Object
 from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.specs import keys
 from toolwire.wires.engine.stream import fresh
@@ -37,7 +37,7 @@ class Tool(Struct):
     """A tool part, and how far it has come."""
 
     block: Object
-    at: At
+    path: JsonPath
     step: int
     texts: list[str]
     """Fragments of its input, while it streams."""
@@ -137,7 +137,7 @@ class Tools:
             here[-1] if here else found[-1] if found else None,
         )
 
-    def input(self, event: Chunk, at: At) -> Tool | None:
+    def input(self, event: Chunk, at: JsonPath) -> Tool | None:
         """Take in what a chunk says of an input; None if it is a fragment of nothing."""
         if event["type"] != "tool-input-delta":
             tool = self._placed(event, at)
@@ -149,7 +149,7 @@ class Tools:
         held.texts.append(more)
         return held
 
-    def _placed(self, event: Chunk, at: At) -> Tool:
+    def _placed(self, event: Chunk, at: JsonPath) -> Tool:
         """The part for an input: a new one, unless that of its id is still on its way or the chunk
         only repeats it."""
         found = self._found.setdefault(_id(event), [])

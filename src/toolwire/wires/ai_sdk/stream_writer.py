@@ -20,9 +20,19 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Json, Object
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Opaque, Part, Reasoning, Result, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+    describe,
+)
 from toolwire.streaming.accumulate import grown
 from toolwire.streaming.events import Begin, Chunk, Delta, End, Fault, Finish, Start, Whole
 from toolwire.wires.ai_sdk.result_content import DENIED
@@ -247,8 +257,8 @@ class _Writer(Writer):
             return []
         if not isinstance(part, Call):
             return self._opened(event.slot, part)
-        if part.about is not None and self._knows({"type": "tool-approval-request"}):
-            known = self.calls.get(part.about)
+        if part.approval_for is not None and self._knows({"type": "tool-approval-request"}):
+            known = self.calls.get(part.approval_for)
             if known is not None and not (
                 known.answered
                 or known.broken
@@ -331,7 +341,7 @@ class _Writer(Writer):
         if call is not None:
             text = event.whole if event.whole is not None else "".join(call.texts)
             call.texts = []
-            call.part = replace(call.part, args=Json(text))
+            call.part = replace(call.part, args=LazyJson(text))
             if event.cut and not call.part.args.broken:
                 self.cut.append(call)
                 return []
@@ -374,7 +384,7 @@ class _Writer(Writer):
         part = event.part
         if isinstance(part, Result):
             return self._result(part)
-        if isinstance(part, Opaque) and part.row is OWN and isinstance(part.value, dict):
+        if isinstance(part, Opaque) and part.spec is OWN and isinstance(part.value, dict):
             known = self._said(part.value)
             if not known:
                 self.page.lose(
@@ -402,7 +412,7 @@ class _Writer(Writer):
             self.page.lose(
                 result,
                 "a result has its place in the part of its call, which is not here:"
-                f" {label(result)[:80]}",
+                f" {describe(result)[:80]}",
             )
             return []
         early = result.preliminary and not result.error

@@ -14,11 +14,12 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import mint
-from toolwire.conversation.json import JSON, At, Json, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
+    Approval,
     Call,
     Executor,
-    Leave,
     Media,
     Message,
     Output,
@@ -26,8 +27,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.ai_sdk.result_content import (
     DENIED,
@@ -76,15 +78,13 @@ these words are our own."""
 # --- text, reasoning, files -----------------------------------------------------------------------
 
 
-def _read_file(block: Object, at: At, row: Row) -> Part:
+def _read_file(block: Object, at: JsonPath, row: Row) -> Part:
     said = string(block["mediaType"])
     media = Media(
         kind_by(said),
         media_type(said),
         name=text_or_none(block.get("filename")),
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
     return located(media, string(block["url"]))
 
@@ -93,7 +93,7 @@ def write_file(media: Media, page: Page) -> Object:
     """A file part; what has neither data nor URL is named in text."""
     found = address(media, page)
     if found is None:
-        return {"type": "text", "text": label(media)}
+        return {"type": "text", "text": describe(media)}
     out: Object = {"type": "file", "mediaType": found[1], "url": found[0]}
     return {**out, "filename": media.name} if media.name is not None else out
 
@@ -103,7 +103,7 @@ SAID = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text", "state"),
     ),
@@ -113,7 +113,7 @@ ROWS = SAID | table(
     Row(
         "reasoning",
         Reasoning,
-        lambda b, at, row: Reasoning(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Reasoning(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "reasoning", "text": p.text},
         keys("type", "text", "state", "id"),
     )
@@ -140,19 +140,19 @@ _CALLS = keys(
 _RESULTS = keys("preliminary", "resultProviderMetadata")
 
 
-def _read_call(block: Object, at: At, row: Row) -> Call:
+def _read_call(block: Object, at: JsonPath, row: Row) -> Call:
     one, origin = call_id(block.get("toolCallId"))
     kind, given = string(block["type"]), block.get("input")
     name = name_of(block.get("toolName")) if kind == "dynamic-tool" else kind.removeprefix("tool-")
-    args = arguments(block.get("rawInput")) if given is None else Json(UNSET, given)
+    args = arguments(block.get("rawInput")) if given is None else LazyJson.from_value(given)
     executor: Executor = "provider" if row.executor == "provider" else "client"
     leave = _leave(block["approval"], (*at, "approval")) if "approval" in block else None
     return Call(
-        one, name, args, origin, row.family, executor, leave=leave, raw=block, at=at, row=row
+        one, name, args, origin, row.family, executor, approval=leave, source=Source(block, at, row)
     )
 
 
-def _leave(approval: JSON, at: At) -> Leave | None:
+def _leave(approval: JSON, at: JsonPath) -> Approval | None:
     """The approval of a call, if a user was asked for it."""
     one = approval.get("id") if isinstance(approval, dict) else None
     if (
@@ -163,12 +163,12 @@ def _leave(approval: JSON, at: At) -> Leave | None:
     ):
         return None
     given = approval.get("approved")
-    return Leave(
+    return Approval(
         one, given if isinstance(given, bool) else None, text_or_none(approval.get("reason")), at
     )
 
 
-def read_result(block: Object, at: At, row: Row) -> Result:
+def read_result(block: Object, at: JsonPath, row: Row) -> Result:
     """The result in a tool part that has one."""
     call, how = _read_call(block, at, row), answer_of(block)
     output: Output
@@ -191,13 +191,11 @@ def read_result(block: Object, at: At, row: Row) -> Result:
         call.family,
         call.executor,
         early,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
-def _read_output(output: JSON, at: At) -> Output:
+def _read_output(output: JSON, at: JsonPath) -> Output:
     """Any JSON, but for the one shape in which text and media travel; null says nothing, as an
     empty text does."""
     if isinstance(output, dict) and output.get("type") == "content" and len(output) == 2:
@@ -238,7 +236,7 @@ def _given(output: Output, page: Page) -> JSON:
     if not isinstance(output, tuple):
         return output
     if all(isinstance(part, Text) for part in output) and len(output) < 2:
-        return "".join(label(part) for part in output)
+        return "".join(describe(part) for part in output)
     for part in output:
         if isinstance(part, Media):
             page.lose(part, "a model is shown this as JSON, unless the tool has a `toModelOutput`")
@@ -330,7 +328,7 @@ def is_tool(block: JSON) -> bool:
     return kind == "dynamic-tool" or kind.startswith("tool-")
 
 
-def read_tool(block: Object, at: At) -> tuple[Part, ...]:
+def read_tool(block: Object, at: JsonPath) -> tuple[Part, ...]:
     """A tool part: its call, and its result if it has one."""
     raw = block.get("input") is None and block.get("rawInput") is not None
     state = block.get("state")
@@ -348,7 +346,7 @@ def read_tool(block: Object, at: At) -> tuple[Part, ...]:
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
-def read_message(message: Object, at: At) -> list[Message]:
+def read_message(message: Object, at: JsonPath) -> list[Message]:
     """One UI message: a user's or system message is one, an assistant's as many as its
     steps need.
     """
@@ -360,7 +358,11 @@ def read_message(message: Object, at: At) -> list[Message]:
     if role not in ROLES:
         return [
             Message(
-                "user", (unknown(role, message, at),), None, NAME, raw=message, at=at, row=MESSAGE
+                "user",
+                (unknown(role, message, at),),
+                None,
+                NAME,
+                source=Source(message, at, MESSAGE),
             )
         ]
     if role != "assistant":
@@ -369,12 +371,16 @@ def read_message(message: Object, at: At) -> list[Message]:
             for i, block in enumerate(blocks)
             if block != STEP
         )
-        return [Message(ROLES[role], parts, None, NAME, raw=message, at=at, row=MESSAGE)]
+        return [Message(ROLES[role], parts, None, NAME, source=Source(message, at, MESSAGE))]
     found = _steps(blocks, at)
-    return [replace(found[0], raw=message)] if len(found) == 1 else found
+    return (
+        [replace(found[0], source=replace(found[0].source, raw=message))]
+        if len(found) == 1
+        else found
+    )
 
 
-def _steps(blocks: list[JSON], at: At) -> list[Message]:
+def _steps(blocks: list[JSON], at: JsonPath) -> list[Message]:
     """In each step all calls come first, then their results; a provider's own stand where
     they are.
     """
@@ -385,7 +391,9 @@ def _steps(blocks: list[JSON], at: At) -> list[Message]:
     def close() -> None:
         for role, parts in (("assistant", spoken), ("tool", answered)):
             if parts:
-                out.append(Message(role, tuple(parts), None, NAME, at=at, row=MESSAGE))  # type: ignore[arg-type]
+                out.append(
+                    Message(role, tuple(parts), None, NAME, source=Source(path=at, spec=MESSAGE))  # type: ignore[arg-type]
+                )
                 parts.clear()
 
     for i, block in enumerate(blocks):
@@ -401,7 +409,7 @@ def _steps(blocks: list[JSON], at: At) -> list[Message]:
             heard = tuple(
                 read_block(NAME, SAID, one, (*where, "parts", n)) for n, one in enumerate(steering)
             )
-            out.append(Message("user", heard, None, NAME, at=at, row=MESSAGE))
+            out.append(Message("user", heard, None, NAME, source=Source(path=at, spec=MESSAGE)))
         else:
             for part in read_part(block, where):
                 if (
@@ -414,10 +422,10 @@ def _steps(blocks: list[JSON], at: At) -> list[Message]:
                     answered if isinstance(part, Result) and part.executor == "client" else spoken
                 ).append(part)
     close()
-    return out or [Message("assistant", (), None, NAME, at=at, row=MESSAGE)]
+    return out or [Message("assistant", (), None, NAME, source=Source(path=at, spec=MESSAGE))]
 
 
-def read_part(block: JSON, at: At) -> tuple[Part, ...]:
+def read_part(block: JSON, at: JsonPath) -> tuple[Part, ...]:
     """The parts that a block of an assistant's message stands for."""
     if isinstance(block, dict) and is_tool(block):
         try:
@@ -441,14 +449,16 @@ def parted(messages: list[Message]) -> list[Message]:
             waiting = set()
         asked = {part.id for part in message.parts if isinstance(part, Call) and part.id}
         if asked & waiting:
-            out.append(Message("tool", (), None, NAME, at=message.at, row=MESSAGE))
+            out.append(
+                Message("tool", (), None, NAME, source=Source(path=message.path, spec=MESSAGE))
+            )
             waiting = set()
         waiting |= asked
         out.append(message)
     return out
 
 
-def read_run(message: Object, at: At) -> list[Message]:
+def read_run(message: Object, at: JsonPath) -> list[Message]:
     """A whole run as one message: a response is one side of one turn, whatever steps it took."""
     blocks = message.get("parts", UNSET)
     if not isinstance(blocks, list):
@@ -459,7 +469,7 @@ def read_run(message: Object, at: At) -> list[Message]:
         if block != STEP
         for part in read_part(block, (*at, "parts", i))
     ]
-    return [Message("assistant", tuple(parts), None, NAME, at=at, row=MESSAGE)]
+    return [Message("assistant", tuple(parts), None, NAME, source=Source(path=at, spec=MESSAGE))]
 
 
 def settle_tools(messages: tuple[Message, ...], seed: str) -> tuple[Message, ...]:
@@ -469,7 +479,7 @@ def settle_tools(messages: tuple[Message, ...], seed: str) -> tuple[Message, ...
     taken = {call.id for call in calls}
     made: dict[int, str] = {}
     for ordinal, call in enumerate(calls):
-        if not call.id and isinstance(call.row, Row) and call.row.answer is not None:
+        if not call.id and isinstance(call.spec, Row) and call.spec.answer is not None:
             salt = 0
             while (new := mint(f"{seed}#{salt}" if salt else seed, ordinal, call.name)) in taken:
                 salt += 1

@@ -10,7 +10,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import IdMap
-from toolwire.conversation.json import JSON, Json, Object, get, patch, put
+from toolwire.conversation.json import JSON, Object, get, patch, put
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import (
     Call,
@@ -21,7 +22,7 @@ from toolwire.conversation.parts import (
     Result,
     Role,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.ai_sdk.result_content import NAME
 from toolwire.wires.ai_sdk.ui_messages import (
@@ -49,7 +50,7 @@ def write_call(call: Call, result: Result | None, page: Page) -> Object:
         "toolCallId": page.call_id(call),
         "state": "input-available",
     }
-    args = Json(page.text_of(call)) if page.home.forms and call.args.text else call.args
+    args = LazyJson(page.text_of(call)) if page.home.forms and call.args.text else call.args
     if args.broken and call.family != "custom" and (result is None or page.failed(result)):
         # Unfinished input has a field of its own, but only where there is no output for it.
         given: Object = {"state": "input-streaming", "rawInput": args.text}
@@ -75,12 +76,12 @@ _YES = ("approved", "confirmed")
 def stands_in(call: Call) -> bool:
     """Whether a call that asks leave is also all that is said of the call it is about: its name and
     arguments are that one's."""
-    return call.about is not None and call.family == "tool-approval"
+    return call.approval_for is not None and call.family == "tool-approval"
 
 
 def stood_in(call: Call) -> Call:
     """The call that such a one is about."""
-    return replace(call, id=call.about or call.id, about=None, family="function")
+    return replace(call, id=call.approval_for or call.id, approval_for=None, family="function")
 
 
 def said_of(verdict: Result | None) -> tuple[bool | None, str | None]:
@@ -114,7 +115,7 @@ def write_said(part: Part, page: Page, role: Role) -> JSON:
             return _ended(block, page) if block["type"] == "text" else block
         case Reasoning(hidden=None) if role == "assistant":
             return _ended({"type": "reasoning", "text": part.text}, page)
-    page.lose(part, f"a message of the {role} cannot hold this here: {label(part)[:80]}")
+    page.lose(part, f"a message of the {role} cannot hold this here: {describe(part)[:80]}")
     return None
 
 
@@ -136,17 +137,17 @@ class History:
     def __init__(self, conversation: Conversation, page: Page) -> None:
         self.answers: dict[int, Result] = {}
         here = {
-            part.at: part
+            part.path: part
             for part in conversation.calls()
-            if isinstance(part.row, Row) and part.row.answer is not None
+            if isinstance(part.spec, Row) and part.spec.answer is not None
         }
         for pair in conversation.pairs():
             if pair.result is not None:
-                row = pair.result.row
+                row = pair.result.spec
                 # A result that still stands in the part of a call is that call's, whatever the ids
                 # say.
                 own = (
-                    here.get(pair.result.at)
+                    here.get(pair.result.path)
                     if isinstance(row, Row) and row.read is read_result
                     else None
                 )
@@ -161,7 +162,7 @@ class History:
         """Results that have no place of their own here, and why."""
         self._approvals(conversation)
         self.paired = {id(result) for result in self.answers.values()}
-        self.source = conversation.source if conversation.wire == NAME else None
+        self.source = conversation.source.body if conversation.wire == NAME else None
         self.kind = conversation.kind
         self.page = page
         self.plain = Page(NAME, page.kind, ids=None, names={}, home=IdMap())
@@ -170,7 +171,7 @@ class History:
         self.answered = False
         self.thoughts = 0
         self.taken = {
-            str(get(self.source, (*message.at, "id"))) for message in conversation.messages
+            str(get(self.source, (*message.path, "id"))) for message in conversation.messages
         }
 
     def _approvals(self, conversation: Conversation) -> None:
@@ -178,10 +179,15 @@ class History:
         calls = conversation.calls()
         newest: dict[str, Call] = {}
         for call in calls:
-            about = newest.get(call.about) if call.about else None
-            if call.about and about is None:
+            about = newest.get(call.approval_for) if call.approval_for else None
+            if call.approval_for and about is None:
                 about = next(
-                    (one for one in calls if one.id == call.about and one.about is None), None
+                    (
+                        one
+                        for one in calls
+                        if one.id == call.approval_for and one.approval_for is None
+                    ),
+                    None,
                 )
             if about is not None:
                 self.asks[id(about)] = call
@@ -215,7 +221,7 @@ class History:
                 base is not None
                 and n < len(messages)
                 and self._base(messages[n]) is base
-                and messages[n].at == messages[i].at
+                and messages[n].path == messages[i].path
             ):
                 n += 1
             self._group(messages[i:n], base)
@@ -229,13 +235,15 @@ class History:
         if message.wire != NAME:
             return None
         raw = (
-            message.raw if not isinstance(message.raw, UnsetType) else get(self.source, message.at)
+            message.raw
+            if not isinstance(message.raw, UnsetType)
+            else get(self.source, message.path)
         )
         if not isinstance(raw, dict) or not isinstance(raw.get("parts"), list):
             return None
-        skip = len(message.at)
+        skip = len(message.path)
         here = all(
-            get(raw, part.at[skip:]) == part.raw
+            get(raw, part.path[skip:]) == part.raw
             for part in message.parts
             if not isinstance(part.raw, UnsetType)
         )
@@ -249,7 +257,7 @@ class History:
                 self.page.lose(
                     part,
                     "a result has its place in the part of its call, which is not here:"
-                    f" {label(part)[:80]}",
+                    f" {describe(part)[:80]}",
                 )
         if base is None:
             self._turn(group[0])
@@ -266,7 +274,7 @@ class History:
 
     def _kept(self, group: tuple[Message, ...], base: Object) -> JSON | UnsetType:
         """The message as it came, with edits where they stand and results put into their calls."""
-        at = group[0].at
+        at = group[0].path
         read = read_run if self.kind == "response" else read_message
         before = [
             part
@@ -275,11 +283,11 @@ class History:
             if not isinstance(part, Result)
         ]
         now = [part for message in group for part in message.parts if not isinstance(part, Result)]
-        if [part.at for part in before] != [part.at for part in now]:
+        if [part.path for part in before] != [part.path for part in now]:
             return UNSET
         out: JSON = base
         for part in now:
-            where = part.at[len(at) :]
+            where = part.path[len(at) :]
             block = self._block(part, get(out, where))
             if isinstance(block, UnsetType):
                 return UNSET
@@ -292,7 +300,7 @@ class History:
             return UNSET
         if not isinstance(part, Call):
             return native(part, self.page, now)
-        row, result = part.row, self.answers.get(id(part))
+        row, result = part.spec, self.answers.get(id(part))
         if (
             not isinstance(row, Row)
             or row.write is None
@@ -300,17 +308,17 @@ class History:
             or not is_tool(now)
         ):
             return UNSET
-        was, *had = read_tool(now, part.at)
+        was, *had = read_tool(now, part.path)
         if self.kind == "response" and unread(now):
             had = []
         same = (
             result is None
             if not had
-            else result is not None and result.was is None and result.at == part.at
+            else result is not None and result.original is None and result.path == part.path
         )
         if (
             same
-            and part.was is None
+            and part.original is None
             and (self.page.call_id(part), self.page.name(part.name)) == (part.id, part.name)
         ):
             return now
@@ -324,7 +332,7 @@ class History:
             new["state"] = "input-available" if had else now.get("state")
         elif not had and "approval" in now and get(now, ("approval", "approved")) is not True:
             self.page.lose(
-                (*part.at, "approval"),
+                (*part.path, "approval"),
                 "an approval that was not given cannot stand beside a result",
             )
             now = {key: value for key, value in now.items() if key != "approval"}
@@ -365,7 +373,7 @@ class History:
             if message.role == "user" and role == "assistant":
                 self.page.lose(part, "a user's words in the middle of a run that was changed")
                 continue
-            raw = get(base, part.at[len(message.at) :]) if base is not None else UNSET
+            raw = get(base, part.path[len(message.path) :]) if base is not None else UNSET
             block = self._block(part, raw) if not isinstance(raw, UnsetType) else UNSET
             if isinstance(block, UnsetType):
                 block = self._foreign(part, role)
@@ -446,7 +454,7 @@ class History:
 def _answer(result: Part, page: Page) -> Object:
     """The result's fields: by its own row if a tool part of this wire held it."""
     assert isinstance(result, Result)
-    row = result.row
+    row = result.spec
     if isinstance(row, Row) and row.read is read_result and row.write is not None:
         written = row.write(result, page)
         assert isinstance(written, dict)

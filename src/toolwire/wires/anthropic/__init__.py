@@ -21,8 +21,9 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Json, Object, text_of
-from toolwire.conversation.model import Conversation, Kind
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import BodySource, Conversation, Kind
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -33,8 +34,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
     output_text,
 )
 from toolwire.wires.anthropic.settings import (
@@ -88,12 +90,12 @@ _SOURCES = {
 """Kinds of source: the field on the wire, and the neutral one."""
 
 
-def _read_media(block: Object, at: At, row: Row) -> Part:
+def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
     source = obj(block["source"])
     field, neutral = _SOURCES[string(source["type"])]
     mime, name = text_or_none(source.get("media_type")), text_or_none(block.get("title"))
     media = Media(
-        "image" if row.name == "image" else "file", mime, name=name, raw=block, at=at, row=row
+        "image" if row.name == "image" else "file", mime, name=name, source=Source(block, at, row)
     )
     return replace(media, **{neutral: string(source[field])})
 
@@ -127,11 +129,11 @@ def _source(media: Media) -> Object | None:
 def _write_media(media: Media, page: Page) -> JSON:
     source = _source(media) if media.kind in ("image", "file") else None
     foreign = media.file is not None and (
-        not isinstance(media.row, Row) or media.row not in ROWS.values()
+        not isinstance(media.spec, Row) or media.spec not in ROWS.values()
     )
     if source is None or foreign:
         page.lose(media, f"this wire cannot take this {media.kind}; it is named in text")
-        return {"type": "text", "text": label(media)}
+        return {"type": "text", "text": describe(media)}
     if media.url is not None and not type_shows(media):
         page.lose(media, f"what comes by URL has no type here: {media.mime}")
     out: Object = {"type": "image" if media.kind == "image" else "document", "source": source}
@@ -145,7 +147,7 @@ def _write_media(media: Media, page: Page) -> JSON:
 def _write_thinking(part: Reasoning, page: Page) -> JSON:
     if part.hidden is not None:
         return {"type": "redacted_thinking", "data": part.hidden}
-    return {"type": "thinking", "thinking": part.text, "signature": part.seal or ""}
+    return {"type": "thinking", "thinking": part.text, "signature": part.signature or ""}
 
 
 # --- calls and results ----------------------------------------------------------------------------
@@ -156,10 +158,10 @@ def _use(
 ) -> Row:
     """A call: all of them have the same shape."""
 
-    def read(block: Object, at: At, row: Row) -> Part:
+    def read(block: Object, at: JsonPath, row: Row) -> Part:
         one, origin = call_id(block.get("id"))
         given = block.get("input")
-        args = Json("") if given is None else Json(UNSET, given)
+        args = LazyJson("") if given is None else LazyJson.from_value(given)
         toolset = block.get("toolset_name")
         kind_of = f"{toolset}-toolset" if isinstance(toolset, str) else family
         return Call(
@@ -169,9 +171,7 @@ def _use(
             origin,
             kind_of,
             executor,
-            raw=block,
-            at=at,
-            row=row,
+            source=Source(block, at, row),
         )
 
     def plain(call: Call, page: Page) -> JSON:
@@ -202,7 +202,7 @@ def _write_use(call: Call, page: Page) -> JSON:
     }
 
 
-def _output(content: JSON, at: At) -> Output:
+def _output(content: JSON, at: JsonPath) -> Output:
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, list):
@@ -212,12 +212,12 @@ def _output(content: JSON, at: At) -> Output:
     return content
 
 
-def _read_result(block: Object, at: At, row: Row) -> Part:
+def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(block.get("tool_use_id"))
     content = block.get("content")
     output = content if isinstance(content, str) else _output(content, at)
     return Result(
-        one, output, block.get("is_error") is True, None, origin, raw=block, at=at, row=row
+        one, output, block.get("is_error") is True, None, origin, source=Source(block, at, row)
     )
 
 
@@ -243,14 +243,14 @@ def _write_inside(part: Part, page: Page) -> JSON:
         return {"type": "text", "text": part.text} if part.text else None
     if isinstance(part, Media):
         return _write_media(part, page)
-    page.lose(part, f"a result cannot hold this here: {label(part)[:80]}")
-    return {"type": "text", "text": label(part)}
+    page.lose(part, f"a result cannot hold this here: {describe(part)[:80]}")
+    return {"type": "text", "text": describe(part)}
 
 
 def _answer(kind: str, family: str, *more: str) -> Row:
     """A result the provider made itself: its content is data, or one error object."""
 
-    def read(block: Object, at: At, row: Row) -> Part:
+    def read(block: Object, at: JsonPath, row: Row) -> Part:
         one, origin = result_id(block.get("tool_use_id"))
         content = block.get("content")
         failed = isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
@@ -262,9 +262,7 @@ def _answer(kind: str, family: str, *more: str) -> Row:
             origin,
             family,
             "provider",
-            raw=block,
-            at=at,
-            row=row,
+            source=Source(block, at, row),
         )
 
     def write(result: Result, page: Page) -> JSON:
@@ -293,7 +291,7 @@ ROWS = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
         deltas={"text_delta": ("text", "text"), "citations_delta": ("citation", "citations")},
@@ -303,7 +301,7 @@ ROWS = table(
     Row(
         "container_upload",
         Media,
-        lambda b, at, row: Media("file", file=string(b["file_id"]), raw=b, at=at, row=row),
+        lambda b, at, row: Media("file", file=string(b["file_id"]), source=Source(b, at, row)),
         lambda p, _: {"type": "container_upload", "file_id": p.file},
         keys("type", "file_id"),
     ),
@@ -312,10 +310,8 @@ ROWS = table(
         Reasoning,
         lambda b, at, row: Reasoning(
             string(b["thinking"]),
-            seal=text_or_none(b.get("signature")) or None,
-            raw=b,
-            at=at,
-            row=row,
+            signature=text_or_none(b.get("signature")) or None,
+            source=Source(b, at, row),
         ),
         _write_thinking,
         keys("type", "thinking", "signature"),
@@ -327,7 +323,7 @@ ROWS = table(
     Row(
         "redacted_thinking",
         Reasoning,
-        lambda b, at, row: Reasoning("", string(b["data"]), raw=b, at=at, row=row),
+        lambda b, at, row: Reasoning("", string(b["data"]), source=Source(b, at, row)),
         _write_thinking,
         keys("type", "data"),
     ),
@@ -377,10 +373,10 @@ MESSAGE = Row("message", Message, keys=keys("role", "content"))
 # --- messages -------------------------------------------------------------------------------------
 
 
-def read_parts(content: JSON, at: At) -> tuple[Part, ...]:
+def read_parts(content: JSON, at: JsonPath) -> tuple[Part, ...]:
     """A plain text, or a list of blocks."""
     if isinstance(content, str):
-        return (Text(content, raw=content, at=at, row=PLAIN),) if content else ()
+        return (Text(content, source=Source(content, at, PLAIN)),) if content else ()
     if not isinstance(content, list):
         blame(NAME, at, "a string or a list", content)
     return tuple([read_block(NAME, ROWS, block, at + (i,)) for i, block in enumerate(content)])
@@ -389,11 +385,11 @@ def read_parts(content: JSON, at: At) -> tuple[Part, ...]:
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
-def read_message(message: JSON, at: At) -> Message:
+def read_message(message: JSON, at: JsonPath) -> Message:
     """One message; the system prompt, which is only content, counts as one."""
     if at == ("system",):
         return Message(
-            "system", read_parts(message, at), None, NAME, raw=message, at=at, row=MESSAGE
+            "system", read_parts(message, at), None, NAME, source=Source(message, at, MESSAGE)
         )
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
@@ -404,7 +400,7 @@ def read_message(message: JSON, at: At) -> Message:
     if "content" not in message:
         blame(NAME, at + ("content",), "a string or a list", UNSET)
     parts = read_parts(message["content"], at + ("content",))
-    return Message(role, parts, None, NAME, raw=message, at=at, row=MESSAGE)
+    return Message(role, parts, None, NAME, source=Source(message, at, MESSAGE))
 
 
 def _write_text(part: Text, page: Page) -> JSON:
@@ -423,7 +419,7 @@ def _unsigned(part: Reasoning, page: Page) -> JSON:
 
 
 def _no_block(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such block on this wire: {label(part)[:80]}")
+    page.lose(part, f"no such block on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -478,9 +474,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
+        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
     )
 
 
@@ -494,7 +488,11 @@ def _read_response(body: Object) -> Conversation:
     stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
     raw: Object = {"role": "assistant", "content": content}
     message = Message(
-        "assistant", read_parts(content, ("content",)), stop, NAME, raw=raw, row=MESSAGE
+        "assistant",
+        read_parts(content, ("content",)),
+        stop,
+        NAME,
+        source=Source(raw=raw, spec=MESSAGE),
     )
     return Conversation(
         settle((message,), seed=str(settings.values.get("id", "")), ordered=False),
@@ -502,9 +500,7 @@ def _read_response(body: Object) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
+        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
     )
 
 

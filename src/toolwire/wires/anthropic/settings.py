@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, thinking
 from toolwire.wires.engine.specs import (
@@ -27,23 +28,21 @@ NAME = "anthropic"
 OFFER = Row("custom", Tool, keys=keys("name", "description", "input_schema", "strict", "type"))
 
 
-def read_offer(tool: JSON, at: At) -> Tool:
+def read_offer(tool: JSON, at: JsonPath) -> Tool:
     """A tool on offer; the provider's own keep their dated type as kind."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
     kind = tool.get("type") or "custom"
     name = name_of(tool.get("name"))
     if kind != "custom":
-        return Tool(name, kind=str(kind), raw=tool, at=at)
+        return Tool(name, kind=str(kind), source=Source(raw=tool, path=at))
     return Tool(
         name,
         text_or_none(tool.get("description")),
         tool.get("input_schema"),
         flag_or_none(tool.get("strict")),
         "function",
-        raw=tool,
-        at=at,
-        row=OFFER,
+        source=Source(tool, at, OFFER),
     )
 
 
@@ -55,7 +54,7 @@ def write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON]
             own
             and isinstance(tool.raw, dict)
             and page.name(tool.name) == tool.name
-            and read_offer(tool.raw, tool.at) == tool
+            and read_offer(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
             continue

@@ -15,7 +15,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Json, Object, text_of
+from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text
 from toolwire.streaming.events import (
@@ -45,17 +46,17 @@ _KNOWN = frozenset({"type", "role", "content", "stop_reason", "usage", "stop_seq
 class _Block:
     """A block that is open."""
 
-    __slots__ = ("block", "given", "grew", "row", "seal", "slot", "texts")
+    __slots__ = ("block", "given", "grew", "signature", "slot", "spec", "texts")
 
     def __init__(self, block: Object, row: Row | None) -> None:
         self.block = block
-        self.row = row
+        self.spec = row
         self.slot = -1
         """Under which it is told; none for a block that can only be told whole."""
         self.given = ""
         """Text that the opening event already had, told if nothing else comes."""
         self.grew = False
-        self.seal: str | None = None
+        self.signature: str | None = None
         self.texts: dict[str, list[JSON]] = {}
 
 
@@ -111,7 +112,7 @@ class _Reader(Reader):
 
     def _told(self, one: _Block) -> list[Event]:
         """The opening of a part that can grow; others wait until they are whole."""
-        row, block = one.row, one.block
+        row, block = one.spec, one.block
         if row is None or not row.deltas or row.read is None:
             return []
         (_, field) = next(iter(row.deltas.values()))
@@ -129,8 +130,10 @@ class _Reader(Reader):
             part = self.identified(part)
         one.slot = self.slots
         self.slots += 1
-        one.seal = part.seal or None
-        return [Start(one.slot, replace(part, raw=block, seal=None))]
+        one.signature = part.signature or None
+        return [
+            Start(one.slot, replace(part, signature=None, source=replace(part.source, raw=block)))
+        ]
 
     def _block_start(self, event: Chunk) -> list[Event]:
         before = self._block_stop(event)  # an index that opens again closes what it held
@@ -151,7 +154,7 @@ class _Reader(Reader):
                 return [Left((self.count,), "a delta of a block that is not open")]
             out = self._block_start({"index": event.get("index"), "content_block": dict(opened)})
             one = self.open[_index(event)]
-        grows = one.row.deltas.get(kind) if one.row is not None else None
+        grows = one.spec.deltas.get(kind) if one.spec is not None else None
         if grows is None:
             if one.slot >= 0:
                 return [*out, Left((self.count, "delta"), "no such field on this wire")]
@@ -163,13 +166,13 @@ class _Reader(Reader):
         more = delta.get(source)
         if self.keep:
             one.texts.setdefault(field, []).append(more)
-        main = next(iter(one.row.deltas.values()))[1]  # type: ignore[union-attr]
+        main = next(iter(one.spec.deltas.values()))[1]  # type: ignore[union-attr]
         if field == main and one.slot >= 0:
             if isinstance(more, str) and more:
                 one.grew = True
                 out.append(Delta(one.slot, more))
         elif field == "signature" and isinstance(more, str):
-            one.seal = (one.seal or "") + more
+            one.signature = (one.signature or "") + more
         elif more is not None:
             out.append(Left((self.count, "delta", source), "no such field on this wire"))
         return out
@@ -184,9 +187,9 @@ class _Reader(Reader):
     def _closed(self, one: _Block, *, cut: bool) -> list[Event]:
         if one.slot >= 0:
             late: list[Event] = [Delta(one.slot, one.given)] if one.given and not one.grew else []
-            return [*late, End(one.slot, seal=one.seal, cut=cut)]
+            return [*late, End(one.slot, signature=one.signature, cut=cut)]
         part: Part = unknown(one.block.get("type"), one.block, (self.count,))
-        if one.row is not None:
+        if one.spec is not None:
             part = read_block(NAME, self.rows, one.block, (self.count,))
         return [Whole(self.answered(part) if isinstance(part, Result) else part)]
 
@@ -265,10 +268,10 @@ def _assembled(one: _Block) -> JSON:
     block = dict(one.block)
     for field, pieces in one.texts.items():
         words = [piece for piece in pieces if isinstance(piece, str)]
-        if one.row is not None and one.row.part is Call:
+        if one.spec is not None and one.spec.part is Call:
             text = "".join(words)
             if text or not block.get(field):
-                held = Json(text)
+                held = LazyJson(text)
                 nothing = held.value is None and not held.broken
                 block[field] = (
                     {}

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Part
 from toolwire.wires.engine.specs import Form, Id, Row, Wire, keys, rows_of, table
 from toolwire.wires.families.items.bodies import Items
@@ -69,7 +69,7 @@ def _pairs() -> Iterator[Row]:
             yield reply(f"{kind}_output", family, "provider", ids=_IDS, forms=ANSWERED)
 
 
-def _read_found(block: Object, at: At) -> JSON:
+def _read_found(block: Object, at: JsonPath) -> JSON:
     """What memory held, under the name of either version."""
     found = block.get("memories") if block.get("memories") is not None else block.get("results")
     return [] if found is None else found
@@ -99,7 +99,7 @@ def _memory(kind: str) -> tuple[Row, Row]:
     read = named.read
     assert read is not None
 
-    def either(block: Object, at: At, row: Row) -> Part:
+    def either(block: Object, at: JsonPath, row: Row) -> Part:
         return read(block, at, row if ids_of(block)[0] else bare)
 
     return replace(named, read=either), bare

@@ -24,8 +24,9 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Json, Object, get, parse, text_of
-from toolwire.conversation.model import Conversation, Kind, Tool
+from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -36,8 +37,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.bedrock.media import BLOCK_OF, MEDIA, SEARCH, joined, write_media
 from toolwire.wires.bedrock.settings import (
@@ -82,15 +84,17 @@ NAME = "bedrock"
 # --- reasoning and other blocks -------------------------------------------------------------------
 
 
-def _read_reasoning(block: Object, at: At, row: Row) -> Part:
+def _read_reasoning(block: Object, at: JsonPath, row: Row) -> Part:
     held = obj(block["reasoningContent"])
     if "redactedContent" in held:
-        return Reasoning("", string(held["redactedContent"]), raw=block, at=at, row=row)
+        return Reasoning("", string(held["redactedContent"]), source=Source(block, at, row))
     said = obj(held["reasoningText"])
     if said.keys() - {"text", "signature"}:
         row = SAID_MORE
     return Reasoning(
-        string(said["text"]), seal=text_or_none(said.get("signature")), raw=block, at=at, row=row
+        string(said["text"]),
+        signature=text_or_none(said.get("signature")),
+        source=Source(block, at, row),
     )
 
 
@@ -98,13 +102,13 @@ def _write_reasoning(part: Reasoning, page: Page) -> JSON:
     if part.hidden is not None:
         return {"reasoningContent": {"redactedContent": part.hidden}}
     said: Object = {"text": part.text}
-    if part.seal is not None:
-        said["signature"] = part.seal
+    if part.signature is not None:
+        said["signature"] = part.signature
     return {"reasoningContent": {"reasoningText": said}}
 
 
-def _read_json(block: Object, at: At, row: Row) -> Part:
-    return Text(text_of(block["json"]), raw=block, at=at, row=row)
+def _read_json(block: Object, at: JsonPath, row: Row) -> Part:
+    return Text(text_of(block["json"]), source=Source(block, at, row))
 
 
 def _write_json(part: Text, page: Page) -> JSON:
@@ -114,24 +118,26 @@ def _write_json(part: Text, page: Page) -> JSON:
         return {"text": part.text}
 
 
-def _read_cited(block: Object, at: At, row: Row) -> Part:
-    return Text(joined(obj(block["citationsContent"])["content"]), raw=block, at=at, row=row)
+def _read_cited(block: Object, at: JsonPath, row: Row) -> Part:
+    return Text(joined(obj(block["citationsContent"])["content"]), source=Source(block, at, row))
 
 
-def _read_guarded(block: Object, at: At, row: Row) -> Part:
-    return Text(string(obj(obj(block["guardContent"])["text"])["text"]), raw=block, at=at, row=row)
+def _read_guarded(block: Object, at: JsonPath, row: Row) -> Part:
+    return Text(
+        string(obj(obj(block["guardContent"])["text"])["text"]), source=Source(block, at, row)
+    )
 
 
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_use(block: Object, at: At, row: Row) -> Part:
+def _read_use(block: Object, at: JsonPath, row: Row) -> Part:
     use = obj(block["toolUse"])
     if use.get("type") == "server_tool_use":
         row = ROWS["server_tool_use"]
     one, origin = call_id(use.get("toolUseId"))
     given = use.get("input")
-    args = Json("") if given is None else Json(UNSET, given)
+    args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
         one,
         name_of(use.get("name")),
@@ -139,9 +145,7 @@ def _read_use(block: Object, at: At, row: Row) -> Part:
         origin,
         row.family,
         row.executor,  # type: ignore[arg-type]
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -156,7 +160,7 @@ def _write_use(call: Call, page: Page) -> JSON:
     return {"toolUse": use}
 
 
-def _output(content: JSON, at: At) -> Output:
+def _output(content: JSON, at: JsonPath) -> Output:
     """One text as text, one JSON value as JSON, anything more as parts."""
     if not isinstance(content, list):
         return "" if content is None else content
@@ -173,7 +177,7 @@ def _output(content: JSON, at: At) -> Output:
     )
 
 
-def _read_result(block: Object, at: At, row: Row) -> Part:
+def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
     answer = obj(block["toolResult"])
     one, origin = result_id(answer.get("toolUseId"))
     output = _output(answer.get("content"), (*at, "toolResult", "content"))
@@ -185,9 +189,7 @@ def _read_result(block: Object, at: At, row: Row) -> Part:
         origin,
         row.family,
         row.executor,  # type: ignore[arg-type]
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -222,8 +224,8 @@ def _write_inside(part: Part, page: Page) -> JSON:
         return {"text": part.text} if part.text else None
     if isinstance(part, Media):
         return write_media(part, page, _INSIDE)
-    page.lose(part, f"a result cannot hold this here: {label(part)[:80]}")
-    return {"text": label(part)}
+    page.lose(part, f"a result cannot hold this here: {describe(part)[:80]}")
+    return {"text": describe(part)}
 
 
 _USE, _ANSWER = keys("toolUseId", "name", "input", "type"), keys("toolUseId", "content", "status")
@@ -231,7 +233,7 @@ _ID = (Id("toolUseId"),)
 TEXT = Row(
     "text",
     Text,
-    lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+    lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
     lambda p, _: {"text": p.text},
     keys("text"),
     deltas={"text": ("text", "text")},
@@ -340,7 +342,7 @@ SAID_MORE = replace(ROWS["reasoningContent"], inner=(("reasoningContent", frozen
 MESSAGE = Row("message", Message, keys=keys("role", "content"))
 
 
-def read_part(block: JSON, at: At, rows: Mapping[str, Row]) -> Part:
+def read_part(block: JSON, at: JsonPath, rows: Mapping[str, Row]) -> Part:
     """A block is told by the field it has."""
     if not isinstance(block, dict):
         blame(NAME, at, "an object", block)
@@ -359,11 +361,15 @@ def read_part(block: JSON, at: At, rows: Mapping[str, Row]) -> Part:
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
-def read_message(message: JSON, at: At) -> Message:
+def read_message(message: JSON, at: JsonPath) -> Message:
     """One message; the system prompt, which is only content, counts as one."""
     if at == ("system",):
         return Message(
-            "system", _read_parts(message, at, ROWS), None, NAME, raw=message, at=at, row=MESSAGE
+            "system",
+            _read_parts(message, at, ROWS),
+            None,
+            NAME,
+            source=Source(message, at, MESSAGE),
         )
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
@@ -374,10 +380,12 @@ def read_message(message: JSON, at: At) -> Message:
     parts = _read_parts(
         message.get("content", UNSET), at + ("content",), SPOKEN if role == "assistant" else ROWS
     )
-    return Message(role, parts, None, NAME, raw=message, at=at, row=MESSAGE)
+    return Message(role, parts, None, NAME, source=Source(message, at, MESSAGE))
 
 
-def _read_parts(content: JSON | UnsetType, at: At, rows: Mapping[str, Row]) -> tuple[Part, ...]:
+def _read_parts(
+    content: JSON | UnsetType, at: JsonPath, rows: Mapping[str, Row]
+) -> tuple[Part, ...]:
     if not isinstance(content, list):
         blame(NAME, at, "a list", content)
     return tuple([read_part(block, at + (i,), rows) for i, block in enumerate(content)])
@@ -398,7 +406,7 @@ def _write_thought(part: Reasoning, page: Page) -> JSON:
 
 
 def _no_block(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such block on this wire: {label(part)[:80]}")
+    page.lose(part, f"no such block on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -433,7 +441,7 @@ def _plain_system(conversation: Conversation, page: Page) -> Conversation:
                 if isinstance(part, Media):
                     page.lose(part, "a system prompt holds words only here; it is named in text")
             named = (
-                Text(label(part)) if isinstance(part, Media) else part for part in message.parts
+                Text(describe(part)) if isinstance(part, Media) else part for part in message.parts
             )
             messages[i] = replace(message, parts=tuple(named))
     return replace(conversation, messages=tuple(messages))
@@ -493,13 +501,11 @@ def read(body: JSON, kind: Kind) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=tuple(extra),
-        places=settings.places,
+        source=BodySource(body, unknown_fields=tuple(extra), setting_paths=settings.places),
     )
 
 
-_OUTPUT: At = ("output", "message")
+_OUTPUT: JsonPath = ("output", "message")
 
 
 def _read_response(body: Object) -> Conversation:
@@ -514,9 +520,9 @@ def _read_response(body: Object) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=(*settings.unknown, *extra),
-        places=settings.places,
+        source=BodySource(
+            body, unknown_fields=(*settings.unknown, *extra), setting_paths=settings.places
+        ),
     )
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object, get
-from toolwire.conversation.parts import Media, Part, label
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.parts import Media, Part, Source, describe
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import mime_of
 from toolwire.wires.engine.specs import Row, keys, obj, string, table, text_or_none
@@ -68,7 +68,7 @@ BLOCK_OF = {"image": "image", "audio": "audio", "video": "video", "file": "docum
 _SOURCE = keys("bytes", "s3Location", "text", "content")
 
 
-def _read_media(block: Object, at: At, row: Row) -> Part:
+def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
     held = obj(block[row.name])
     source, name = obj(held["source"]), text_or_none(held.get("name"))
     kind = "file" if row.name == "document" else row.name
@@ -78,9 +78,9 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
         if word
         else None
     )
-    media = Media(kind, mime, name=name, raw=block, at=at, row=row)  # type: ignore[arg-type]
+    media = Media(kind, mime, name=name, source=Source(block, at, row))  # type: ignore[arg-type]
     if source.keys() - _SOURCE or get(source, ("s3Location", "bucketOwner")) is not UNSET:
-        media = replace(media, row=DETAILED[row.name])
+        media = replace(media, source=replace(media.source, spec=DETAILED[row.name]))
     if "bytes" in source:
         return replace(media, data=string(source["bytes"]))
     if "s3Location" in source:
@@ -123,7 +123,7 @@ def write_media(media: Media, page: Page, taken: Mapping[str, str] = BLOCK_OF) -
             page.lose(media, f"no format for {mime} here; it is sent as txt")
     if source is None or block != name or media.kind not in taken:
         page.lose(media, f"this wire cannot take this {media.kind} here; it is named in text")
-        return {"text": label(media)}
+        return {"text": describe(media)}
     out: Object = {"format": word} if word else {}
     if name == "document":
         out["name"] = _document_name(media, page)
@@ -135,14 +135,14 @@ def write_media(media: Media, page: Page, taken: Mapping[str, str] = BLOCK_OF) -
 def _own(media: Media) -> bool:
     """Whether it was read from this wire: what it says need not fit again."""
     name = BLOCK_OF[media.kind]
-    return media.row is MEDIA[name] or media.row is DETAILED[name]
+    return media.spec is MEDIA[name] or media.spec is DETAILED[name]
 
 
 def _document_name(media: Media, page: Page) -> str:
     """A name of allowed characters; one that is made up says where the document stood, for names
     must differ."""
     given = media.name or "-".join(
-        ["document", *(str(step) for step in media.at if isinstance(step, int))]
+        ["document", *(str(step) for step in media.path if isinstance(step, int))]
     )
     fitted = (
         re.sub(r"\s+", " ", re.sub(r"[^\w\s()\[\]-]|_", "-", given, flags=re.ASCII)).strip()[:200]
@@ -155,16 +155,14 @@ def _document_name(media: Media, page: Page) -> str:
     return fitted
 
 
-def _read_search(block: Object, at: At, row: Row) -> Part:
+def _read_search(block: Object, at: JsonPath, row: Row) -> Part:
     held = obj(block["searchResult"])
     return Media(
         "file",
         "text/plain",
         text=joined(held["content"]),
         name=text_or_none(held.get("title")),
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import UnsetType
 
-from toolwire.conversation.json import JSON, Json, Object, get, put
+from toolwire.conversation.json import JSON, Object, get, put
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.wires.engine.specs import Row
 
 _PICTURE = {"image.source": ("source", "image.source"), "image.error": ("error", "image.error")}
@@ -50,7 +51,7 @@ def _parsed(before: JSON, pieces: list[JSON]) -> JSON:
     text = "".join([piece for piece in pieces if isinstance(piece, str)])
     if not text and before is not None:
         return before
-    held = Json(text)
+    held = LazyJson(text)
     if held.value is None and not held.broken:
         return {}
     return held.value if isinstance(held.value, dict) else {"_raw": text}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, At, Object, parse, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
 from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool, Usage
-from toolwire.conversation.parts import Call, Result
+from toolwire.conversation.parts import Call, Result, Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, thinking
 from toolwire.wires.engine.specs import (
@@ -46,7 +46,7 @@ def stub(name: str) -> Object:
     }
 
 
-def read_offer(tool: JSON, at: At) -> Tool | None:
+def read_offer(tool: JSON, at: JsonPath) -> Tool | None:
     """A tool on offer; what is no function keeps its field as kind. A stub is no offer and gives
     none."""
     if not isinstance(tool, dict):
@@ -58,8 +58,7 @@ def read_offer(tool: JSON, at: At) -> Tool | None:
         return Tool(
             name_of(held.get("name") if isinstance(held, dict) else None),
             kind=kind,
-            raw=tool,
-            at=at,
+            source=Source(raw=tool, path=at),
         )
     name, given = name_of(spec.get("name")), spec.get("inputSchema")
     if spec.get("description") == _STUB and tool == stub(name):
@@ -71,9 +70,7 @@ def read_offer(tool: JSON, at: At) -> Tool | None:
         schema,
         flag_or_none(spec.get("strict")),
         "function",
-        raw=tool,
-        at=at,
-        row=OFFER,
+        source=Source(tool, at, OFFER),
     )
 
 
@@ -96,7 +93,11 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
     native = conversation.wire == NAME
     out: list[JSON] = []
     for tool in conversation.tools:
-        if native and not isinstance(tool.raw, UnsetType) and read_offer(tool.raw, tool.at) == tool:
+        if (
+            native
+            and not isinstance(tool.raw, UnsetType)
+            and read_offer(tool.raw, tool.path) == tool
+        ):
             out.append(tool.raw)
         elif tool.kind in ("function", "custom"):
             out.append(_write_offer(tool, page))
@@ -125,7 +126,7 @@ def write_config(body: Object, conversation: Conversation, page: Page) -> None:
         body["toolConfig"] = {**kept, "tools": tools}
     elif "toolChoice" in kept:
         page.lose(
-            conversation.places.get("choice", ("choice",)),
+            conversation.source.setting_paths.get("choice", ("choice",)),
             "a choice cannot be said here without tools",
         )
 
@@ -233,7 +234,7 @@ def tell_limits(conversation: Conversation, page: Page) -> None:
     """Report what a setting says beyond what is written of it."""
     if conversation.wire == NAME:
         return
-    settings, places = conversation.settings, conversation.places
+    settings, places = conversation.settings, conversation.source.setting_paths
     heat, choice, form = settings.get("temperature"), settings.get("choice"), settings.get("format")
     if isinstance(heat, int | float) and not 0 <= heat <= 1:
         page.lose(places.get("temperature", ("temperature",)), "beyond 0 to 1, the range here")
@@ -295,7 +296,7 @@ def tell_usage(conversation: Conversation, page: Page) -> None:
     usage = conversation.settings.get("usage")
     if conversation.wire != NAME and isinstance(usage, Usage) and usage.reasoning is not None:
         page.lose(
-            conversation.places.get("usage", ("usage",)),
+            conversation.source.setting_paths.get("usage", ("usage",)),
             "tokens of reasoning are not counted apart here",
         )
 

@@ -24,7 +24,7 @@ from functools import partial
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object, get, put
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Text
 from toolwire.errors import RemoteError
@@ -50,7 +50,7 @@ from toolwire.wires.engine.specs import BROKEN, Row, unknown
 from toolwire.wires.engine.stream import CUT, Reader, Stream, Writer, fresh, lifted, merge, messages
 
 NAME = "bedrock"
-ReadPart = Callable[[JSON, At, Mapping[str, Row]], Part]
+ReadPart = Callable[[JSON, JsonPath, Mapping[str, Row]], Part]
 _PADDING = "p"
 _OF_BLOCKS = frozenset({"contentBlockIndex", "start", "delta", _PADDING})
 _FINISHED = ("end_turn", "tool_use", "stop_sequence")
@@ -73,15 +73,15 @@ class _Block:
         "main",
         "outer",
         "pieces",
-        "row",
-        "seal",
+        "signature",
         "slot",
+        "spec",
         "told",
     )
 
     def __init__(self, block: Object, row: Row | None) -> None:
         self.block = block
-        self.row = row
+        self.spec = row
         self.slot = -1
         """Under which it is told; none for a block that can only be told whole."""
         self.main = self.outer = self.inner = ""
@@ -91,7 +91,7 @@ class _Block:
         self.grew = False
         self.told = False
         """Whether it was said that it has more than others can be told."""
-        self.seal: str | None = None
+        self.signature: str | None = None
         self.pieces: dict[str, list[JSON]] = {}
 
 
@@ -177,7 +177,7 @@ class _Reader(Reader):
 
     def _told(self, one: _Block) -> list[Event]:
         """The opening of a part that can grow; others wait until they are whole."""
-        row = one.row
+        row = one.spec
         assert row is not None and row.read is not None
         main = next(iter(grows(row)))
         block = assembled(one.block, row, {main: [""]})
@@ -243,7 +243,7 @@ class _Reader(Reader):
         rows = self.grows.get(key)
         if rows is None:
             return self._strange(index, key, piece)
-        if one is None or one.row is None or key not in grows(one.row):
+        if one is None or one.spec is None or key not in grows(one.spec):
             # What has both kinds of deltas is one block; where there is no such block, another one
             # begins.
             row = next(
@@ -251,11 +251,11 @@ class _Reader(Reader):
                 None,
             )
             if one is not None and row is not None:
-                one.row = row
+                one.spec = row
             else:
                 out = self._stop({"contentBlockIndex": index})
                 one = self._opened(index, {}, rows[0])
-        row = one.row
+        row = one.spec
         assert row is not None
         growing = grows(row)
         main = next(iter(growing))
@@ -273,7 +273,7 @@ class _Reader(Reader):
         elif not isinstance(piece, str):
             out.append(Left((self.count, "contentBlockDelta", "delta"), "a piece that is no text"))
         elif key != main:
-            one.seal = (one.seal or "") + piece
+            one.signature = (one.signature or "") + piece
         elif piece:
             one.grew = True
             out.append(Delta(one.slot, piece))
@@ -317,8 +317,8 @@ class _Reader(Reader):
     def _closed(self, one: _Block, *, cut: bool) -> list[Event]:
         if one.slot >= 0:
             late: list[Event] = [Delta(one.slot, one.given)] if one.given and not one.grew else []
-            return [*late, End(one.slot, seal=one.seal, cut=cut)]
-        block = assembled(one.block, one.row, one.pieces)
+            return [*late, End(one.slot, signature=one.signature, cut=cut)]
+        block = assembled(one.block, one.spec, one.pieces)
         try:
             part = self.read_part(block, (self.count,), self.rows)
         except RemoteError:  # a body with such a block is refused; a stream has begun to be told
@@ -374,7 +374,7 @@ class _Reader(Reader):
             if self.error is None or self.error["type"] == "stream_cut":
                 raise self.nothing()
             return broken
-        content: list[JSON] = [assembled(one.block, one.row, one.pieces) for one in self.blocks]
+        content: list[JSON] = [assembled(one.block, one.spec, one.pieces) for one in self.blocks]
         message: Object = {"role": "assistant", **(self.message or {}), "content": content}
         if message["role"] not in _ROLES:
             message["role"] = "assistant"

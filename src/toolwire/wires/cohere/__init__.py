@@ -16,8 +16,8 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Object, get, parse, text_of
-from toolwire.conversation.model import Choice, Conversation, Format, Kind, Usage
+from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
+from toolwire.conversation.model import BodySource, Choice, Conversation, Format, Kind, Usage
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -26,8 +26,9 @@ from toolwire.conversation.parts import (
     Part,
     Reasoning,
     Result,
+    Source,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.cohere.settings import (
     ENDS,
@@ -68,10 +69,12 @@ from toolwire.wires.families.chat.messages import THOUGHT, Chat
 # --- content --------------------------------------------------------------------------------------
 
 
-def _read_image(block: Object, at: At, row: Row) -> Part:
+def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
     url = string(obj(block["image_url"])["url"])
     mime, data = split_data_url(url) or (None, None)
-    return Media("image", mime, data, None if data is not None else url, raw=block, at=at, row=row)
+    return Media(
+        "image", mime, data, None if data is not None else url, source=Source(block, at, row)
+    )
 
 
 def _write_image(media: Media, page: Page) -> JSON:
@@ -89,10 +92,10 @@ def _write_image(media: Media, page: Page) -> JSON:
             else f"this wire takes no such {media.kind}"
         ),
     )
-    return {"type": "text", "text": label(media)}
+    return {"type": "text", "text": describe(media)}
 
 
-def _read_document(block: Object, at: At, row: Row) -> Part:
+def _read_document(block: Object, at: JsonPath, row: Row) -> Part:
     document = obj(block["document"])
     data = obj(document["data"])
     text = _only_text(data)
@@ -102,9 +105,7 @@ def _read_document(block: Object, at: At, row: Row) -> Part:
         mime,
         text=text_of(data) if text is None else text,
         name=text_or_none(document.get("id")),
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -116,7 +117,7 @@ def _only_text(data: JSON) -> str | None:
 def _write_document(media: Media, page: Page) -> JSON:
     text = media.text or ""
     data: JSON = {"text": text}
-    if media.row is CONTENT["document"] and media.mime == "application/json":
+    if media.spec is CONTENT["document"] and media.mime == "application/json":
         try:
             data = obj(parse(text))
         except (ValueError, TypeError):
@@ -133,7 +134,7 @@ CONTENT = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
         deltas={"content-delta": ("text", "text")},
@@ -141,7 +142,7 @@ CONTENT = table(
     Row(
         "thinking",
         Reasoning,
-        lambda b, at, row: Reasoning(string(b["thinking"]), raw=b, at=at, row=row),
+        lambda b, at, row: Reasoning(string(b["thinking"]), source=Source(b, at, row)),
         lambda p, _: {"type": "thinking", "thinking": p.text},
         keys("type", "thinking"),
         deltas={"content-delta": ("thinking", "thinking")},
@@ -167,7 +168,7 @@ CONTENT = table(
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_call(block: Object, at: At, row: Row) -> Part:
+def _read_call(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     function = block.get("function")
     inner = function if isinstance(function, dict) else {}
@@ -176,9 +177,7 @@ def _read_call(block: Object, at: At, row: Row) -> Part:
         name_of(inner.get("name")),
         arguments(inner.get("arguments")),
         origin,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -191,14 +190,19 @@ def _write_call(call: Call, page: Page) -> JSON:
     }
 
 
-def _read_result(message: Object, at: At, row: Row) -> Part:
+def _read_result(message: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(message.get("tool_call_id"))
     return Result(
-        one, _output(message.get("content"), at), False, None, origin, raw=message, at=at, row=row
+        one,
+        _output(message.get("content"), at),
+        False,
+        None,
+        origin,
+        source=Source(message, at, row),
     )
 
 
-def _output(content: JSON, at: At) -> Output:
+def _output(content: JSON, at: JsonPath) -> Output:
     """One bare document is the JSON object it holds; everything else is text or parts."""
     if isinstance(content, list) and len(content) == 1:
         data = get(content, (0, "document", "data"))
@@ -235,14 +239,14 @@ def _write_result(result: Result, page: Page) -> JSON:
 
 def _write_inside(part: Part, page: Page) -> JSON:
     """A part of a result; media without text follow in a user message."""
-    if part.was is None and part.row in CONTENT.values() and isinstance(part.raw, dict):
+    if part.original is None and part.spec in CONTENT.values() and isinstance(part.raw, dict):
         return part.raw
     if isinstance(part, Text):
         return {"type": "text", "text": part.text} if part.text else None
     if isinstance(part, Media):
         return _write_document(part, page) if part.text is not None else None
-    page.lose(part, f"a result holds text and documents only: {label(part)[:80]}")
-    return {"type": "text", "text": label(part)}
+    page.lose(part, f"a result holds text and documents only: {describe(part)[:80]}")
+    return {"type": "text", "text": describe(part)}
 
 
 CALLS = table(
@@ -282,7 +286,7 @@ RESULTS = table(
 class _Chat(Chat, frozen=True, eq=False):
     """The chat shape, with a plan beside the calls and documents in results."""
 
-    def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
+    def _parts(self, message: Object, content: JSON, at: JsonPath) -> list[Part]:
         # The shared reader takes three fields for role, content and calls; here the third may be
         # the plan.
         return super()._parts({"content": None, **message}, content, at)
@@ -327,8 +331,8 @@ class _Chat(Chat, frozen=True, eq=False):
             elif isinstance(part, Reasoning):
                 if not part.text:
                     page.lose(part, "reasoning that only its own provider can read")
-                elif (planned and part.row is not CONTENT["thinking"]) or (
-                    part.row is THOUGHT and message.wire == NAME
+                elif (planned and part.spec is not CONTENT["thinking"]) or (
+                    part.spec is THOUGHT and message.wire == NAME
                 ):
                     if content or calls or plans:
                         page.lose(part, "the plan is one text and stands before all else here")
@@ -336,7 +340,9 @@ class _Chat(Chat, frozen=True, eq=False):
                 else:
                     content.append({"type": "thinking", "thinking": part.text})
             else:
-                page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
+                page.lose(
+                    part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
+                )
         out: Object = {"role": "assistant"}
         if plans or (calls and not content):
             out["tool_plan"] = "\n".join(plans)
@@ -396,9 +402,7 @@ def _read_request(body: Object) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
+        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
     )
 
 
@@ -413,13 +417,11 @@ def _read_response(body: Object) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
+        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
     )
 
 
-def _read_answer(message: JSON, at: At) -> Message:
+def _read_answer(message: JSON, at: JsonPath) -> Message:
     """Whatever role it claims, an answer is the assistant's."""
     return replace(CHAT.read_message(message, at), role="assistant")
 
@@ -447,7 +449,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
 def _cut_short(conversation: Conversation, page: Page) -> None:
     """Report what a setting says beyond what this wire has for it."""
     for name, value in conversation.settings.items():
-        at = conversation.places.get(name, (name,))
+        at = conversation.source.setting_paths.get(name, (name,))
         match value:
             case Choice(names=names) if names:
                 page.lose(at, "no tool can be named here")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, thinking
 from toolwire.wires.engine.specs import Row, blame, keys, name_of, obj, string, text_or_none
@@ -23,21 +24,19 @@ _KINDS = ("function", "custom")
 _EMPTY: Object = {"type": "object", "properties": {}}
 
 
-def read_tool(tool: JSON, at: At, strict: bool | None) -> Tool:
+def read_tool(tool: JSON, at: JsonPath, strict: bool | None) -> Tool:
     """A tool; `strict` is said of all of them at once."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
     inner = tool.get("function")
     if not isinstance(inner, dict):
-        return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
+        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=at))
     return Tool(
         name_of(inner.get("name")),
         text_or_none(inner.get("description")),
         inner.get("parameters"),
         strict,
-        raw=tool,
-        at=at,
-        row=TOOL,
+        source=Source(tool, at, TOOL),
     )
 
 

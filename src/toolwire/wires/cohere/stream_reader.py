@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from toolwire.conversation.json import JSON, At, Object, get, put
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Reasoning
+from toolwire.conversation.parts import Call, Message, Part, Reasoning, Source
 from toolwire.streaming.accumulate import emptied, text_in
 from toolwire.streaming.events import (
     Begin,
@@ -75,12 +75,12 @@ class Tables:
 class _Block:
     """A content block or a call that is open."""
 
-    __slots__ = ("block", "field", "path", "pieces", "row", "slot")
+    __slots__ = ("block", "field", "path", "pieces", "slot", "spec")
 
     def __init__(self, block: Object, row: Row | None) -> None:
         self.block = block
-        self.row = row
-        self.path: At = (
+        self.spec = row
+        self.path: JsonPath = (
             tuple(next(iter(row.deltas.values()))[1].split("."))
             if row is not None and row.deltas
             else ()
@@ -124,7 +124,7 @@ class CohereReader(Reader):
         self.slots = 0
         self.error: JSON = None
         self.left: list[Event] = []
-        self.reported: set[At] = set()
+        self.reported: set[JsonPath] = set()
 
     def read(self, event: Chunk) -> list[Event]:
         kind = event.get("type")
@@ -240,7 +240,7 @@ class CohereReader(Reader):
         self.planning = self.slots
         self.slots += 1
         return [
-            Start(self.planning, Reasoning("", raw="", at=(self.count,), row=THOUGHT)),
+            Start(self.planning, Reasoning("", source=Source("", (self.count,), THOUGHT))),
             Delta(self.planning, text),
         ]
 
@@ -264,7 +264,7 @@ class CohereReader(Reader):
         self.open[name, _index(index)] = one
         if self.keep:
             self.blocks[name].append(one)
-        row = one.row
+        row = one.spec
         if row is None or not one.path or row.read is None:
             return out
         try:
@@ -320,7 +320,7 @@ class CohereReader(Reader):
                 out += self._grown(one, ("function", key), more)
         return out
 
-    def _grown(self, one: _Block | None, path: At, more: JSON) -> list[Event]:
+    def _grown(self, one: _Block | None, path: JsonPath, more: JSON) -> list[Event]:
         if one is not None and path == one.path and isinstance(more, str):
             if self.keep or one.slot < 0:
                 one.pieces.append(more)
@@ -347,7 +347,7 @@ class CohereReader(Reader):
         rows = self.tables.rows[name]
         part: Part = (
             read_block(NAME, rows, block, (self.count,))
-            if one.row
+            if one.spec
             else unknown(block.get("type"), block, (self.count,))
         )
         return [Whole(self.identified(part) if isinstance(part, Call) else part)]

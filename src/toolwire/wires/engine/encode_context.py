@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from toolwire.conversation.ids import MINTED, IdMap, is_minted, mint
-from toolwire.conversation.json import JSON, At, Json, Object, parse
+from toolwire.conversation.json import JSON, JsonPath, Object, parse
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind, Loss, Tool
-from toolwire.conversation.parts import Call, Opaque, Output, Part, Read, Result
+from toolwire.conversation.parts import Call, Opaque, Output, Part, Result, Traceable
 
 
 class Page:
@@ -68,13 +69,13 @@ class Page:
         self.forms: dict[str, str] = {}
         self.called: dict[str, str] = {}
         self.ordinal = 0
-        self.place: At = ()
+        self.place: JsonPath = ()
         """Where the setting that is being written stood in the source."""
         self.seed = ""
 
-    def lose(self, at: At | Read, reason: str) -> None:
+    def lose(self, at: JsonPath | Traceable, reason: str) -> None:
         """Report something that stays behind."""
-        self.losses.append(Loss(at.at if isinstance(at, Read) else at, reason))
+        self.losses.append(Loss(at.path if isinstance(at, Traceable) else at, reason))
 
     # --- ids and names ---
 
@@ -139,7 +140,7 @@ class Page:
     def _restored(self, call: Call, value: Object) -> JSON:
         """What an earlier encoding put under `_raw`, if it is an object after all."""
         raw = value.get("_raw") if "raw" in self.words(call) else None
-        inside = Json(raw).value if isinstance(raw, str) else None
+        inside = LazyJson(raw).value if isinstance(raw, str) else None
         return inside if isinstance(inside, dict) else value
 
     def text_of(self, call: Call) -> str:
@@ -242,16 +243,16 @@ class Page:
 
     # --- what is left ---
 
-    def leftovers(self, read: Read) -> None:
+    def leftovers(self, read: Traceable) -> None:
         """Report what something of another wire has that this one cannot carry, whatever it becomes
         here."""
-        raw, row = read.raw, read.row
-        if isinstance(read, Part) and read.seal is not None:
+        raw, row = read.raw, read.spec
+        if isinstance(read, Part) and read.signature is not None:
             self.lose(read, "a signature that only its own provider can read")
         if not isinstance(raw, dict) or row is None or isinstance(read, Opaque):
             return
         if not row.keys.issuperset(raw):
-            self._extra(read.at, raw, row.keys)
+            self._extra(read.path, raw, row.keys)
             if (
                 isinstance(read, Call | Result)
                 and "type" in raw
@@ -264,9 +265,9 @@ class Page:
         for name, known in row.inner:
             inside = raw.get(name)
             if isinstance(inside, dict) and not known.issuperset(inside):
-                self._extra((*read.at, name), inside, known)
+                self._extra((*read.path, name), inside, known)
 
-    def _extra(self, at: At, raw: Object, keys: frozenset[str]) -> None:
+    def _extra(self, at: JsonPath, raw: Object, keys: frozenset[str]) -> None:
         for key, value in raw.items():
             if key not in keys and value is not None and value != []:
                 self.lose((*at, key), "no such field on this wire")

@@ -11,9 +11,10 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Json
+from toolwire.conversation.json import JSON
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Loss
-from toolwire.conversation.parts import Call, Message, Part, Result, Text, label
+from toolwire.conversation.parts import Call, Message, Part, Result, Source, Text, describe
 
 Hosted: TypeAlias = Literal["text", "call", "drop"]
 POLICIES: tuple[str, ...] = get_args(Hosted)
@@ -52,17 +53,17 @@ def _hosted(part: Part) -> bool:
 def told(part: Part, policy: Hosted, losses: list[Loss]) -> Part | None:
     """A part of a provider's own tool as text, reported; None if it is to be dropped."""
     if policy == "drop":
-        losses.append(Loss(part.at, "a tool the provider ran; dropped as asked"))
+        losses.append(Loss(part.path, "a tool the provider ran; dropped as asked"))
         return None
-    losses.append(Loss(part.at, "a tool the provider ran; told in text"))
+    losses.append(Loss(part.path, "a tool the provider ran; told in text"))
     shown = part
     if isinstance(part, Result):
         shown = replace(part, output=_readable(part.output))
     elif (
         isinstance(part, Call) and not part.args.broken
     ):  # one spelling, whether it came as text or as a value
-        shown = replace(part, args=Json(UNSET, part.input))
-    return Text(label(shown), at=part.at, raw=part.raw, row=part.row)
+        shown = replace(part, args=LazyJson.from_value(part.input))
+    return Text(describe(shown), source=Source(part.raw, part.path, part.spec))
 
 
 def _readable(output: object) -> JSON:
@@ -86,7 +87,7 @@ def _split(message: Message, losses: list[Loss]) -> list[Message]:
         if not _hosted(part):
             said.append(part)
             continue
-        losses.append(Loss(part.at, "a tool the provider ran; sent as a call and its result"))
+        losses.append(Loss(part.path, "a tool the provider ran; sent as a call and its result"))
         if isinstance(part, Call):
             said.append(replace(part, executor="client", family="function"))
         elif isinstance(part, Result):
@@ -108,6 +109,9 @@ def _split(message: Message, losses: list[Loss]) -> list[Message]:
             )
     if said or not out:
         out.append(Message("assistant", tuple(said)))
-    out[0] = replace(out[0], raw=message.raw, at=message.at, row=message.row)
+    out[0] = replace(out[0], source=Source(message.raw, message.path, message.spec))
     out[-1] = replace(out[-1], stop=message.stop)
-    return [replace(one, raw=UNSET) if one is not out[0] else one for one in out]
+    return [
+        replace(one, source=replace(one.source, raw=UNSET)) if one is not out[0] else one
+        for one in out
+    ]

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from toolwire.conversation.json import JSON, At, Object, get, put
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Choice, Conversation, Setting, Tool
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import Page
@@ -51,8 +51,8 @@ class Settings(Struct, frozen=True):
     understood."""
 
     values: dict[str, Setting]
-    places: dict[str, At]
-    unknown: tuple[At, ...]
+    places: dict[str, JsonPath]
+    unknown: tuple[JsonPath, ...]
 
 
 class _Index(Struct, frozen=True):
@@ -90,8 +90,8 @@ def _index(fields: tuple[Field, ...]) -> _Index:
 def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) -> Settings:
     """The settings of a body; `known` are top-level fields that somebody else reads."""
     values: dict[str, Setting] = {}
-    places: dict[str, At] = {}
-    extra: list[At] = []
+    places: dict[str, JsonPath] = {}
+    extra: list[JsonPath] = []
     index = _index(fields)
     single, readers = index.single, index.readers
     for key, item in body.items():
@@ -122,11 +122,11 @@ def _read(
     key: str,
     item: JSON,
     values: dict[str, Setting],
-    places: dict[str, At],
-    extra: list[At],
+    places: dict[str, JsonPath],
+    extra: list[JsonPath],
 ) -> bool:
     """Read what the rows find in one top-level field; False if none of it was understood."""
-    seen: set[At] = set()
+    seen: set[JsonPath] = set()
     for one in rows:
         value = item if len(one.path) == 1 else get(item, one.path[1:])
         if value is None or isinstance(value, UnsetType):
@@ -146,7 +146,7 @@ def _read(
     return bool(seen)
 
 
-def _strange(one: Field, value: JSON) -> list[At]:
+def _strange(one: Field, value: JSON) -> list[JsonPath]:
     """The leaves of a setting that its row does not understand."""
     if (
         isinstance(value, dict)
@@ -157,7 +157,9 @@ def _strange(one: Field, value: JSON) -> list[At]:
     return [one.path + leaf for leaf in _leaves(value) if ".".join(map(str, leaf)) not in one.knows]
 
 
-def _beyond(value: Object, at: At, seen: set[At], inside: set[At], extra: list[At]) -> None:
+def _beyond(
+    value: Object, at: JsonPath, seen: set[JsonPath], inside: set[JsonPath], extra: list[JsonPath]
+) -> None:
     for key, item in value.items():
         path = (*at, key)
         if path in seen or item is None or (not item and item.__class__ in _BOXES):
@@ -168,7 +170,7 @@ def _beyond(value: Object, at: At, seen: set[At], inside: set[At], extra: list[A
             extra.append(path)
 
 
-def _leaves(value: JSON, at: At = ()) -> Iterator[At]:
+def _leaves(value: JSON, at: JsonPath = ()) -> Iterator[JsonPath]:
     """The paths of everything in a value that says something: a count of nought says nothing."""
     if isinstance(value, dict):
         for key, item in value.items():
@@ -183,12 +185,12 @@ def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Pa
     own = (
         conversation.wire == page.wire
         and conversation.kind == page.kind
-        and isinstance(conversation.source, dict)
+        and isinstance(conversation.source.body, dict)
     )
-    body: Object = dict(conversation.source) if own else {}  # type: ignore[arg-type]
-    before = conversation.was[2] if own and conversation.was else None
+    body: Object = dict(conversation.source.body) if own else {}  # type: ignore[arg-type]
+    before = conversation.source.settings if own else None
     writers = _index(fields).writers
-    places = conversation.places
+    places = conversation.source.setting_paths
     idle = () if own or page.kind != "request" else _idle(conversation)
     for name, value in conversation.settings.items():
         if before.__class__ is dict and name in before and before[name] == value:
@@ -208,7 +210,7 @@ def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Pa
         else:
             body = put(body, one.path, written)  # type: ignore[assignment]
     if not own:
-        for path in conversation.unknown:
+        for path in conversation.source.unknown_fields:
             page.lose(path, "no such field on this wire")
     return body
 
@@ -226,7 +228,7 @@ def _idle(conversation: Conversation) -> tuple[str, ...]:
     """
     if not conversation.tools:
         asked = conversation.settings.get("choice")
-        before = conversation.was[1] if len(conversation.was) > 1 else ()
+        before = conversation.source.tools
         nameless = isinstance(before, tuple) and any(
             isinstance(tool, Tool) and not tool.name for tool in before
         )
@@ -299,5 +301,5 @@ def write_stop(
         return None
     word = says.get(message.stop)
     if word is None or means.get(word) != message.stop:
-        page.lose(message.at, f"this wire has no word for the stop reason `{message.stop}`")
+        page.lose(message.path, f"this wire has no word for the stop reason `{message.stop}`")
     return word or says["stop"]

@@ -12,9 +12,10 @@ from typing import Literal, NoReturn, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from toolwire.conversation.json import JSON, At, Json, Object, get, kind_of, patch, put
+from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, patch, put
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool
-from toolwire.conversation.parts import Message, Opaque, Origin, Part
+from toolwire.conversation.parts import Message, Opaque, Origin, Part, Source
 from toolwire.errors import RemoteError
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.stream import Stream
@@ -43,7 +44,7 @@ class Row(Struct, frozen=True, eq=False):
 
     name: str
     part: type[Part] | type[Message] | type[Tool]
-    read: Callable[[Object, At, Row], Part] | None = None
+    read: Callable[[Object, JsonPath, Row], Part] | None = None
     write: Callable[..., JSON] | None = None
     keys: frozenset[str] = frozenset()
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
@@ -97,14 +98,14 @@ UNKNOWN = Row("", Opaque, write=lambda part, page: part.value)
 """Its block is wholly unknown: there is nothing in it to tell apart."""
 
 
-def unknown(name: JSON, block: JSON, at: At) -> Opaque:
+def unknown(name: JSON, block: JSON, at: JsonPath) -> Opaque:
     """A block nobody knows, kept as it is."""
     return Opaque(
-        name if isinstance(name, str) else "untyped", block, raw=block, at=at, row=UNKNOWN
+        name if isinstance(name, str) else "untyped", block, source=Source(block, at, UNKNOWN)
     )
 
 
-def read_block(wire: str, rows: Mapping[str, Row], block: JSON, at: At) -> Part:
+def read_block(wire: str, rows: Mapping[str, Row], block: JSON, at: JsonPath) -> Part:
     """The part of a block that names its type. One that does not fit its own type is kept as
     unknown."""
     if not isinstance(block, dict):
@@ -173,26 +174,26 @@ result_id = call_id
 """An id off a result is read as that of a call is."""
 
 
-def arguments(value: JSON) -> Json:
+def arguments(value: JSON) -> LazyJson:
     """Arguments of a wire that sends them as text: the text stays, anything else is a value, null
     is none."""
     if isinstance(value, str):
-        return Json(value)
-    return Json("") if value is None else Json(UNSET, value)
+        return LazyJson(value)
+    return LazyJson("") if value is None else LazyJson.from_value(value)
 
 
-def blame(wire: str, at: At, wanted: str, got: JSON | UnsetType) -> NoReturn:
+def blame(wire: str, at: JsonPath, wanted: str, got: JSON | UnsetType) -> NoReturn:
     """Say what was wanted at a place, and what came."""
     raise RemoteError(wire, at, f"expected {wanted}, got {kind_of(got)}")
 
 
-def object_at(wire: str, body: JSON, at: At) -> Object:
+def object_at(wire: str, body: JSON, at: JsonPath) -> Object:
     """The object at a place of a body."""
     value = get(body, at)
     return value if isinstance(value, dict) else blame(wire, at, "an object", value)
 
 
-def list_at(wire: str, body: JSON, at: At) -> list[JSON]:
+def list_at(wire: str, body: JSON, at: JsonPath) -> list[JSON]:
     """The list at a place of a body."""
     value = get(body, at)
     return value if isinstance(value, list) else blame(wire, at, "a list", value)
@@ -204,7 +205,7 @@ def list_at(wire: str, body: JSON, at: At) -> list[JSON]:
 def native(part: Part, page: Page, now: JSON) -> JSON | UnsetType:
     """A block of this wire's own as it is now, with just the edit of a part applied; UNSET if the
     edit changed its type."""
-    row, was = part.row, part.was
+    row, was = part.spec, part.original
     if was is None:
         return now
     if (
@@ -219,16 +220,16 @@ def native(part: Part, page: Page, now: JSON) -> JSON | UnsetType:
 
 
 def edited(
-    parts: Iterable[Part], before: Iterable[Part], raw: JSON, at: At, page: Page
+    parts: Iterable[Part], before: Iterable[Part], raw: JSON, at: JsonPath, page: Page
 ) -> JSON | UnsetType:
     """A body or message with the edits of its parts applied where they stand; UNSET if parts came,
     went or moved."""
     now = list(parts)
-    if [part.at for part in before] != [part.at for part in now]:
+    if [part.path for part in before] != [part.path for part in now]:
         return UNSET
     for part in now:
-        if part.was is not None:
-            where = part.at[len(at) :]
+        if part.original is not None:
+            where = part.path[len(at) :]
             block = get(raw, where)
             new = UNSET if isinstance(block, UnsetType) else native(part, page, block)
             if isinstance(new, UnsetType):
@@ -237,18 +238,20 @@ def edited(
     return raw
 
 
-def own(message: Message, page: Page, read: Callable[[JSON, At], Message]) -> JSON | UnsetType:
+def own(
+    message: Message, page: Page, read: Callable[[JSON, JsonPath], Message]
+) -> JSON | UnsetType:
     """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to
     be written anew."""
     if message.wire != page.wire or isinstance(message.raw, UnsetType):
         return UNSET
     try:
-        before = read(message.raw, message.at)
+        before = read(message.raw, message.path)
     except RemoteError:  # it stood in a body of another kind, where messages look different
         return UNSET
     if before.role != message.role:
         return UNSET
-    return edited(message.parts, before.parts, message.raw, message.at, page)
+    return edited(message.parts, before.parts, message.raw, message.path, page)
 
 
 def types_in(content: JSON) -> set[str]:

@@ -13,7 +13,8 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import free, mint
-from toolwire.conversation.json import JSON, Json, Object, dump
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Setting
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import RemoteError
@@ -91,7 +92,7 @@ class Reader:
                 id=free(lambda salt: mint(f"{self.seed}{salt}", at, call.name), taken),
                 origin="minted",
             )
-        self.called.append(replace(call, raw=UNSET, args=Json("")))
+        self.called.append(replace(call, args=LazyJson(""), source=replace(call.source, raw=UNSET)))
         return call
 
     def answered(self, result: Result) -> Result:

@@ -22,8 +22,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Object, get
-from toolwire.conversation.model import Conversation, Format, Kind, Tool
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Role
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import put_tools, read_fields, write_fields, write_stop
@@ -53,7 +53,7 @@ read_content = PARTS.read_content
 # --- contents -------------------------------------------------------------------------------------
 
 
-def _again(content: JSON, at: At) -> Message:
+def _again(content: JSON, at: JsonPath) -> Message:
     return read_content(content, at, "system" if len(at) == 1 else None)
 
 
@@ -99,10 +99,9 @@ def _read_request(body: Object) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
-        ordered=True,
+        source=BodySource(
+            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
+        ),
     )
 
 
@@ -119,7 +118,7 @@ def _read_response(body: Object) -> Conversation:
             Message("assistant", (), "filter", NAME)
         )  # the prompt was refused: an answer that says nothing
     for i, candidate in enumerate(found):
-        at: At = ("candidates", i)
+        at: JsonPath = ("candidates", i)
         content = object_at(NAME, body, at).get("content")
         message = read_content({} if content is None else content, (*at, "content"), "assistant")
         reason = pick(object_at(NAME, body, at), "finishReason")
@@ -137,10 +136,9 @@ def _read_response(body: Object) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=tuple(extra),
-        places=settings.places,
-        ordered=True,
+        source=BodySource(
+            body, unknown_fields=tuple(extra), setting_paths=settings.places, ordered=True
+        ),
     )
 
 
@@ -176,10 +174,12 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     page.seed = seed if isinstance(seed, str) else ""
     candidates: list[JSON] = []
     for i, message in enumerate(answers(conversation, page)):
-        if conversation.wire == NAME and not message.at and not message.parts:
+        if conversation.wire == NAME and not message.path and not message.parts:
             continue  # a refused prompt has no candidate
         kept = own(message, page, lambda raw, at: read_content(raw, at, "assistant"))
-        old = get(conversation.source, message.at[:-1]) if conversation.wire == NAME else UNSET
+        old = (
+            get(conversation.source.body, message.path[:-1]) if conversation.wire == NAME else UNSET
+        )
         if isinstance(kept, UnsetType):
             blocks = [PARTS.foreign[type(part)](part, page) for part in message.parts]
             kept = {"role": "model", "parts": [block for block in blocks if block is not None]}

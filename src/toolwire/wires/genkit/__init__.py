@@ -22,8 +22,18 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Json, Object, get
-from toolwire.conversation.model import Choice, Conversation, Format, Kind, Setting, Tool, Usage
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import (
+    BodySource,
+    Choice,
+    Conversation,
+    Format,
+    Kind,
+    Setting,
+    Tool,
+    Usage,
+)
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -34,8 +44,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
     output_text,
 )
 from toolwire.wires.engine.encode_context import Page
@@ -82,7 +93,7 @@ def _seal(block: Object) -> str | None:
     )
 
 
-def _read_media(block: Object, at: At, row: Row) -> Part:
+def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
     media = obj(block["media"])
     url, mime = string(media["url"]), text_or_none(media.get("contentType"))
     held = split_data_url(url)
@@ -91,19 +102,15 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
             kind_by(mime or mime_of(Media("file", url=url))),
             mime,
             url=url,
-            seal=_seal(block),
-            raw=block,
-            at=at,
-            row=row,
+            signature=_seal(block),
+            source=Source(block, at, row),
         )
     return Media(
         kind_by(mime or held[0]),
         mime or held[0],
         held[1],
-        seal=_seal(block),
-        raw=block,
-        at=at,
-        row=row,
+        signature=_seal(block),
+        source=Source(block, at, row),
     )
 
 
@@ -118,7 +125,7 @@ def _write_media(media: Media, page: Page) -> JSON:
                 else "a provider's file id, named in text"
             ),
         )
-        return {"text": label(media)}
+        return {"text": describe(media)}
     if media.name is not None:
         page.lose(media, "media have no name here")
     mime = mime_of(media)
@@ -127,18 +134,23 @@ def _write_media(media: Media, page: Page) -> JSON:
     return {"media": {"url": url, "contentType": mime} if mime else {"url": url}}
 
 
-def _read_resource(block: Object, at: At, row: Row) -> Part:
+def _read_resource(block: Object, at: JsonPath, row: Row) -> Part:
     url = string(obj(block["resource"])["uri"])
-    return Media("file", url=url, seal=_seal(block), raw=block, at=at, row=row)
+    return Media("file", url=url, signature=_seal(block), source=Source(block, at, row))
 
 
-def _read_request(block: Object, at: At, row: Row) -> Part:
+def _read_request(block: Object, at: JsonPath, row: Row) -> Part:
     asked = obj(block["toolRequest"])
     one, origin = call_id(asked.get("ref"))
     given = asked.get("input")
-    args = Json("") if given is None else Json(UNSET, given)
+    args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
-        one, name_of(asked.get("name")), args, origin, seal=_seal(block), raw=block, at=at, row=row
+        one,
+        name_of(asked.get("name")),
+        args,
+        origin,
+        signature=_seal(block),
+        source=Source(block, at, row),
     )
 
 
@@ -146,7 +158,7 @@ def _input(call: Call, page: Page) -> JSON:
     """The arguments, which may be any JSON value here."""
     if call.family == "custom" or call.args.broken:
         return page.object_of(call)
-    held = Json(page.text_of(call)) if page.home.forms else call.args
+    held = LazyJson(page.text_of(call)) if page.home.forms else call.args
     return held.value if held.text and not held.broken else {}
 
 
@@ -156,7 +168,7 @@ def _write_request(call: Call, page: Page) -> JSON:
     return {"toolRequest": asked if sent is None else {"ref": sent, **asked}}
 
 
-def _read_response(block: Object, at: At, row: Row) -> Part:
+def _read_response(block: Object, at: JsonPath, row: Row) -> Part:
     answer = obj(block["toolResponse"])
     one, origin = result_id(answer.get("ref"))
     output: Output = answer.get("output")
@@ -169,7 +181,7 @@ def _read_response(block: Object, at: At, row: Row) -> Part:
         output = (
             inside
             if output in (None, "")
-            else (Text(output_text(output), raw=answer["output"]), *inside)
+            else (Text(output_text(output), source=Source(raw=answer["output"])), *inside)
         )
     return Result(
         one,
@@ -177,10 +189,8 @@ def _read_response(block: Object, at: At, row: Row) -> Part:
         False,
         text_or_none(answer.get("name")),
         origin,
-        seal=_seal(block),
-        raw=block,
-        at=at,
-        row=row,
+        signature=_seal(block),
+        source=Source(block, at, row),
     )
 
 
@@ -203,11 +213,11 @@ def _write_response(result: Result, page: Page) -> JSON:
         for part in output:
             if not isinstance(part, Text | Media):
                 page.lose(
-                    part, f"a tool's response cannot hold this but as text: {label(part)[:80]}"
+                    part, f"a tool's response cannot hold this but as text: {describe(part)[:80]}"
                 )
         said = [part for part in output if part not in media]
-        held = said[0].raw if len(said) == 1 and said[0].row is None else UNSET
-        output = "\n".join(map(label, said)) if isinstance(held, UnsetType) else held
+        held = said[0].raw if len(said) == 1 and said[0].spec is None else UNSET
+        output = "\n".join(map(describe, said)) if isinstance(held, UnsetType) else held
         if media:
             answer["content"] = [_write_media(part, page) for part in media]
         if media and not said:
@@ -221,7 +231,9 @@ def _opaque(name: str) -> Row:
     return Row(
         name,
         Opaque,
-        lambda block, at, row: Opaque(name, block, seal=_seal(block), raw=block, at=at, row=row),
+        lambda block, at, row: Opaque(
+            name, block, signature=_seal(block), source=Source(block, at, row)
+        ),
         lambda part, _: part.value,
     )
 
@@ -232,7 +244,7 @@ ROWS = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), seal=_seal(b), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), signature=_seal(b), source=Source(b, at, row)),
         lambda p, _: {"text": p.text},
         keys("text", "metadata"),
         _META,
@@ -249,7 +261,9 @@ ROWS = table(
     Row(
         "reasoning",
         Reasoning,
-        lambda b, at, row: Reasoning(string(b["reasoning"]), seal=_seal(b), raw=b, at=at, row=row),
+        lambda b, at, row: Reasoning(
+            string(b["reasoning"]), signature=_seal(b), source=Source(b, at, row)
+        ),
         lambda p, _: {"reasoning": p.text},
         keys("reasoning", "metadata"),
         _META,
@@ -294,7 +308,7 @@ ROWS = table(
 )
 
 
-def read_part(block: JSON, at: At) -> Part:
+def read_part(block: JSON, at: JsonPath) -> Part:
     """A part is told by the field it has; Python writes out the others as null."""
     if not isinstance(block, dict):
         blame(NAME, at, "an object", block)
@@ -315,20 +329,24 @@ SAYS_ROLE: dict[Role, str] = {role: said for said, role in ROLES.items()}
 MESSAGE = Row("message", Message, keys=keys("role", "content"))
 
 
-def read_message(message: JSON, at: At) -> Message:
+def read_message(message: JSON, at: JsonPath) -> Message:
     """One message; one of a role nobody knows is kept whole."""
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
     role = ROLES.get(str(message.get("role")))
     if role is None:
         return Message(
-            "user", (unknown(message.get("role"), message, at),), None, NAME, raw=message, at=at
+            "user",
+            (unknown(message.get("role"), message, at),),
+            None,
+            NAME,
+            source=Source(raw=message, path=at),
         )
     content = message.get("content")
     if content is not None and not isinstance(content, list):
         blame(NAME, (*at, "content"), "a list", content)
     inside = tuple([read_part(part, (*at, "content", i)) for i, part in enumerate(content or ())])
-    return Message(role, inside, None, NAME, raw=message, at=at, row=MESSAGE)
+    return Message(role, inside, None, NAME, source=Source(message, at, MESSAGE))
 
 
 def _write_text(part: Text, page: Page) -> JSON:
@@ -345,7 +363,7 @@ def _write_reasoning(part: Reasoning, page: Page) -> JSON:
 
 
 def _no_part(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such part on this wire: {label(part)[:80]}")
+    page.lose(part, f"no such part on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -371,18 +389,16 @@ HISTORY = Turns(
 OFFER = Row("tool", Tool, keys=keys("name", "description", "inputSchema"))
 
 
-def _read_offer(tool: JSON, at: At) -> Tool:
+def _read_offer(tool: JSON, at: JsonPath) -> Tool:
     if isinstance(tool, str):
-        return Tool(tool, raw=tool, at=at)
+        return Tool(tool, source=Source(raw=tool, path=at))
     if not isinstance(tool, dict):
         blame(NAME, at, "an object or a name", tool)
     return Tool(
         name_of(tool.get("name")),
         text_or_none(tool.get("description")),
         tool.get("inputSchema"),
-        raw=tool,
-        at=at,
-        row=OFFER,
+        source=Source(tool, at, OFFER),
     )
 
 
@@ -507,7 +523,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
     """A request, or its messages alone, or a response as a conversation."""
     if kind == "response":
         return _read_answer(body)
-    place: At = () if isinstance(body, list) else ("messages",)
+    place: JsonPath = () if isinstance(body, list) else ("messages",)
     if not isinstance(body, list | dict):
         blame(NAME, (), "an object or a list of messages", body)
     messages = tuple(
@@ -516,7 +532,9 @@ def read(body: JSON, kind: Kind) -> Conversation:
     ordered = bare(messages)
     messages = settle(messages, seed="", ordered=ordered)
     if isinstance(body, list):
-        return Conversation(messages, (), {}, NAME, "request", body, ordered=ordered)
+        return Conversation(
+            messages, (), {}, NAME, "request", source=BodySource(body, ordered=ordered)
+        )
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     settings = read_fields(REQUEST, body, keys("messages", "tools"))
     form = body.get("output")
@@ -532,17 +550,19 @@ def read(body: JSON, kind: Kind) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=(*settings.unknown, *extra),
-        places=settings.places,
-        ordered=ordered,
+        source=BodySource(
+            body,
+            unknown_fields=(*settings.unknown, *extra),
+            setting_paths=settings.places,
+            ordered=ordered,
+        ),
     )
 
 
 def _read_answer(body: JSON) -> Conversation:
     if not isinstance(body, dict):
         blame(NAME, (), "an object", body)
-    frames: list[At] = [()]
+    frames: list[JsonPath] = [()]
     if body.get("message") is None and body.get("candidates") is not None:
         frames = [("candidates", i) for i in range(len(list_at(NAME, body, ("candidates",))))]
     settings = read_fields(RESPONSE, body, keys("message", "finishReason", "candidates"))
@@ -550,10 +570,10 @@ def _read_answer(body: JSON) -> Conversation:
     extra = list(settings.unknown)
     for at in frames:
         frame = object_at(NAME, body, at)
-        where: At = (*at, "message")
+        where: JsonPath = (*at, "message")
         nothing = frame.get("message") is None and "finishReason" in frame  # blocked or failed
         message = (
-            Message("assistant", (), None, NAME, at=where)
+            Message("assistant", (), None, NAME, source=Source(path=where))
             if nothing
             else read_message(object_at(NAME, body, where), where)
         )
@@ -575,10 +595,9 @@ def _read_answer(body: JSON) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=tuple(extra),
-        places=settings.places,
-        ordered=True,
+        source=BodySource(
+            body, unknown_fields=tuple(extra), setting_paths=settings.places, ordered=True
+        ),
     )
 
 
@@ -592,7 +611,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
     mine = conversation.wire == NAME and conversation.kind == page.kind
     body = write_fields(REQUEST, conversation, page)
     messages = HISTORY.write(conversation.messages, page)
-    if mine and isinstance(conversation.source, list) and not body and not conversation.tools:
+    if mine and isinstance(conversation.source.body, list) and not body and not conversation.tools:
         return messages
     body["messages"] = messages
     if not conversation.same_tools if mine else conversation.tools:
@@ -612,7 +631,7 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
             blocks = [HISTORY.block(part, message, page) for part in message.parts]
             kept = {"role": "model", "content": [block for block in blocks if block is not None]}
         old = (
-            get(conversation.source, message.at[:-1])
+            get(conversation.source.body, message.path[:-1])
             if message.wire == NAME and conversation.wire == NAME
             else UNSET
         )

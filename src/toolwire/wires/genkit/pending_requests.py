@@ -10,7 +10,8 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Json, Object, text_of
+from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call
 
 
@@ -34,7 +35,7 @@ class Asked:
     def __init__(self, call: Call, block: Object, ordinal: int) -> None:
         self.block: Object = {**block, "toolRequest": _finished(block["toolRequest"])}
         """The part as the message will have it."""
-        self.call = replace(call, raw=self.block)
+        self.call = replace(call, source=replace(call.source, raw=self.block))
         self.ref = call.id
         self.ordinal = ordinal
         self.slot = -1
@@ -80,7 +81,7 @@ class Asked:
             out.update({} if self.value is None else {"input": self.value})
         elif self.pieces and self.coded and any(self.pieces):
             joined = "".join(self.pieces)
-            value = Json(joined).value
+            value = LazyJson(joined).value
             out["input"] = value if isinstance(value, dict) else {"_raw": joined}
         return {**out, "partial": True} if self.partial else out
 

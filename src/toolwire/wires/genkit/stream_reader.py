@@ -28,7 +28,8 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import mint
-from toolwire.conversation.json import JSON, At, Json, Object, get, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
 from toolwire.errors import RemoteError
@@ -65,7 +66,7 @@ class _Reader(Reader):
 
     def __init__(
         self,
-        part: Callable[[JSON, At], Part],
+        part: Callable[[JSON, JsonPath], Part],
         read: Callable[[JSON, Kind], Conversation],
         roles: Mapping[str, Role],
         *,
@@ -113,7 +114,7 @@ class _Reader(Reader):
             return out + self._result(event, (self.count,))
         chunk = event.get("message")
         self.framed = self.framed or "message" in event
-        at: At = (self.count, "message")
+        at: JsonPath = (self.count, "message")
         if isinstance(chunk, str):
             return out + self._chunk({"content": [{"text": chunk}]}, at)
         if isinstance(chunk, dict):
@@ -135,7 +136,7 @@ class _Reader(Reader):
 
     # --- chunks ---
 
-    def _chunk(self, chunk: Object, at: At) -> list[Event]:
+    def _chunk(self, chunk: Object, at: JsonPath) -> list[Event]:
         content = chunk.get("content")
         out: list[Event] = []
         if not isinstance(content, list):
@@ -151,7 +152,7 @@ class _Reader(Reader):
             out += self._part(block, (*at, "content", i), first=i == 0)
         return out
 
-    def _around(self, chunk: Object, at: At) -> list[Event]:
+    def _around(self, chunk: Object, at: JsonPath) -> list[Event]:
         """Fields of a chunk that nobody knows."""
         out: list[Event] = []
         for key, value in chunk.items():
@@ -203,14 +204,14 @@ class _Reader(Reader):
 
     # --- parts ---
 
-    def _part(self, block: JSON, at: At, *, first: bool) -> list[Event]:
+    def _part(self, block: JSON, at: JsonPath, *, first: bool) -> list[Event]:
         if not isinstance(block, dict):
             return [Left(at, _LEFT)]
         try:
             part = self.part_of(block, at)
         except RemoteError as wrong:
             return [Left(wrong.path, wrong.why)]
-        row = part.row
+        row = part.spec
         if isinstance(part, Text | Reasoning) and isinstance(row, Row):
             return self._text(part, row, block, first=first)
         if isinstance(part, Call):
@@ -250,7 +251,7 @@ class _Reader(Reader):
         self.pieces = [part.text]
         self._kept(held)
         more = [Delta(self.slots, part.text)] if part.text else []
-        return [*out, Start(self.slots, replace(part, text="", seal=None)), *more]
+        return [*out, Start(self.slots, replace(part, text="", signature=None)), *more]
 
     def _closed(self, *, cut: bool) -> list[Event]:
         if self.grows is None:
@@ -259,7 +260,7 @@ class _Reader(Reader):
         if len(self.pieces) > 1:
             held[field] = "".join(self.pieces)
         self.slots += 1
-        return [End(self.slots - 1, seal=self.part_of(held, ()).seal, cut=cut)]
+        return [End(self.slots - 1, signature=self.part_of(held, ()).signature, cut=cut)]
 
     def _answered(self, result: Result) -> Result:
         """The result under the id of its call: its ref; else the oldest call of its name without
@@ -341,7 +342,7 @@ class _Reader(Reader):
         self.told[Call] = self.told.get(Call, 0) + 1
         one.slot = self.slots
         self.slots += 1
-        return [*out, Start(one.slot, replace(call, args=Json(""), seal=None))]
+        return [*out, Start(one.slot, replace(call, args=LazyJson(""), signature=None))]
 
     def _ended(self, one: Asked, *, cut: bool) -> list[Event]:
         if one.closed:
@@ -358,7 +359,7 @@ class _Reader(Reader):
             *out,
             End(
                 one.slot,
-                seal=one.call.seal,
+                signature=one.call.signature,
                 cut=one.partial or (cut and isinstance(one.value, UnsetType)),
             ),
         ]
@@ -376,7 +377,7 @@ class _Reader(Reader):
         except RemoteError:
             return False
 
-    def _aggregated(self, content: list[JSON], at: At) -> list[Event]:
+    def _aggregated(self, content: list[JSON], at: JsonPath) -> list[Event]:
         """A chunk that holds all of its message so far: what is new in it."""
         asked = list(self.asked)
         past: dict[type[Part], int] = {}
@@ -407,10 +408,10 @@ class _Reader(Reader):
         past[kind] = before + (len(part.text) if isinstance(part, Text | Reasoning) else 1)
         if past[kind] <= told or not isinstance(part.raw, dict):
             return []
-        if isinstance(part, Text | Reasoning) and isinstance(part.row, Row):
+        if isinstance(part, Text | Reasoning) and isinstance(part.spec, Row):
             new = part.text[max(told - before, 0) :]
-            return self._text(replace(part, text=new), part.row, part.raw, first=told > before)
-        return self._part(part.raw, part.at, first=False)
+            return self._text(replace(part, text=new), part.spec, part.raw, first=told > before)
+        return self._part(part.raw, part.path, first=False)
 
     def _again(self, content: list[JSON]) -> None:
         """The current message, said again: what is still open in it goes on there."""
@@ -435,7 +436,7 @@ class _Reader(Reader):
 
     # --- the end ---
 
-    def _result(self, result: JSON, at: At) -> list[Event]:
+    def _result(self, result: JSON, at: JsonPath) -> list[Event]:
         self.over = True
         try:
             said = self.answer_of(result, "response") if isinstance(result, dict) else None
@@ -457,7 +458,7 @@ class _Reader(Reader):
                 else self._settled(message.parts)
             )
         out.append(Note(said.settings))
-        out += [Left((*at, *path), _LEFT) for path in said.unknown]
+        out += [Left((*at, *path), _LEFT) for path in said.source.unknown_fields]
         return out + [Finish(message.stop, choice) for choice, message in enumerate(said.messages)]
 
     def _named(self, part: Part) -> Part:
@@ -549,7 +550,7 @@ class _Reader(Reader):
 
 
 def stream(
-    part: Callable[[JSON, At], Part],
+    part: Callable[[JSON, JsonPath], Part],
     read: Callable[[JSON, Kind], Conversation],
     roles: Mapping[str, Role],
     foreign: Mapping[type[Part], Callable[..., JSON]],

@@ -24,9 +24,19 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Json, Object, parse, put, text_of
-from toolwire.conversation.model import Conversation, Kind, Tool
-from toolwire.conversation.parts import Call, Message, Opaque, Origin, Part, Result, label
+from toolwire.conversation.json import JSON, JsonPath, Object, parse, put, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
+from toolwire.conversation.parts import (
+    Call,
+    Message,
+    Opaque,
+    Origin,
+    Part,
+    Result,
+    Source,
+    describe,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import (
     Id,
@@ -99,13 +109,13 @@ def json_id(text: str) -> JSON:
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_call(message: Object, at: At, row: Row) -> Part:
+def _read_call(message: Object, at: JsonPath, row: Row) -> Part:
     one, origin = neutral_id(message.get("id"))
     params = message.get("params")
     given = params.get("arguments") if isinstance(params, dict) else None
-    args = Json("") if given is None else Json(UNSET, given)
+    args = LazyJson("") if given is None else LazyJson.from_value(given)
     name = name_of(params.get("name")) if isinstance(params, dict) else ""
-    return Call(one, name, args, origin, "mcp", raw=message, at=at, row=row)
+    return Call(one, name, args, origin, "mcp", source=Source(message, at, row))
 
 
 def _write_call(call: Call, page: Page) -> JSON:
@@ -123,22 +133,28 @@ def _result_id(message: Object) -> tuple[str, Origin]:
     return found, "wire" if found else "minted"
 
 
-def _read_result(message: Object, at: At, row: Row) -> Part:
+def _read_result(message: Object, at: JsonPath, row: Row) -> Part:
     one, origin = _result_id(message)
     held = message["result"]
     if not isinstance(held, dict) or held.get("resultType") not in (None, "complete"):
-        return Result(one, held, False, None, origin, "mcp", raw=message, at=at, row=OTHER)
+        return Result(one, held, False, None, origin, "mcp", source=Source(message, at, OTHER))
     output, structured = read_output(held, (*at, "result"))
     known = STRUCTURED if structured else row
     return Result(
-        one, output, held.get("isError") is True, None, origin, "mcp", raw=message, at=at, row=known
+        one,
+        output,
+        held.get("isError") is True,
+        None,
+        origin,
+        "mcp",
+        source=Source(message, at, known),
     )
 
 
 def _write_result(result: Result, page: Page) -> JSON:
     output = page.output(result)
     out: Object = {"jsonrpc": "2.0", "id": json_id(page.result_id(result))}
-    if result.row in (WANTING, OTHER) and isinstance(output, dict):
+    if result.spec in (WANTING, OTHER) and isinstance(output, dict):
         return {**out, "result": output}
     if page.failed(result) and _protocol_failure(output):
         return {**out, "error": output}  # type: ignore[dict-item]
@@ -152,7 +168,7 @@ def _protocol_failure(output: object) -> bool:
     return False
 
 
-def _read_wanting(message: Object, at: At, row: Row) -> Part:
+def _read_wanting(message: Object, at: JsonPath, row: Row) -> Part:
     one, origin = _result_id(message)
     return Result(
         one,
@@ -161,15 +177,13 @@ def _read_wanting(message: Object, at: At, row: Row) -> Part:
         None,
         origin,
         "mcp-input-required",
-        raw=message,
-        at=at,
-        row=row,
+        source=Source(message, at, row),
     )
 
 
-def _read_error(message: Object, at: At, row: Row) -> Part:
+def _read_error(message: Object, at: JsonPath, row: Row) -> Part:
     one, origin = _result_id(message)
-    return Result(one, message["error"], True, None, origin, "mcp", raw=message, at=at, row=row)
+    return Result(one, message["error"], True, None, origin, "mcp", source=Source(message, at, row))
 
 
 def _write_error(result: Result, page: Page) -> JSON:
@@ -254,10 +268,10 @@ class _Log:
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self.tools: list[Tool] = []
-        self.unknown: list[At] = []
+        self.unknown: list[JsonPath] = []
         self.asked: dict[str, str] = {}
 
-    def take(self, message: JSON, at: At) -> None:
+    def take(self, message: JSON, at: JsonPath) -> None:
         if not isinstance(message, dict):
             blame(NAME, at, "an object", message)
         if "method" in message:
@@ -272,7 +286,7 @@ class _Log:
         else:
             blame(NAME, at, "a JSON-RPC message with a method, a result or an error", message)
 
-    def _request(self, message: Object, at: At) -> None:
+    def _request(self, message: Object, at: JsonPath) -> None:
         method = message["method"]
         one = neutral_id(message.get("id"))[0]
         if one:
@@ -285,12 +299,12 @@ class _Log:
         else:
             self.parts.append(unknown(method, message, at))
 
-    def _response(self, message: Object, at: At) -> None:
+    def _response(self, message: Object, at: JsonPath) -> None:
         held = message["result"]
         method = self.asked.get(_result_id(message)[0], "")
         fields = held if isinstance(held, dict) else {}
         if isinstance(fields.get("tools"), list) and method in ("", "tools/list"):
-            where: At = (*at, "result", "tools")
+            where: JsonPath = (*at, "result", "tools")
             self.tools += [
                 read_offer(tool, (*where, i))
                 for i, tool in enumerate(list_at(NAME, held, ("tools",)))
@@ -306,7 +320,7 @@ class _Log:
         else:
             self.parts.append(unknown("result", message, at))
 
-    def _extra(self, value: Object, at: At, known: frozenset[str]) -> None:
+    def _extra(self, value: Object, at: JsonPath, known: frozenset[str]) -> None:
         self.unknown += [
             (*at, key)
             for key, item in value.items()
@@ -335,7 +349,12 @@ def read(body: JSON, kind: Kind) -> Conversation:
     if not messages and kind == "response":
         messages = (Message("assistant", (), None, NAME),)
     return Conversation(
-        messages, tuple(log.tools), {}, NAME, kind, body, unknown=tuple(log.unknown)
+        messages,
+        tuple(log.tools),
+        {},
+        NAME,
+        kind,
+        source=BodySource(body, unknown_fields=tuple(log.unknown)),
     )
 
 
@@ -346,7 +365,7 @@ _ROWS = (CALL, RESULT, STRUCTURED, WANTING, OTHER, ERROR)
 
 def write(conversation: Conversation, page: Page) -> JSON:
     """An exchange; or, as a response, the newest result, or else the answer of a model."""
-    source = conversation.source
+    source = conversation.source.body
     own = conversation.wire == NAME and conversation.kind == page.kind
     if own and not isinstance(
         kept := unchanged(conversation, page, read(source, page.kind)), UnsetType
@@ -370,7 +389,7 @@ def _write_part(part: Part, own: bool, page: Page) -> JSON:
     if (
         own
         and not isinstance(part.raw, UnsetType)
-        and (part.row in _ROWS or isinstance(part, Opaque))
+        and (part.spec in _ROWS or isinstance(part, Opaque))
     ):
         kept = native(part, page, part.raw)
         if not isinstance(kept, UnsetType):
@@ -379,7 +398,7 @@ def _write_part(part: Part, own: bool, page: Page) -> JSON:
         return _write_call(part, page)
     if isinstance(part, Result):
         return _write_result(part, page)
-    page.lose(part, f"a tool protocol holds calls and results only: {label(part)[:80]}")
+    page.lose(part, f"a tool protocol holds calls and results only: {describe(part)[:80]}")
     return None
 
 

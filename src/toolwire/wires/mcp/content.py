@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, unquote
 
-from msgspec import UNSET
-
-from toolwire.conversation.json import JSON, At, Json, Object, parse, patch, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, parse, patch, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Tool
-from toolwire.conversation.parts import Call, Media, Output, Part, Result, Text, label
+from toolwire.conversation.parts import Call, Media, Output, Part, Result, Source, Text, describe
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import kind_by, mime_of
 from toolwire.wires.engine.specs import (
@@ -51,15 +50,13 @@ def _name(uri: str) -> str | None:
     return (name or None) if _uri(name or None) == uri else uri
 
 
-def _read_data(block: Object, at: At, row: Row) -> Part:
+def _read_data(block: Object, at: JsonPath, row: Row) -> Part:
     kind = "image" if row.name == "image" else "audio"
     return Media(
         kind,  # type: ignore[arg-type]
         text_or_none(block.get("mimeType")),
         string(block["data"]),
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -68,14 +65,18 @@ def _write_data(media: Media, page: Page) -> JSON:
     return {"type": media.kind, "data": media.data or "", "mimeType": mime}
 
 
-def _read_link(block: Object, at: At, row: Row) -> Part:
+def _read_link(block: Object, at: JsonPath, row: Row) -> Part:
     uri, name, mime = (
         string(block["uri"]),
         text_or_none(block.get("name")),
         text_or_none(block.get("mimeType")),
     )
     return Media(
-        kind_by(mime), mime, url=uri, name=None if name == uri else name, raw=block, at=at, row=row
+        kind_by(mime),
+        mime,
+        url=uri,
+        name=None if name == uri else name,
+        source=Source(block, at, row),
     )
 
 
@@ -90,12 +91,16 @@ def _write_link(media: Media, page: Page) -> JSON:
     }
 
 
-def _read_resource(block: Object, at: At, row: Row) -> Part:
+def _read_resource(block: Object, at: JsonPath, row: Row) -> Part:
     held = obj(block["resource"])
     mime, name = text_or_none(held.get("mimeType")), _name(string(held["uri"]))
     if isinstance(held.get("text"), str):
-        return Media("file", mime, text=string(held["text"]), name=name, raw=block, at=at, row=row)
-    return Media(kind_by(mime), mime, string(held["blob"]), name=name, raw=block, at=at, row=row)
+        return Media(
+            "file", mime, text=string(held["text"]), name=name, source=Source(block, at, row)
+        )
+    return Media(
+        kind_by(mime), mime, string(held["blob"]), name=name, source=Source(block, at, row)
+    )
 
 
 def _write_resource(media: Media, page: Page) -> JSON:
@@ -119,7 +124,7 @@ def write_media(media: Media, page: Page) -> JSON:
         return _write_data(media, page)
     if media.url is None and media.data is None and media.text is None:
         page.lose(media, "a file id of another provider; it is named in text")
-        return {"type": "text", "text": label(media)}
+        return {"type": "text", "text": describe(media)}
     if media.text is None and kind_by(mime_of(media)) != media.kind:
         page.lose(
             media,
@@ -140,7 +145,7 @@ def _plain(content: JSON) -> str | None:
     return None
 
 
-def read_output(held: Object, at: At) -> tuple[Output, bool]:
+def read_output(held: Object, at: JsonPath) -> tuple[Output, bool]:
     """The output of a result, and whether all of it was `structuredContent`.
 
     Servers repeat structured content as text for old clients. Where the two say different things,
@@ -161,7 +166,7 @@ def read_output(held: Object, at: At) -> tuple[Output, bool]:
     )
 
 
-def _read_inside(block: JSON, at: At) -> Part:
+def _read_inside(block: JSON, at: JsonPath) -> Part:
     return (
         read_block(NAME, CONTENT, block, at)
         if isinstance(block, dict)
@@ -192,26 +197,31 @@ def write_output(result: Result, page: Page) -> Object:
 
 
 def _write_inside(part: Part, page: Page) -> JSON:
-    row = part.row
+    row = part.spec
     if isinstance(row, Row) and row in CONTENT.values() and row.part is type(part):
-        return part.raw if part.was is None else row.write(part, page)  # type: ignore[return-value,misc]
+        return part.raw if part.original is None else row.write(part, page)  # type: ignore[return-value,misc]
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Media):
         return write_media(part, page)
-    page.lose(part, f"a result cannot hold this here but as text: {label(part)[:80]}")
-    return {"type": "text", "text": label(part)}
+    page.lose(part, f"a result cannot hold this here but as text: {describe(part)[:80]}")
+    return {"type": "text", "text": describe(part)}
 
 
 # --- sampling: calls and results inside messages --------------------------------------------------
 
 
-def _read_use(block: Object, at: At, row: Row) -> Part:
+def _read_use(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     given = block.get("input")
-    args = Json("") if given is None else Json(UNSET, given)
+    args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
-        one, name_of(block.get("name")), args, origin, "sampling-tool", raw=block, at=at, row=row
+        one,
+        name_of(block.get("name")),
+        args,
+        origin,
+        "sampling-tool",
+        source=Source(block, at, row),
     )
 
 
@@ -225,7 +235,7 @@ def write_use(call: Call, page: Page) -> JSON:
     }
 
 
-def _read_used(block: Object, at: At, row: Row) -> Part:
+def _read_used(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(block.get("toolUseId"))
     output, structured = read_output(block, at)
     known = _USED_STRUCTURED if structured else row
@@ -236,9 +246,7 @@ def _read_used(block: Object, at: At, row: Row) -> Part:
         None,
         origin,
         "sampling-tool",
-        raw=block,
-        at=at,
-        row=known,
+        source=Source(block, at, known),
     )
 
 
@@ -257,7 +265,7 @@ CONTENT = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
@@ -308,7 +316,7 @@ BLOCKS = CONTENT | table(
 OFFER = Row("tool", Tool, keys=keys("name", "description", "inputSchema"))
 
 
-def read_offer(tool: JSON, at: At) -> Tool:
+def read_offer(tool: JSON, at: JsonPath) -> Tool:
     """A tool on offer."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
@@ -316,9 +324,7 @@ def read_offer(tool: JSON, at: At) -> Tool:
         name_of(tool.get("name")),
         text_or_none(tool.get("description")),
         tool.get("inputSchema"),
-        raw=tool,
-        at=at,
-        row=OFFER,
+        source=Source(tool, at, OFFER),
     )
 
 
@@ -327,8 +333,8 @@ def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
     was changed."""
     out: list[JSON] = []
     for tool in tools:
-        if tool.row is OFFER:
-            was = read_offer(tool.raw, tool.at)  # type: ignore[arg-type]
+        if tool.spec is OFFER:
+            was = read_offer(tool.raw, tool.path)  # type: ignore[arg-type]
             out.append(patch(was.raw, _offer(was, page), _offer(tool, page)))  # type: ignore[arg-type]
         elif tool.kind in ("function", "custom"):
             out.append(_offer(tool, page))

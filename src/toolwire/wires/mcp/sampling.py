@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Object, get, put
-from toolwire.conversation.model import Choice, Conversation, Setting
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
+from toolwire.conversation.model import BodySource, Choice, Conversation, Setting
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -24,8 +24,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, Settings, read_fields, write_fields, write_stop
@@ -99,15 +100,15 @@ def answer_fields(neutral: Callable[[JSON], str], wire: Callable[[str], JSON]) -
 # --- messages -------------------------------------------------------------------------------------
 
 
-def _read_content(content: JSON, at: At) -> tuple[Part, ...]:
+def _read_content(content: JSON, at: JsonPath) -> tuple[Part, ...]:
     if isinstance(content, list):
         return tuple(read_block(NAME, BLOCKS, block, (*at, i)) for i, block in enumerate(content))
     if isinstance(content, str):
-        return (Text(content, raw=content, at=at, row=PLAIN),)
+        return (Text(content, source=Source(content, at, PLAIN)),)
     return (read_block(NAME, BLOCKS, content, at),)
 
 
-def _read_message(message: JSON, at: At) -> Message:
+def _read_message(message: JSON, at: JsonPath) -> Message:
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
     said = message.get("role", UNSET)
@@ -115,7 +116,7 @@ def _read_message(message: JSON, at: At) -> Message:
     if role is None:
         blame(NAME, (*at, "role"), "user or assistant", said)
     parts = _read_content(message.get("content"), (*at, "content"))
-    return Message(role, parts, None, NAME, raw=message, at=at, row=MESSAGE)
+    return Message(role, parts, None, NAME, source=Source(message, at, MESSAGE))
 
 
 def _write_text(part: Text, page: Page) -> JSON:
@@ -129,11 +130,11 @@ def _write_media(media: Media, page: Page) -> JSON:
     if media.data is not None and media.kind in ("image", "audio"):
         return write_media(media, page)
     page.lose(media, f"a message cannot take this {media.kind} here; it is named in text")
-    return {"type": "text", "text": label(media)}
+    return {"type": "text", "text": describe(media)}
 
 
 def _no_block(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such block in a message on this wire: {label(part)[:80]}")
+    page.lose(part, f"no such block in a message on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -171,7 +172,7 @@ def _short(blocks: list[JSON]) -> JSON:
 
 def _unknown(
     settings: Settings, holder: str, held: Object, known: frozenset[str]
-) -> tuple[At, ...]:
+) -> tuple[JsonPath, ...]:
     """What nobody understands, beside the object that holds it all and in it."""
     outside = (path for path in settings.unknown if path[0] != holder or len(path) > 2)
     inside = (
@@ -186,18 +187,17 @@ def read_request(body: Object) -> Conversation:
     messages: list[Message] = []
     prompt = params.get("systemPrompt")
     if isinstance(prompt, str):
-        at: At = ("params", "systemPrompt")
+        at: JsonPath = ("params", "systemPrompt")
         messages.append(
             Message(
                 "system",
-                (Text(prompt, raw=prompt, at=at, row=PLAIN),),
+                (Text(prompt, source=Source(prompt, at, PLAIN)),),
                 None,
                 NAME,
-                raw=prompt,
-                at=at,
+                source=Source(raw=prompt, path=at),
             )
         )
-    where: At = ("params", "messages")
+    where: JsonPath = ("params", "messages")
     messages += [
         _read_message(message, (*where, i)) for i, message in enumerate(list_at(NAME, body, where))
     ]
@@ -211,9 +211,7 @@ def read_request(body: Object) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=unknown,
-        places=settings.places,
+        source=BodySource(body, unknown_fields=unknown, setting_paths=settings.places),
     )
 
 
@@ -223,7 +221,7 @@ def write_request(conversation: Conversation, page: Page) -> JSON:
     system = [message for message in conversation.messages if message.role == "system"]
     rest = tuple(message for message in conversation.messages if message.role != "system")
     texts = [
-        part.text if isinstance(part, Text) else label(part)
+        part.text if isinstance(part, Text) else describe(part)
         for message in system
         for part in message.parts
     ]
@@ -248,7 +246,7 @@ def write_request(conversation: Conversation, page: Page) -> JSON:
 def _write_part(part: Part, page: Page) -> JSON:
     kept = (
         native(part, page, part.raw)
-        if part.row in BLOCKS.values() and part.raw is not UNSET
+        if part.spec in BLOCKS.values() and part.raw is not UNSET
         else UNSET
     )
     return FOREIGN[type(part)](part, page) if isinstance(kept, UnsetType) else kept
@@ -266,7 +264,7 @@ def read_answer(body: Object, fields: tuple[Field, ...]) -> Conversation:
     parts = _read_content(held["content"], ("result", "content"))
     reason = held.get("stopReason")
     stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
-    message = Message("assistant", parts, stop, NAME, raw=held, at=("result",), row=ANSWER)
+    message = Message("assistant", parts, stop, NAME, source=Source(held, ("result",), ANSWER))
     settings = read_fields(fields, body, keys("jsonrpc"))
     unknown = _unknown(settings, "result", held, ANSWER.keys)
     return Conversation(
@@ -275,9 +273,7 @@ def read_answer(body: Object, fields: tuple[Field, ...]) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=unknown,
-        places=settings.places,
+        source=BodySource(body, unknown_fields=unknown, setting_paths=settings.places),
     )
 
 
@@ -306,7 +302,7 @@ def write_answer(conversation: Conversation, page: Page, fields: tuple[Field, ..
         lambda raw, at: Message(
             "assistant",
             _read_content(get(raw, ("content",)), (*at, "content")),  # type: ignore[arg-type]
-            raw=raw,
+            source=Source(raw=raw),
         ),
     )
     if isinstance(kept, UnsetType):

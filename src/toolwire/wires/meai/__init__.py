@@ -27,8 +27,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Json, Object, get, put
-from toolwire.conversation.model import Conversation, Kind
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import BodySource, Conversation, Kind
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -39,8 +40,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
@@ -87,7 +89,7 @@ def _mime(block: Object) -> str | None:
     return None if mime is None or mime.endswith("/*") else mime
 
 
-def _read_data(block: Object, at: At, row: Row) -> Part:
+def _read_data(block: Object, at: JsonPath, row: Row) -> Part:
     url = string(block["uri"])
     mime, data = split_data_url(url) or (None, None)
     mime = mime or _mime(block)
@@ -97,22 +99,20 @@ def _read_data(block: Object, at: At, row: Row) -> Part:
         data,
         None if data is not None else url,
         name=text_or_none(block.get("name")),
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
-def _read_uri(block: Object, at: At, row: Row) -> Part:
+def _read_uri(block: Object, at: JsonPath, row: Row) -> Part:
     url = string(block["uri"])
     kind = kind_by(text_or_none(block.get("mediaType")) or mime_of(Media("file", url=url)))
-    return Media(kind, _mime(block), url=url, raw=block, at=at, row=row)
+    return Media(kind, _mime(block), url=url, source=Source(block, at, row))
 
 
-def _read_file(block: Object, at: At, row: Row) -> Part:
+def _read_file(block: Object, at: JsonPath, row: Row) -> Part:
     kind, name = kind_by(text_or_none(block.get("mediaType"))), text_or_none(block.get("name"))
     return Media(
-        kind, _mime(block), file=string(block["fileId"]), name=name, raw=block, at=at, row=row
+        kind, _mime(block), file=string(block["fileId"]), name=name, source=Source(block, at, row)
     )
 
 
@@ -132,22 +132,24 @@ def _write_media(media: Media, page: Page) -> JSON:
         return {"$type": "hostedFile", "fileId": media.file, **said, **named}
     if media.url is None:
         page.lose(media, "a text document is sent as text")
-        return {"$type": "text", "text": label(media)}
+        return {"$type": "text", "text": describe(media)}
     if media.name is not None:
         page.lose(media, "what is given by its address has no name here")
     kind = "application/octet-stream" if media.kind == "file" else f"{media.kind}/*"
     return {"$type": "uri", "uri": media.url, "mediaType": mime or kind}
 
 
-def _read_reasoning(block: Object, at: At, row: Row) -> Part:
-    seal = text_or_none(block.get("protectedData"))
-    return Reasoning(string(block.get("text") or ""), seal=seal, raw=block, at=at, row=row)
+def _read_reasoning(block: Object, at: JsonPath, row: Row) -> Part:
+    signature = text_or_none(block.get("protectedData"))
+    return Reasoning(
+        string(block.get("text") or ""), signature=signature, source=Source(block, at, row)
+    )
 
 
-def _read_error(block: Object, at: At, row: Row) -> Part:
+def _read_error(block: Object, at: JsonPath, row: Row) -> Part:
     if block.get("errorCode") == "Refusal":
-        return Text(string(block["message"]), True, raw=block, at=at, row=row)
-    return Opaque("error", block, raw=block, at=at, row=row)
+        return Text(string(block["message"]), True, source=Source(block, at, row))
+    return Opaque("error", block, source=Source(block, at, row))
 
 
 def _write_error(part: Part, page: Page) -> JSON:
@@ -162,7 +164,7 @@ def _opaque(name: str) -> Row:
     return Row(
         name,
         Opaque,
-        lambda block, at, row: Opaque(name, block, raw=block, at=at, row=row),
+        lambda block, at, row: Opaque(name, block, source=Source(block, at, row)),
         lambda part, _: part.value,
     )
 
@@ -170,10 +172,10 @@ def _opaque(name: str) -> Row:
 # --- calls ----------------------------------------------------------------------------------------
 
 
-def _read_function(block: Object, at: At, row: Row) -> Part:
+def _read_function(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("callId"))
     given = block.get("arguments")
-    args = Json("") if given is None else Json(UNSET, given)
+    args = LazyJson("") if given is None else LazyJson.from_value(given)
     executor: Literal["client", "provider"] = (
         "provider" if block.get("informationalOnly") is True else "client"
     )
@@ -184,9 +186,7 @@ def _read_function(block: Object, at: At, row: Row) -> Part:
         origin,
         "function",
         executor,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -210,11 +210,17 @@ def _hosted(kind: str, name: str, family: str, *fields: str) -> Row:
     fields.
     """
 
-    def read(block: Object, at: At, row: Row) -> Part:
+    def read(block: Object, at: JsonPath, row: Row) -> Part:
         one, origin = call_id(block.get("callId"))
         given: Object = {field: block[field] for field in fields if block.get(field) is not None}
         return Call(
-            one, name, Json(UNSET, given), origin, family, "provider", raw=block, at=at, row=row
+            one,
+            name,
+            LazyJson.from_value(given),
+            origin,
+            family,
+            "provider",
+            source=Source(block, at, row),
         )
 
     def write(call: Call, page: Page) -> JSON:
@@ -241,19 +247,17 @@ def _hosted(kind: str, name: str, family: str, *fields: str) -> Row:
     )
 
 
-def _read_mcp(block: Object, at: At, row: Row) -> Part:
+def _read_mcp(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("callId"))
     given = block.get("arguments")
     return Call(
         one,
         name_of(block.get("name")),
-        Json("") if given is None else Json(UNSET, given),
+        LazyJson("") if given is None else LazyJson.from_value(given),
         origin,
         "mcp",
         "provider",
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -266,20 +270,18 @@ def _write_mcp(call: Call, page: Page) -> JSON:
     }
 
 
-def _read_approval(block: Object, at: At, row: Row) -> Part:
+def _read_approval(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("requestId"))
     asked = block.get("toolCall") or {}
     given = obj(asked).get("arguments")
     return Call(
         one,
         name_of(obj(asked).get("name")) or "tool",
-        Json("") if given is None else Json(UNSET, given),
+        LazyJson("") if given is None else LazyJson.from_value(given),
         origin,
         "tool-approval",
-        about=call_id(obj(asked).get("callId"))[0] or None,
-        raw=block,
-        at=at,
-        row=row,
+        approval_for=call_id(obj(asked).get("callId"))[0] or None,
+        source=Source(block, at, row),
     )
 
 
@@ -289,19 +291,17 @@ def _write_approval(call: Call, page: Page) -> JSON:
     return {"$type": "toolApprovalRequest", "requestId": page.call_id(call), "toolCall": asked}
 
 
-def _read_input(block: Object, at: At, row: Row) -> Part:
+def _read_input(block: Object, at: JsonPath, row: Row) -> Part:
     """A request for something else than leave: the base type holds its id and no more."""
     one, origin = call_id(block.get("requestId"))
     given = block.get("arguments")
     return Call(
         one,
         name_of(block.get("name")) or _INPUT,
-        Json("") if given is None else Json(UNSET, given),
+        LazyJson("") if given is None else LazyJson.from_value(given),
         origin,
         "input",
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -317,7 +317,7 @@ _INPUT = "input"
 # --- results --------------------------------------------------------------------------------------
 
 
-def _contents(value: JSON, at: At) -> tuple[Part, ...] | None:
+def _contents(value: JSON, at: JsonPath) -> tuple[Part, ...] | None:
     """A value as parts if it is a list of contents, or a single one; None if it is data."""
     if isinstance(value, dict) and value.get("$type") in ROWS:
         return (read_content(value, at),)
@@ -330,12 +330,12 @@ def _contents(value: JSON, at: At) -> tuple[Part, ...] | None:
     return None
 
 
-def _read_result(block: Object, at: At, row: Row) -> Part:
+def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(block.get("callId"))
     value = block.get("result")
     output: Output = value if isinstance(value, str) else _contents(value, (*at, "result")) or value
     return Result(
-        one, "" if output is None else output, False, None, origin, raw=block, at=at, row=row
+        one, "" if output is None else output, False, None, origin, source=Source(block, at, row)
     )
 
 
@@ -355,7 +355,7 @@ def _outputs(kind: str, family: str) -> Row:
     """A result that a service made: a list of contents, of which an error says that the tool
     failed."""
 
-    def read(block: Object, at: At, row: Row) -> Part:
+    def read(block: Object, at: JsonPath, row: Row) -> Part:
         one, origin = result_id(block.get("callId"))
         field = "outputs" if "outputs" in block else "output"
         held = block.get(field)
@@ -373,9 +373,7 @@ def _outputs(kind: str, family: str) -> Row:
             origin,
             family,
             "provider",
-            raw=block,
-            at=at,
-            row=row,
+            source=Source(block, at, row),
         )
 
     def write(result: Result, page: Page) -> JSON:
@@ -398,11 +396,11 @@ def _outputs(kind: str, family: str) -> Row:
     )
 
 
-def _said(value: JSON, at: At) -> Part:
+def _said(value: JSON, at: JsonPath) -> Part:
     """A content inside a service's result, where an error is what the tool said."""
     message = get(value, ("message",)) if get(value, ("$type",)) == "error" else UNSET
     return (
-        Text(message, raw=value, at=at, row=ERROR_INSIDE)
+        Text(message, source=Source(value, at, ERROR_INSIDE))
         if isinstance(message, str)
         else read_content(value, at)
     )
@@ -411,14 +409,14 @@ def _said(value: JSON, at: At) -> Part:
 ERROR_INSIDE = Row("error", Text, keys=keys("$type", "message"))
 
 
-def _read_verdict(block: Object, at: At, row: Row) -> Part:
+def _read_verdict(block: Object, at: JsonPath, row: Row) -> Part:
     """The answer to an approval or to another request for input; words without a yes or no are all
     it says."""
     one, origin = result_id(block.get("requestId"))
     said: Object = {key: block[key] for key in ("approved", "reason") if block.get(key) is not None}
     words = said.get("reason") if "approved" not in said else None
     output = words if isinstance(words, str) else said
-    return Result(one, output, False, None, origin, row.family, raw=block, at=at, row=row)
+    return Result(one, output, False, None, origin, row.family, source=Source(block, at, row))
 
 
 def _write_verdict(result: Result, page: Page) -> JSON:
@@ -435,7 +433,7 @@ ROWS = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b.get("text") or ""), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b.get("text") or ""), source=Source(b, at, row)),
         lambda p, _: {"$type": "text", "text": p.text},
         keys("$type", "text"),
         deltas={"text": ("text", "text")},
@@ -559,7 +557,7 @@ ROWS = table(
 )
 
 
-def read_content(block: JSON, at: At) -> Part:
+def read_content(block: JSON, at: JsonPath) -> Part:
     """One content, by its `$type`; one that does not fit its own type is kept as unknown."""
     if not isinstance(block, dict):
         blame(NAME, at, "an object", block)
@@ -582,21 +580,25 @@ ROLES: dict[str, Role] = {
 }
 MESSAGE = Row("message", Message, keys=keys("role", "contents", "messageId", "createdAt"))
 PLAIN = Row("instructions", Text, write=lambda part, page: part.text)
-_INSTRUCTIONS: At = (OPTIONS, "instructions")
+_INSTRUCTIONS: JsonPath = (OPTIONS, "instructions")
 
 
-def read_message(message: JSON, at: At) -> Message:
+def read_message(message: JSON, at: JsonPath) -> Message:
     """One message; instructions, which are plain text, count as one, and one of a role nobody knows
     is kept whole."""
     if isinstance(message, str) and at == _INSTRUCTIONS:
-        parts = (Text(message, raw=message, at=at, row=PLAIN),) if message else ()
-        return Message("system", parts, None, NAME, raw=message, at=at, row=MESSAGE)
+        parts = (Text(message, source=Source(message, at, PLAIN)),) if message else ()
+        return Message("system", parts, None, NAME, source=Source(message, at, MESSAGE))
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
     role = ROLES.get(str(message.get("role", "user")))
     if role is None:
         return Message(
-            "user", (unknown(message.get("role"), message, at),), None, NAME, raw=message, at=at
+            "user",
+            (unknown(message.get("role"), message, at),),
+            None,
+            NAME,
+            source=Source(raw=message, path=at),
         )
     contents = message.get("contents")
     if contents is not None and not isinstance(contents, list):
@@ -604,7 +606,7 @@ def read_message(message: JSON, at: At) -> Message:
     inside = tuple(
         [read_content(one, (*at, "contents", i)) for i, one in enumerate(contents or ())]
     )
-    return Message(role, inside, None, NAME, raw=message, at=at, row=MESSAGE)
+    return Message(role, inside, None, NAME, source=Source(message, at, MESSAGE))
 
 
 def _write_text(part: Text, page: Page) -> JSON:
@@ -621,7 +623,7 @@ def _write_reasoning(part: Reasoning, page: Page) -> JSON:
 
 
 def _no_content(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such content on this wire: {label(part)[:80]}")
+    page.lose(part, f"no such content on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -649,18 +651,23 @@ def read(body: JSON, kind: Kind) -> Conversation:
     """Messages, a request or a response as a conversation."""
     if not isinstance(body, list | dict):
         blame(NAME, (), "an object or a list of messages", body)
-    place: At = () if isinstance(body, list) else ("messages",)
+    place: JsonPath = () if isinstance(body, list) else ("messages",)
     messages = [read_message(one, (*place, i)) for i, one in enumerate(list_at(NAME, body, place))]
     if kind == "response":
         return _read_answer(body, messages)
     if isinstance(body, list):
         return Conversation(
-            settle(tuple(messages), seed="", ordered=False), (), {}, NAME, "request", body
+            settle(tuple(messages), seed="", ordered=False),
+            (),
+            {},
+            NAME,
+            "request",
+            source=BodySource(body),
         )
     instructions = get(body, _INSTRUCTIONS)
     if isinstance(instructions, str):
         messages.insert(0, read_message(instructions, _INSTRUCTIONS))
-    where: At = (OPTIONS, "tools")
+    where: JsonPath = (OPTIONS, "tools")
     offered = list_at(NAME, body, where) if get(body, where) not in (None, UNSET) else []
     tools = tuple(read_offer(tool, (*where, i)) for i, tool in enumerate(offered))
     settings = read_fields(REQUEST, body, keys("messages"))
@@ -670,13 +677,15 @@ def read(body: JSON, kind: Kind) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=tuple(_unread(settings.unknown, body)),
-        places=settings.places,
+        source=BodySource(
+            body,
+            unknown_fields=tuple(_unread(settings.unknown, body)),
+            setting_paths=settings.places,
+        ),
     )
 
 
-def _unread(paths: tuple[At, ...], body: Object) -> Iterator[At]:
+def _unread(paths: tuple[JsonPath, ...], body: Object) -> Iterator[JsonPath]:
     """What nothing stands for: tools and instructions are read elsewhere, also where they are all
     that the options hold."""
     options = body.get(OPTIONS)
@@ -689,7 +698,7 @@ def _unread(paths: tuple[At, ...], body: Object) -> Iterator[At]:
         yield from (one for one in (inside if path == (OPTIONS,) else [path]) if one not in _READ)
 
 
-_READ: tuple[At, ...] = ((OPTIONS, "tools"), _INSTRUCTIONS)
+_READ: tuple[JsonPath, ...] = ((OPTIONS, "tools"), _INSTRUCTIONS)
 
 
 def _read_answer(body: JSON, messages: list[Message]) -> Conversation:
@@ -697,12 +706,12 @@ def _read_answer(body: JSON, messages: list[Message]) -> Conversation:
     frame = body if isinstance(body, dict) else {}
     settings = read_fields(RESPONSE, frame, keys("messages", "finishReason"))
     said = tuple(message for message in messages if message.role in ("assistant", "tool"))
-    extra: list[At] = [
-        message.at for message in messages if message.role not in ("assistant", "tool")
+    extra: list[JsonPath] = [
+        message.path for message in messages if message.role not in ("assistant", "tool")
     ]
     for message in said:
         extra += [
-            (*message.at, key)
+            (*message.path, key)
             for key, value in obj(message.raw).items()  # type: ignore[arg-type]
             if key not in MESSAGE.keys and value is not None
         ]
@@ -716,9 +725,9 @@ def _read_answer(body: JSON, messages: list[Message]) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=(*settings.unknown, *extra),
-        places=settings.places,
+        source=BodySource(
+            body, unknown_fields=(*settings.unknown, *extra), setting_paths=settings.places
+        ),
     )
 
 
@@ -731,8 +740,8 @@ def write(conversation: Conversation, page: Page) -> JSON:
     below: list[Message] = []
     above: list[str] = []
     for message in conversation.messages:
-        if message.wire == NAME and message.at == _INSTRUCTIONS:
-            above += [label(part) for part in message.parts]
+        if message.wire == NAME and message.path == _INSTRUCTIONS:
+            above += [describe(part) for part in message.parts]
         else:
             below.append(message)
     options = body.get(OPTIONS)
@@ -750,7 +759,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         body = obj(put(body, (OPTIONS, "tools"), write_tools(conversation.tools, page)))
     return (
         messages
-        if mine and isinstance(conversation.source, list) and not body
+        if mine and isinstance(conversation.source.body, list) and not body
         else {**body, "messages": messages}
     )
 
@@ -762,16 +771,20 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
     mine = conversation.wire == NAME and conversation.kind == page.kind
     body = write_fields(RESPONSE, replace(conversation, unknown=()) if mine else conversation, page)
     if mine:
-        place: At = () if isinstance(conversation.source, list) else ("messages",)
+        place: JsonPath = () if isinstance(conversation.source.body, list) else ("messages",)
         before = [
             read_message(one, (*place, i))
-            for i, one in enumerate(list_at(NAME, conversation.source, place))
+            for i, one in enumerate(list_at(NAME, conversation.source.body, place))
         ]
         kept = [
             one if one.role in ("assistant", "tool") else replace(one, parts=()) for one in before
         ]
         messages = HISTORY.spread(first, kept, page)
-        return messages if isinstance(conversation.source, list) else {**body, "messages": messages}
+        return (
+            messages
+            if isinstance(conversation.source.body, list)
+            else {**body, "messages": messages}
+        )
     blocks = [FOREIGN[type(part)](part, page) for part in first.parts]
     answer: Object = {
         "role": "assistant",

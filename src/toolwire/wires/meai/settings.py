@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field
 from toolwire.wires.engine.specs import (
@@ -39,21 +40,19 @@ OFFER = Row(
 )
 
 
-def read_offer(tool: JSON, at: At) -> Tool:
+def read_offer(tool: JSON, at: JsonPath) -> Tool:
     """A tool on offer; one that a service runs itself has a `$type` and no schema."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
     if "$type" in tool and "jsonSchema" not in tool:
-        return Tool("", kind=str(tool["$type"]), raw=tool, at=at)
+        return Tool("", kind=str(tool["$type"]), source=Source(raw=tool, path=at))
     strict = get(tool, ("additionalProperties", "strict"))
     return Tool(
         name_of(tool.get("name")),
         text_or_none(tool.get("description")),
         tool.get("jsonSchema"),
         None if isinstance(strict, UnsetType) else flag_or_none(strict),
-        raw=tool,
-        at=at,
-        row=OFFER,
+        source=Source(tool, at, OFFER),
     )
 
 

@@ -25,7 +25,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
 from toolwire.errors import RemoteError
@@ -65,7 +65,7 @@ class _Reader(Reader):
     def __init__(
         self,
         rows: Mapping[str, Row],
-        read: Callable[[JSON, At], Part],
+        read: Callable[[JSON, JsonPath], Part],
         roles: Mapping[str, Role],
         *,
         keep: bool = False,
@@ -187,7 +187,7 @@ class _Reader(Reader):
 
     # --- contents ---
 
-    def _content(self, block: JSON, at: At, first: bool) -> list[Event]:
+    def _content(self, block: JSON, at: JsonPath, first: bool) -> list[Event]:
         if not isinstance(block, dict):
             return [Left(at, "no such field on this wire")]
         kind = block.get("$type")
@@ -218,7 +218,7 @@ class _Reader(Reader):
         self.pieces = [part.text]
         self.slot += 1
         if not self.muted:
-            out.append(Start(self.slot, replace(part, text="", seal=None)))
+            out.append(Start(self.slot, replace(part, text="", signature=None)))
             out += [Delta(self.slot, part.text)] if part.text else []
         return out
 
@@ -232,7 +232,7 @@ class _Reader(Reader):
         return [Whole(part)]
 
     def _more(
-        self, block: Object, at: At, first: bool, row: Row, field: str, held: Object
+        self, block: Object, at: JsonPath, first: bool, row: Row, field: str, held: Object
     ) -> list[Event] | None:
         """What a piece adds to the content that is open; None if it is not a piece of it."""
         piece = block.get(field)
@@ -271,10 +271,10 @@ class _Reader(Reader):
         return (
             []
             if self.muted
-            else [End(self.slot, seal=text_or_none(held.get("protectedData")), cut=cut)]
+            else [End(self.slot, signature=text_or_none(held.get("protectedData")), cut=cut)]
         )
 
-    def _usage(self, block: Object, at: At) -> list[Event]:
+    def _usage(self, block: Object, at: JsonPath) -> list[Event]:
         details = block["details"]
         assert isinstance(details, dict)
         _add(self.usage, details)
@@ -440,7 +440,7 @@ class _Writer(Writer):
 
 def stream(
     rows: Mapping[str, Row],
-    read: Callable[[JSON, At], Part],
+    read: Callable[[JSON, JsonPath], Part],
     roles: Mapping[str, Role],
     foreign: Mapping[type[Part], Callable[..., JSON]],
     write: Callable[[Conversation, Page], JSON],

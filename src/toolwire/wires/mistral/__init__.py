@@ -16,9 +16,19 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Object, get, text_of
-from toolwire.conversation.model import Choice, Conversation, Kind, Setting, Tool, Usage
-from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
+from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
+from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Setting, Tool, Usage
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+    describe,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.settings import Field, put_tools, read_fields, write_fields, write_stop
@@ -54,7 +64,9 @@ NAME = "mistral"
 # --- content --------------------------------------------------------------------------------------
 
 
-def _by_url(url: str, kind: str | None, name: str | None, block: Object, at: At, row: Row) -> Part:
+def _by_url(
+    url: str, kind: str | None, name: str | None, block: Object, at: JsonPath, row: Row
+) -> Part:
     mime, data = split_data_url(url) or (None, None)
     return Media(
         kind or kind_by(mime),  # type: ignore[arg-type]
@@ -62,20 +74,18 @@ def _by_url(url: str, kind: str | None, name: str | None, block: Object, at: At,
         data,
         None if data is not None else url,
         name=name,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
-def _read_image(block: Object, at: At, row: Row) -> Part:
+def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
     held = block["image_url"]
     return _by_url(
         string(held["url"] if isinstance(held, dict) else held), "image", None, block, at, row
     )
 
 
-def _read_document(block: Object, at: At, row: Row) -> Part:
+def _read_document(block: Object, at: JsonPath, row: Row) -> Part:
     return _by_url(
         string(block["document_url"]),
         None,
@@ -86,7 +96,7 @@ def _read_document(block: Object, at: At, row: Row) -> Part:
     )
 
 
-def _read_audio(block: Object, at: At, row: Row) -> Part:
+def _read_audio(block: Object, at: JsonPath, row: Row) -> Part:
     """Base64 as it is, a URL, or an object as others have it."""
     held = block["input_audio"]
     if isinstance(held, dict):
@@ -94,13 +104,11 @@ def _read_audio(block: Object, at: At, row: Row) -> Part:
             "audio",
             f"audio/{string(held['format'])}",
             string(held["data"]),
-            raw=block,
-            at=at,
-            row=row,
+            source=Source(block, at, row),
         )
     if string(held).startswith(("http://", "https://", "data:")):
         return _by_url(string(held), "audio", None, block, at, row)
-    return Media("audio", data=string(held), raw=block, at=at, row=row)
+    return Media("audio", data=string(held), source=Source(block, at, row))
 
 
 def _write_media(media: Media, page: Page) -> JSON:
@@ -128,7 +136,7 @@ def _write_media(media: Media, page: Page) -> JSON:
         f"this wire takes no {media.kind} {'by file id' if media.file else 'of this kind'}; it is"
         " named in text",
     )
-    return {"type": "text", "text": label(media)}
+    return {"type": "text", "text": describe(media)}
 
 
 def _write_sound(media: Media, page: Page) -> JSON:
@@ -142,22 +150,24 @@ def _write_sound(media: Media, page: Page) -> JSON:
     }
 
 
-def _read_thinking(block: Object, at: At, row: Row) -> Part:
-    held, seal = block["thinking"], text_or_none(block.get("signature"))
+def _read_thinking(block: Object, at: JsonPath, row: Row) -> Part:
+    held, signature = block["thinking"], text_or_none(block.get("signature"))
     if isinstance(held, str):
-        return Reasoning(held, seal=seal, raw=block, at=at, row=row)
+        return Reasoning(held, signature=signature, source=Source(block, at, row))
     if not isinstance(held, list):
         raise TypeError("a list")
     texts = [
         one["text"] for one in held if isinstance(one, dict) and isinstance(one.get("text"), str)
     ]
     told = row if len(texts) == len(held) else REFERRING
-    return Reasoning("".join(map(string, texts)), seal=seal, raw=block, at=at, row=told)
+    return Reasoning(
+        "".join(map(string, texts)), signature=signature, source=Source(block, at, told)
+    )
 
 
 def _write_thinking(part: Reasoning, page: Page) -> JSON:
     out: Object = {"type": "thinking", "thinking": [{"type": "text", "text": part.text}]}
-    return out if part.seal is None else {**out, "signature": part.seal}
+    return out if part.signature is None else {**out, "signature": part.signature}
 
 
 _THINKING = keys("type", "thinking", "signature")
@@ -165,7 +175,7 @@ CONTENT = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
@@ -195,7 +205,7 @@ CONTENT = table(
     Row(
         "file",
         Media,
-        lambda b, at, row: Media("file", file=string(b["file_id"]), raw=b, at=at, row=row),
+        lambda b, at, row: Media("file", file=string(b["file_id"]), source=Source(b, at, row)),
         lambda p, page: {"type": "file", "file_id": p.file} if p.file else _write_media(p, page),
         keys("type", "file_id"),
     ),
@@ -207,7 +217,7 @@ REFERRING = replace(CONTENT["thinking"], keys=_THINKING - {"thinking"})
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_function(block: Object, at: At, row: Row) -> Part:
+def _read_function(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     held = block.get("function")
     function = held if isinstance(held, dict) else {}
@@ -216,9 +226,7 @@ def _read_function(block: Object, at: At, row: Row) -> Part:
         name_of(function.get("name")),
         arguments(function.get("arguments")),
         origin,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -231,7 +239,7 @@ def _write_function(call: Call, page: Page) -> JSON:
     }
 
 
-def _read_tool(message: Object, at: At, row: Row) -> Part:
+def _read_tool(message: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(message.get("tool_call_id"))
     return Result(
         one,
@@ -239,16 +247,14 @@ def _read_tool(message: Object, at: At, row: Row) -> Part:
         False,
         text_or_none(message.get("name")),
         origin,
-        raw=message,
-        at=at,
-        row=row,
+        source=Source(message, at, row),
     )
 
 
 def _write_tool(result: Result, page: Page) -> JSON:
     output = page.output(result)
     parts = output if isinstance(output, tuple) else ()
-    texts: list[JSON] = [{"type": "text", "text": label(part)} for part in parts]
+    texts: list[JSON] = [{"type": "text", "text": describe(part)} for part in parts]
     plain = bool(parts) and all(isinstance(part, Text) for part in parts)
     out: Object = {
         "role": "tool",
@@ -300,12 +306,12 @@ WHOLE = replace(MESSAGE, keys=MESSAGE.keys | {"prefix"})
 class Mistral(Chat, frozen=True, eq=False):
     """The chat shape with reasoning in the content, and no place for a refusal."""
 
-    def read_message(self, message: JSON, at: At) -> Message:
+    def read_message(self, message: JSON, at: JsonPath) -> Message:
         """One message of a history, or of a response."""
         found = super().read_message(message, at)
         return (
-            replace(found, row=WHOLE)
-            if found.row is MESSAGE and get(message, ("prefix",)) is False
+            replace(found, source=replace(found.source, spec=WHOLE))
+            if found.spec is MESSAGE and get(message, ("prefix",)) is False
             else found
         )
 
@@ -330,7 +336,9 @@ class Mistral(Chat, frozen=True, eq=False):
             elif isinstance(part, Reasoning):
                 page.lose(part, "reasoning of another provider is not taken back")
             else:
-                page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
+                page.lose(
+                    part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
+                )
         if page.kind == "response":
             calls = [{**obj(call), "index": i} for i, call in enumerate(calls)]
             whole = (
@@ -361,13 +369,13 @@ OFFER = Row(
 )
 
 
-def _read_offer(tool: JSON, at: At) -> Tool:
+def _read_offer(tool: JSON, at: JsonPath) -> Tool:
     """A tool on offer; the provider's own keep their type as kind."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
     inner = tool.get("function")
     if not isinstance(inner, dict):
-        return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
+        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=at))
     return offer(inner, "function", tool, at, OFFER)
 
 
@@ -378,7 +386,7 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
         if (
             native
             and not isinstance(tool.raw, UnsetType)
-            and _read_offer(tool.raw, tool.at) == tool
+            and _read_offer(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
             continue
@@ -486,7 +494,7 @@ SAYS = {neutral: word for word, neutral in MEANS.items()}
 
 def _tell_limits(conversation: Conversation, page: Page) -> None:
     """Report what a setting says beyond what is written of it."""
-    settings, places = conversation.settings, conversation.places
+    settings, places = conversation.settings, conversation.source.setting_paths
     choice, usage = settings.get("choice"), settings.get("usage")
     if (
         isinstance(choice, Choice)
@@ -529,9 +537,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
+        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
     )
 
 
@@ -542,7 +548,7 @@ def _read_response(body: Object) -> Conversation:
     for i, _ in enumerate(list_at(NAME, body, ("choices",))):
         choice = object_at(NAME, body, ("choices", i))
         # A choice may hold `messages` in its place; they have no neutral form yet.
-        at: At = (
+        at: JsonPath = (
             "choices",
             i,
             "message" if "message" in choice or "messages" not in choice else "messages",
@@ -550,7 +556,7 @@ def _read_response(body: Object) -> Conversation:
         said = (
             CHAT.read_message(choice["message"], at)
             if choice.get("message") is not None
-            else Message("assistant", (), at=at)
+            else Message("assistant", (), source=Source(path=at))
         )
         reason = choice.get("finish_reason")
         messages.append(
@@ -569,9 +575,7 @@ def _read_response(body: Object) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=tuple(extra),
-        places=settings.places,
+        source=BodySource(body, unknown_fields=tuple(extra), setting_paths=settings.places),
     )
 
 
@@ -604,7 +608,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
         }
     choices: list[JSON] = []
     for i, message in enumerate(answers(conversation, page)):
-        old = get(conversation.source, message.at[:-1]) if native else UNSET
+        old = get(conversation.source.body, message.path[:-1]) if native else UNSET
         if isinstance(old, dict) and not message.parts and old.get("message") is None:
             choices.append(old)
             continue

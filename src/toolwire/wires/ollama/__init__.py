@@ -21,9 +21,19 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import mint, settle
-from toolwire.conversation.json import JSON, At, Object
-from toolwire.conversation.model import Conversation, Format, Kind, Setting, Tool, Usage
-from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Result, Text, label
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Setting, Tool, Usage
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+    describe,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import (
     Field,
@@ -89,7 +99,7 @@ def _write_image(media: Media, page: Page) -> JSON:
 IMAGE = Row("images", Media, write=_write_image)
 
 
-def _images(message: Object, at: At) -> list[Part]:
+def _images(message: Object, at: JsonPath) -> list[Part]:
     images = message.get("images")
     if images is None:
         return []
@@ -100,14 +110,14 @@ def _images(message: Object, at: At) -> list[Part]:
         where = at + ("images", i)
         if not isinstance(data, str):
             blame(NAME, where, "a string", data)
-        out.append(Media("image", _mime(data), data, raw=data, at=where, row=IMAGE))
+        out.append(Media("image", _mime(data), data, source=Source(data, where, IMAGE)))
     return out
 
 
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_call(block: Object, at: At, row: Row) -> Part:
+def _read_call(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     function = block.get("function")
     inner = function if isinstance(function, dict) else {}
@@ -116,9 +126,7 @@ def _read_call(block: Object, at: At, row: Row) -> Part:
         name_of(inner.get("name")),
         arguments(inner.get("arguments")),
         origin,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -128,16 +136,20 @@ def _write_call(call: Call, page: Page) -> JSON:
     return {"function": function} if sent is None else {"id": sent, "function": function}
 
 
-def _read_result(message: Object, at: At, row: Row) -> Part:
+def _read_result(message: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(message.get("tool_call_id"))
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         blame(NAME, at + ("content",), "a string", content)
     name = text_or_none(message.get("tool_name")) or text_or_none(message.get("name"))
     images = _images(message, at)
-    said = (Text(content, raw=content, at=at + ("content",)), *images) if content else tuple(images)
+    said = (
+        (Text(content, source=Source(raw=content, path=at + ("content",))), *images)
+        if content
+        else tuple(images)
+    )
     return Result(
-        one, said if images else content or "", False, name, origin, raw=message, at=at, row=row
+        one, said if images else content or "", False, name, origin, source=Source(message, at, row)
     )
 
 
@@ -176,8 +188,10 @@ def _said(parts: Iterable[Part], page: Page) -> Object:
                 apart = apart or bool(images or texts)
                 texts.append(part.text)
         else:
-            page.lose(part, f"this wire takes text and pictures by data only: {label(part)[:80]}")
-            texts.append(label(part))
+            page.lose(
+                part, f"this wire takes text and pictures by data only: {describe(part)[:80]}"
+            )
+            texts.append(describe(part))
         if apart:
             page.lose(part, ONE_TEXT)
             apart = False
@@ -222,7 +236,7 @@ RESULTS = table(
 class _Chat(Chat, frozen=True, eq=False):
     """The chat shape, with pictures beside the text."""
 
-    def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
+    def _parts(self, message: Object, content: JSON, at: JsonPath) -> list[Part]:
         if content is not None and not isinstance(content, str):
             blame(NAME, at + ("content",), "a string", content)
         # The shared reader takes three fields for role, content and calls; here the third may be
@@ -344,19 +358,17 @@ TOOL = Row(
 )
 
 
-def _read_tool(tool: JSON, at: At) -> Tool:
+def _read_tool(tool: JSON, at: JsonPath) -> Tool:
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
     inner = tool.get("function")
     if not isinstance(inner, dict):
-        return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
+        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=at))
     return Tool(
         name_of(inner.get("name")),
         text_or_none(inner.get("description")),
         inner.get("parameters"),
-        raw=tool,
-        at=at,
-        row=TOOL,
+        source=Source(tool, at, TOOL),
     )
 
 
@@ -464,10 +476,9 @@ def _read_request(body: Object) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
-        ordered=True,
+        source=BodySource(
+            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
+        ),
     )
 
 
@@ -497,14 +508,13 @@ def _read_response(body: Object) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
-        ordered=True,
+        source=BodySource(
+            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
+        ),
     )
 
 
-def _read_answer(message: JSON, at: At) -> Message:
+def _read_answer(message: JSON, at: JsonPath) -> Message:
     """Whatever role it claims, an answer is the assistant's."""
     return replace(CHAT.read_message(message, at), role="assistant")
 
@@ -538,7 +548,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
 def _cut_short(conversation: Conversation, page: Page) -> None:
     """Report what a setting says beyond what this wire has for it."""
     for name, value in conversation.settings.items():
-        at = conversation.places.get(name, (name,))
+        at = conversation.source.setting_paths.get(name, (name,))
         match value:
             case Format(name=one, strict=strict, description=more) if (one, strict, more) != (
                 None,

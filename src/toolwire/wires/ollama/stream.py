@@ -21,7 +21,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Text
 from toolwire.errors import RemoteError
@@ -67,7 +67,7 @@ class _Reader(Reader):
 
     def __init__(
         self,
-        read: Callable[[JSON, At], Message],
+        read: Callable[[JSON, JsonPath], Message],
         settings: Callable[[Object], Settings],
         means: Callable[[Object], str | None],
         *,
@@ -164,7 +164,7 @@ class _Reader(Reader):
             if self.keep:
                 self.texts["content"].append(content)
             return [Delta(self.slots, content)] if content else []
-        at: At = (self.count, "message")
+        at: JsonPath = (self.count, "message")
         out: list[Event] = []
         try:
             said = self.message_of({**message, "role": "assistant"}, at)
@@ -174,7 +174,7 @@ class _Reader(Reader):
             said = self.message_of({**message, "role": "assistant"}, at)
         if self.keep:
             self._kept(message)
-        known = said.row.keys if said.row is not None else frozenset()
+        known = said.spec.keys if said.spec is not None else frozenset()
         for key, value in message.items():
             if key not in known and value not in (None, []) and f"message {key}" not in self.told:
                 self.told.add(f"message {key}")
@@ -335,7 +335,7 @@ class _Writer(Writer):
 
 
 def stream(
-    read: Callable[[JSON, At], Message],
+    read: Callable[[JSON, JsonPath], Message],
     settings: Callable[[Object], Settings],
     means: Callable[[Object], str | None],
     say: Callable[[Message, Page], Object],

@@ -17,9 +17,9 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Object, get
-from toolwire.conversation.model import Choice, Conversation, Kind, Setting, Tool, Usage
-from toolwire.conversation.parts import Call, Media, Message, Part, Result, Text, label
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Setting, Tool, Usage
+from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text, describe
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.settings import (
@@ -63,25 +63,25 @@ NAME = "openai-chat"
 # --- content --------------------------------------------------------------------------------------
 
 
-def _read_image(block: Object, at: At, row: Row) -> Part:
+def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
     url = string(obj(block["image_url"])["url"])
     mime, data = split_data_url(url) or (None, None)
-    return Media("image", mime, data, None if data is not None else url, raw=block, at=at, row=row)
+    return Media(
+        "image", mime, data, None if data is not None else url, source=Source(block, at, row)
+    )
 
 
-def _read_audio(block: Object, at: At, row: Row) -> Part:
+def _read_audio(block: Object, at: JsonPath, row: Row) -> Part:
     sound = obj(block["input_audio"])
     return Media(
         "audio",
         f"audio/{string(sound['format'])}",
         string(sound["data"]),
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
-def _read_file(block: Object, at: At, row: Row) -> Part:
+def _read_file(block: Object, at: JsonPath, row: Row) -> Part:
     file = obj(block["file"])
     data = text_or_none(file.get("file_data"))
     mime, data = split_data_url(data or "") or (None, data)
@@ -91,9 +91,7 @@ def _read_file(block: Object, at: At, row: Row) -> Part:
         data,
         file=text_or_none(file.get("file_id")),
         name=text_or_none(file.get("filename")),
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -124,21 +122,21 @@ def _write_media(media: Media, page: Page) -> JSON:
         f"this wire takes no {media.kind} by {'file id' if media.file else 'URL'}; it is named in"
         " text",
     )
-    return {"type": "text", "text": label(media)}
+    return {"type": "text", "text": describe(media)}
 
 
 CONTENT = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
     Row(
         "refusal",
         Text,
-        lambda b, at, row: Text(string(b["refusal"]), True, raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["refusal"]), True, source=Source(b, at, row)),
         lambda p, _: {"type": "refusal", "refusal": p.text},
         keys("type", "refusal"),
     ),
@@ -171,7 +169,7 @@ CONTENT = table(
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_function(block: Object, at: At, row: Row) -> Part:
+def _read_function(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     function = block.get("function")
     if not isinstance(function, dict):
@@ -182,9 +180,7 @@ def _read_function(block: Object, at: At, row: Row) -> Part:
         name if isinstance(name, str) else "",
         arguments(function.get("arguments")),
         origin,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -195,7 +191,7 @@ def _write_function(call: Call, page: Page) -> JSON:
     return {"id": page.call_id(call), "type": "function", "function": function}
 
 
-def _read_custom(block: Object, at: At, row: Row) -> Part:
+def _read_custom(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = call_id(block.get("id"))
     custom = obj(block["custom"])
     return Call(
@@ -204,9 +200,7 @@ def _read_custom(block: Object, at: At, row: Row) -> Part:
         arguments(custom.get("input")),
         origin,
         "custom",
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -221,28 +215,26 @@ def _write_custom(call: Call, page: Page) -> JSON:
     }
 
 
-def _read_legacy(block: Object, at: At, row: Row) -> Part:
+def _read_legacy(block: Object, at: JsonPath, row: Row) -> Part:
     return Call(
         "",
         name_of(block.get("name")),
         arguments(block.get("arguments")),
         "minted",
         "function-legacy",
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
-def _read_tool(message: Object, at: At, row: Row) -> Part:
+def _read_tool(message: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(message.get("tool_call_id"))
     content = message.get("content")
     output = content if isinstance(content, str) else CHAT.output(content, at)
     name = text_or_none(message["name"]) if "name" in message else None
-    return Result(one, output, False, name, origin, raw=message, at=at, row=row)
+    return Result(one, output, False, name, origin, source=Source(message, at, row))
 
 
-def _read_function_result(message: Object, at: At, row: Row) -> Part:
+def _read_function_result(message: Object, at: JsonPath, row: Row) -> Part:
     return Result(
         "",
         CHAT.output(message.get("content"), at),
@@ -250,9 +242,7 @@ def _read_function_result(message: Object, at: At, row: Row) -> Part:
         text_or_none(message.get("name")),
         "minted",
         "function-legacy",
-        raw=message,
-        at=at,
-        row=row,
+        source=Source(message, at, row),
     )
 
 
@@ -261,13 +251,13 @@ def _content(result: Result) -> JSON:
     if isinstance(output, str):
         return output
     if isinstance(output, tuple) and output and all(isinstance(part, Text) for part in output):
-        return [{"type": "text", "text": label(part)} for part in output]
+        return [{"type": "text", "text": describe(part)} for part in output]
     return result.text
 
 
 def _write_tool(result: Result, page: Page) -> JSON:
     if (
-        result.name and result.row is RESULTS["tool"]
+        result.name and result.spec is RESULTS["tool"]
     ):  # a message of this wire that named its tool still does
         name = page.name(result.name)
         return {
@@ -368,9 +358,7 @@ EXECUTED = Row(
         "minted",
         "server-tool",
         "provider",
-        raw=b,
-        at=at,
-        row=row,
+        source=Source(b, at, row),
     ),
     lambda c, _: {"type": c.name, "arguments": c.arguments},
     _RAN,
@@ -392,9 +380,7 @@ EXECUTED = Row(
             "minted",
             "server-tool",
             "provider",
-            raw=b,
-            at=at,
-            row=row,
+            source=Source(b, at, row),
         ),
         lambda r, _: {"output": r.output},
         _RAN,
@@ -451,7 +437,7 @@ TOOLS = table(
 )
 
 
-def _read_offer(tool: JSON, at: At) -> Tool:
+def _read_offer(tool: JSON, at: JsonPath) -> Tool:
     """A tool on offer; one that is neither a function nor custom keeps only its type."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
@@ -461,15 +447,15 @@ def _read_offer(tool: JSON, at: At) -> Tool:
         inner = tool.get(kind)
         if isinstance(inner, dict):
             return offer(inner, kind, tool, at, TOOLS[kind])
-    return Tool("", kind=str(tool.get("type")), raw=tool, at=at)
+    return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=at))
 
 
 def _write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON]:
     """The tools; this wire's own go back as they came, with all that only it knows."""
     out: list[JSON] = []
     for tool in tools:
-        kept = own and tool.at[:1] == ("tools",) and page.name(tool.name) == tool.name
-        if kept and isinstance(tool.raw, dict) and _read_offer(tool.raw, tool.at) == tool:
+        kept = own and tool.path[:1] == ("tools",) and page.name(tool.name) == tool.name
+        if kept and isinstance(tool.raw, dict) and _read_offer(tool.raw, tool.path) == tool:
             out.append(tool.raw)
             continue
         if tool.kind not in ("function", "custom"):
@@ -614,9 +600,7 @@ def _read_request(body: Object) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
+        source=BodySource(body, unknown_fields=settings.unknown, setting_paths=settings.places),
     )
 
 
@@ -625,7 +609,7 @@ def _read_response(body: Object) -> Conversation:
     messages: list[Message] = []
     extra = list(settings.unknown)
     for i, choice in enumerate(list_at(NAME, body, ("choices",))):
-        at: At = ("choices", i, "message")
+        at: JsonPath = ("choices", i, "message")
         message = CHAT.read_message(object_at(NAME, body, at), at)
         reason = get(choice, ("finish_reason",))
         messages.append(
@@ -645,9 +629,7 @@ def _read_response(body: Object) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=tuple(extra),
-        places=settings.places,
+        source=BodySource(body, unknown_fields=tuple(extra), setting_paths=settings.places),
     )
 
 
@@ -670,7 +652,9 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
     for i, message in enumerate(answers(conversation, page)):
         kept = own(message, page, CHAT.read_message)
         said = CHAT.write_assistant(message, page) if isinstance(kept, UnsetType) else kept
-        old = get(conversation.source, message.at[:-1]) if conversation.wire == NAME else UNSET
+        old = (
+            get(conversation.source.body, message.path[:-1]) if conversation.wire == NAME else UNSET
+        )
         if isinstance(old, dict):
             frame = dict(old)
         else:

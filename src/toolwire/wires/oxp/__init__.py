@@ -24,9 +24,10 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import IdRule, fit, settle
-from toolwire.conversation.json import JSON, At, Json, Object, patch, text_of
-from toolwire.conversation.model import Conversation, Kind, Tool
-from toolwire.conversation.parts import Call, Message, Output, Part, Result, Text, label
+from toolwire.conversation.json import JSON, JsonPath, Object, patch, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
+from toolwire.conversation.parts import Call, Message, Output, Part, Result, Source, Text, describe
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import (
     Id,
@@ -55,22 +56,20 @@ _SHORT = IdRule("A-Za-z0-9_-", 64)
 # --- calls ----------------------------------------------------------------------------------------
 
 
-def _read_call(request: Object, at: At) -> Part:
+def _read_call(request: Object, at: JsonPath) -> Part:
     id_field, input_field = (
         _spelling(request, "call_id", "execution_id"),
         _spelling(request, "input", "inputs"),
     )
     one, origin = call_id(request.get(id_field))
     given = request.get(input_field)
-    args = Json("") if given is None else Json(UNSET, given)
+    args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
         one,
         name_of(request.get("tool_id")),
         args,
         origin,
-        raw=request,
-        at=at,
-        row=CALLS[id_field, input_field],
+        source=Source(request, at, CALLS[id_field, input_field]),
     )
 
 
@@ -115,12 +114,14 @@ CALL = CALLS["call_id", "input"]
 # --- results --------------------------------------------------------------------------------------
 
 
-def _read_result(response: Object, at: At) -> Part:
+def _read_result(response: Object, at: JsonPath) -> Part:
     one, origin = result_id(response.get(_spelling(response, "call_id", "execution_id")))
     error, value = response.get("error"), response.get("value")
     failed = response.get("success") is False or (error is not None and value is None)
     if failed and error is not None:
-        return Result(one, _read_error(error), True, None, origin, raw=response, at=at, row=ERROR)
+        return Result(
+            one, _read_error(error), True, None, origin, source=Source(response, at, ERROR)
+        )
     held: Object = (
         {key: response[key] for key in _DRAFTS if response.get(key) is not None}
         if value is None
@@ -128,7 +129,7 @@ def _read_result(response: Object, at: At) -> Part:
     )
     output: JSON = held or ("" if value is None else value)
     return Result(
-        one, output, failed, None, origin, raw=response, at=at, row=DRAFT if held else VALUE
+        one, output, failed, None, origin, source=Source(response, at, DRAFT if held else VALUE)
     )
 
 
@@ -172,17 +173,17 @@ def _write_value(output: Output, page: Page) -> JSON:
 def _told(output: tuple[Part, ...], page: Page) -> str:
     for part in output:
         if not isinstance(part, Text):
-            page.lose(part, f"a value is JSON, and holds this only in words: {label(part)[:80]}")
+            page.lose(part, f"a value is JSON, and holds this only in words: {describe(part)[:80]}")
     if len(output) > 1:
         page.lose(output[1], "a result of several parts is sent as one text")
-    return "\n".join(label(part) for part in output)
+    return "\n".join(describe(part) for part in output)
 
 
-def _read_refusal(body: Object, at: At) -> Part:
+def _read_refusal(body: Object, at: JsonPath) -> Part:
     """Why a call was not run: a text, or an object if it says more that a model can use."""
     said = {key: body[key] for key in _SAID if body.get(key) is not None}
     output: JSON = said["message"] if len(said) == 1 else said
-    return Result("", output, True, None, "minted", raw=body, at=at, row=REFUSAL)
+    return Result("", output, True, None, "minted", source=Source(body, at, REFUSAL))
 
 
 def _write_refusal(result: Result, page: Page) -> JSON:
@@ -239,7 +240,7 @@ RENAMED = replace(OFFER, keys=keys("id", "description", "version", "input_schema
 UNKNOWN_VERSION = "0.0.0"
 
 
-def _read_offer(tool: JSON, at: At) -> Tool:
+def _read_offer(tool: JSON, at: JsonPath) -> Tool:
     """A tool on offer, by its id; drafts wrapped the schema in `parameters`."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
@@ -249,7 +250,7 @@ def _read_offer(tool: JSON, at: At) -> Tool:
         schema = schema["parameters"]
     row = OFFER if tool.get("name") in (None, name, _short(name)) else RENAMED
     return Tool(
-        name, text_or_none(tool.get("description")) or None, schema, raw=tool, at=at, row=row
+        name, text_or_none(tool.get("description")) or None, schema, source=Source(tool, at, row)
     )
 
 
@@ -281,8 +282,8 @@ def _offer(tool: Tool, page: Page) -> Object:
 def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
     out: list[JSON] = []
     for tool in tools:
-        if tool.row in (OFFER, RENAMED):
-            was = _read_offer(tool.raw, tool.at)  # type: ignore[arg-type]
+        if tool.spec in (OFFER, RENAMED):
+            was = _read_offer(tool.raw, tool.path)  # type: ignore[arg-type]
             out.append(patch(was.raw, _offer(was, page), _offer(tool, page)))  # type: ignore[arg-type]
         elif tool.kind in ("function", "custom"):
             out.append(_offer(tool, page))
@@ -300,9 +301,9 @@ class _Log:
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self.tools: list[Tool] = []
-        self.unknown: list[At] = []
+        self.unknown: list[JsonPath] = []
 
-    def take(self, body: JSON, at: At) -> None:
+    def take(self, body: JSON, at: JsonPath) -> None:
         if not isinstance(body, dict):
             blame(NAME, at, "an object", body)
         if "tool_id" in body:
@@ -323,7 +324,7 @@ class _Log:
         else:
             blame(NAME, at, "a request, a result, a list of tools or an error message", body)
 
-    def _envelope(self, body: Object, at: At) -> None:
+    def _envelope(self, body: Object, at: JsonPath) -> None:
         self._extra(body, at, keys("$schema", "request", "result", "response"))
         for key in ("request", "result", "response"):
             held = body.get(key)
@@ -341,7 +342,7 @@ class _Log:
             elif held is not None:
                 blame(NAME, (*at, key), "an object", held)
 
-    def _extra(self, value: Object, at: At, known: frozenset[str]) -> None:
+    def _extra(self, value: Object, at: JsonPath, known: frozenset[str]) -> None:
         self.unknown += [
             (*at, key) for key, item in value.items() if key not in known and item is not None
         ]
@@ -369,7 +370,9 @@ def _adopted(parts: list[Part]) -> list[Part]:
             [one for one in waiting if one[1].id == part.call_id] if part.call_id in known else []
         )
         if part.call_id not in known or not part.call_id:
-            beside = [one for one in waiting if len(part.at) > 1 and one[1].at[:1] == part.at[:1]]
+            beside = [
+                one for one in waiting if len(part.path) > 1 and one[1].path[:1] == part.path[:1]
+            ]
             meant = [one for one in beside or waiting if not (part.call_id and one[1].id)]
         if len(meant) == 1:
             place, call = meant[0]
@@ -399,7 +402,12 @@ def read(body: JSON, kind: Kind) -> Conversation:
     if not messages and kind == "response":
         messages = (Message("assistant", (), None, NAME),)
     return Conversation(
-        messages, tuple(log.tools), {}, NAME, kind, body, unknown=tuple(log.unknown)
+        messages,
+        tuple(log.tools),
+        {},
+        NAME,
+        kind,
+        source=BodySource(body, unknown_fields=tuple(log.unknown)),
     )
 
 
@@ -411,18 +419,18 @@ def write(conversation: Conversation, page: Page) -> JSON:
     tools on offer."""
     own = conversation.wire == NAME and conversation.kind == page.kind
     if own and not isinstance(
-        kept := unchanged(conversation, page, read(conversation.source, page.kind)), UnsetType
+        kept := unchanged(conversation, page, read(conversation.source.body, page.kind)), UnsetType
     ):
         return kept
     lose_settings(conversation, page)
     if (
         own
-        and not isinstance(conversation.source, list)
+        and not isinstance(conversation.source.body, list)
         and not isinstance(kept := _kept(conversation, page), UnsetType)
     ):
         return kept
-    if own and isinstance(conversation.source, list) and any(conversation.parts()):
-        return _write_log(conversation, page, conversation.source)
+    if own and isinstance(conversation.source.body, list) and any(conversation.parts()):
+        return _write_log(conversation, page, conversation.source.body)
     chosen = _newest(conversation, page)
     if chosen is None:
         return _write_list(conversation, page)
@@ -441,7 +449,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
 def _kept(conversation: Conversation, page: Page) -> JSON | UnsetType:
     """The body that was read, if all of it is still there and what came is nothing it could say
     instead."""
-    before = read(conversation.source, page.kind)
+    before = read(conversation.source.body, page.kind)
     old = [
         part for message in conversation.messages if message.wire == NAME for part in message.parts
     ]
@@ -450,7 +458,7 @@ def _kept(conversation: Conversation, page: Page) -> JSON | UnsetType:
     ]
     if not conversation.same_tools or any(isinstance(part, _SPOKEN[page.kind]) for part in new):
         return UNSET
-    body = edited(old, before.parts(), conversation.source, (), page)
+    body = edited(old, before.parts(), conversation.source.body, (), page)
     if not isinstance(body, UnsetType):
         lose_rest(conversation, page, old, "a body is one exchange here")
     return body
@@ -475,7 +483,7 @@ def _write_part(part: Part, own: bool, conversation: Conversation, page: Page) -
     anything else."""
     kept = (
         native(part, page, part.raw)
-        if own and part.row in _ROWS and part.raw is not UNSET
+        if own and part.spec in _ROWS and part.raw is not UNSET
         else UNSET
     )
     if isinstance(part, Call):
@@ -483,12 +491,12 @@ def _write_part(part: Part, own: bool, conversation: Conversation, page: Page) -
     elif isinstance(part, Result):
         key, held = "result", _write_result(part, page) if isinstance(kept, UnsetType) else kept
     else:
-        page.lose(part, f"a tool protocol holds calls and results only: {label(part)[:80]}")
+        page.lose(part, f"a tool protocol holds calls and results only: {describe(part)[:80]}")
         return None
     bare = not isinstance(kept, UnsetType) and (
-        part.row is REFUSAL or not [step for step in part.at if isinstance(step, str)]
+        part.spec is REFUSAL or not [step for step in part.path if isinstance(step, str)]
     )
-    source = conversation.source if own else None
+    source = conversation.source.body if own else None
     head: Object = (
         {"$schema": VERSION}
         if not isinstance(source, dict)
@@ -523,10 +531,12 @@ def _write_log(conversation: Conversation, page: Page, source: list[JSON]) -> JS
 
 def _write_list(conversation: Conversation, page: Page) -> JSON:
     """There is nothing to call and nothing to answer: what is left are the tools."""
-    _fit_names((tool.name for tool in conversation.tools if tool.row not in (OFFER, RENAMED)), page)
+    _fit_names(
+        (tool.name for tool in conversation.tools if tool.spec not in (OFFER, RENAMED)), page
+    )
     lose_rest(conversation, page, (), "a tool protocol holds calls and results only")
     tools = _write_tools(conversation.tools, page)
-    source = conversation.source if conversation.wire == NAME else None
+    source = conversation.source.body if conversation.wire == NAME else None
     if isinstance(source, list):
         return tools
     if isinstance(source, dict) and (

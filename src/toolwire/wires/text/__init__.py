@@ -19,8 +19,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import settle
-from toolwire.conversation.json import JSON, At, Object, get, put
-from toolwire.conversation.model import Conversation, Kind, Tool, Usage
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
+from toolwire.conversation.model import BodySource, Conversation, Kind, Tool, Usage
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -29,8 +29,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
@@ -74,7 +75,7 @@ NAME = "text"
 # --- reading messages -----------------------------------------------------------------------------
 
 
-def read_message(message: JSON, at: At) -> Message:
+def read_message(message: JSON, at: JsonPath) -> Message:
     """One message. Its content is a string, or blocks of text and pictures."""
     if not isinstance(message, dict):
         blame(NAME, at, "an object", message)
@@ -85,20 +86,22 @@ def read_message(message: JSON, at: At) -> Message:
     thought = message.get("reasoning_content")
     parts: list[Part] = []
     if thought and isinstance(thought, str):
-        parts.append(Reasoning(thought, raw=thought, at=at + ("reasoning_content",), row=THOUGHT))
+        parts.append(
+            Reasoning(thought, source=Source(thought, at + ("reasoning_content",), THOUGHT))
+        )
     for text, where in _strings(message, at):
         if isinstance(text, str):
             parts += (span.part for span in spans_of(text, where, role))
         else:
             parts.append(read_block(NAME, CONTENT, text, where))
-    return Message(role, tuple(parts), None, NAME, raw=message, at=at, row=MESSAGE)
+    return Message(role, tuple(parts), None, NAME, source=Source(message, at, MESSAGE))
 
 
 def _role(message: Object) -> Role:
     return ROLES.get(str(message.get("role", "assistant")), "user")
 
 
-def _strings(message: Object, at: At) -> list[tuple[JSON, At]]:
+def _strings(message: Object, at: JsonPath) -> list[tuple[JSON, JsonPath]]:
     """The strings of a message that may hold tags, and the blocks that hold none, each with its
     place."""
     content, where = message.get("content"), at + ("content",)
@@ -107,7 +110,7 @@ def _strings(message: Object, at: At) -> list[tuple[JSON, At]]:
     if not isinstance(content, list):
         blame(NAME, where, "a string, a list or null", content)
     role = _role(message)
-    out: list[tuple[JSON, At]] = []
+    out: list[tuple[JSON, JsonPath]] = []
     for i, block in enumerate(content):
         text = (
             block
@@ -142,7 +145,7 @@ TOOL = Row("tool", Tool, keys=_TOOL)
 WRAPPED = Row("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),))
 
 
-def _tool(tool: Object, at: At) -> Tool:
+def _tool(tool: Object, at: JsonPath) -> Tool:
     function = tool.get("function")
     inner, row = (function, WRAPPED) if isinstance(function, dict) else (tool, TOOL)
     return Tool(
@@ -150,9 +153,7 @@ def _tool(tool: Object, at: At) -> Tool:
         text_or_none(inner.get("description")),
         inner.get("parameters"),
         flag_or_none(inner.get("strict")),
-        raw=tool,
-        at=at,
-        row=row,
+        source=Source(tool, at, row),
     )
 
 
@@ -166,44 +167,44 @@ def _edited(message: Message, page: Page) -> JSON | UnsetType:
     if message.wire != NAME or not isinstance(raw, dict):
         return UNSET
     now = list(message.parts)
-    before = read_message(raw, message.at).parts
-    if [(part.at, type(part), part.raw) for part in before] != [
-        (part.at, type(part), part.raw) for part in now
+    before = read_message(raw, message.path).parts
+    if [(part.path, type(part), part.raw) for part in before] != [
+        (part.path, type(part), part.raw) for part in now
     ]:
         return UNSET
     out: JSON = raw
-    for text, at in reversed(_strings(raw, message.at)):
+    for text, at in reversed(_strings(raw, message.path)):
         if isinstance(text, str):
             spans = spans_of(text, at, _role(raw))
-            mine = [part for part in now if part.at == at]
+            mine = [part for part in now if part.path == at]
             for span, part in reversed(list(zip(spans, mine, strict=True))):
-                if part.was is not None:
+                if part.original is not None:
                     text = (
                         text[: span.start] + _rewritten(part, message.role, page) + text[span.end :]
                     )
-            out = put(out, at[len(message.at) :], text)
+            out = put(out, at[len(message.path) :], text)
     rest = [
         part
         for part in now
-        if isinstance(part.row, Row) and part.row.write is not None and part.was is not None
+        if isinstance(part.spec, Row) and part.spec.write is not None and part.original is not None
     ]
     for part in rest:
-        assert isinstance(part.row, Row) and part.row.write is not None
-        out = put(out, part.at[len(message.at) :], part.row.write(part, page))
+        assert isinstance(part.spec, Row) and part.spec.write is not None
+        out = put(out, part.path[len(message.path) :], part.spec.write(part, page))
     return out
 
 
 def _rewritten(part: Part, role: Role, page: Page) -> str:
     """The new text of a span."""
     old = part.raw if isinstance(part.raw, str) else ""
-    if isinstance(part, Call) and isinstance(part.row, Row):
-        written = write_call(part, CALLS.get(part.row.name, DEFAULT), page, old)
+    if isinstance(part, Call) and isinstance(part.spec, Row):
+        written = write_call(part, CALLS.get(part.spec.name, DEFAULT), page, old)
         if written is None:
             page.lose(part, "this dialect cannot say it; the call stays as it was")
         return old if written is None else written
     if isinstance(part, Result):
         return write_answer(part, page, old)
-    return words_of(part, role, page) if isinstance(part, Text) else label(part)
+    return words_of(part, role, page) if isinstance(part, Text) else describe(part)
 
 
 def _assistant(message: Message, page: Page) -> Object:
@@ -229,7 +230,7 @@ def _assistant(message: Message, page: Page) -> Object:
                 page.lose(part, ONE_THOUGHT)
             out["reasoning_content"] = f"{out.get('reasoning_content', '')}{part.text}"
         else:
-            page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
+            page.lose(part, f"an assistant's message cannot hold this here: {describe(part)[:80]}")
     _blanks(blanks, last, None, lines, page)
     return {**out, "content": "\n".join(lines)}
 
@@ -270,7 +271,9 @@ def _content(parts: list[Part], role: Role, page: Page) -> JSON:
             blocks.append(obj(write_image(part, page)))
             pictures |= blocks[-1]["type"] != "text"
         else:
-            page.lose(part, f"this wire cannot hold this in a user's message: {label(part)[:80]}")
+            page.lose(
+                part, f"this wire cannot hold this in a user's message: {describe(part)[:80]}"
+            )
     if pictures:
         return [*blocks]
     if len(blocks) > 1:
@@ -335,7 +338,7 @@ class _Turn:
         for part in message.parts:
             if isinstance(part, Call):
                 self.page.called[part.id] = part.name
-                self.page.ordinal += part.was is None
+                self.page.ordinal += part.original is None
 
     def close(self, more: str) -> None:
         """Write the results out; `more` is what the user says after them."""
@@ -418,10 +421,9 @@ def read(body: JSON, kind: Kind) -> Conversation:
         settings.values,
         NAME,
         "request",
-        body,
-        unknown=settings.unknown,
-        places=settings.places,
-        ordered=True,
+        source=BodySource(
+            body, unknown_fields=settings.unknown, setting_paths=settings.places, ordered=True
+        ),
     )
 
 
@@ -430,7 +432,7 @@ def _read_response(body: Object) -> Conversation:
     messages: list[Message] = []
     extra = list(settings.unknown)
     for i, choice in enumerate(list_at(NAME, body, ("choices",))):
-        at: At = ("choices", i, "message")
+        at: JsonPath = ("choices", i, "message")
         message = _read_answer(object_at(NAME, body, at), at)
         messages.append(replace(message, stop=_stop(choice, message)))
         extra += [
@@ -445,14 +447,13 @@ def _read_response(body: Object) -> Conversation:
         settings.values,
         NAME,
         "response",
-        body,
-        unknown=tuple(extra),
-        places=settings.places,
-        ordered=True,
+        source=BodySource(
+            body, unknown_fields=tuple(extra), setting_paths=settings.places, ordered=True
+        ),
     )
 
 
-def _read_answer(message: JSON, at: At) -> Message:
+def _read_answer(message: JSON, at: JsonPath) -> Message:
     """Whatever role it claims, an answer is the assistant's."""
     return replace(read_message(message, at), role="assistant")
 
@@ -487,7 +488,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
         None,
     ):
         page.lose(
-            conversation.places.get("usage", ("usage",)),
+            conversation.source.setting_paths.get("usage", ("usage",)),
             "tokens of a cache or of reasoning are not counted apart here",
         )
     for tool in conversation.tools:
@@ -501,7 +502,9 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
             kept = _edited(message, page)
         if isinstance(kept, UnsetType):
             kept = _assistant(message, page)
-        old = get(conversation.source, message.at[:-1]) if conversation.wire == NAME else UNSET
+        old = (
+            get(conversation.source.body, message.path[:-1]) if conversation.wire == NAME else UNSET
+        )
         frame: Object = (
             {**old}
             if isinstance(old, dict)

@@ -18,29 +18,29 @@ Guard: TypeAlias = "Generator[None, None, bool]"
 class Tape:
     """The text from the place on that a guard has reached."""
 
-    __slots__ = ("at", "text")
+    __slots__ = ("path", "text")
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text
-        self.at = at
+        self.path = at
 
     def more(self, piece: str) -> None:
         """Let it grow; what was passed is forgotten."""
-        self.text = self.text[self.at :] + piece
-        self.at = 0
+        self.text = self.text[self.path :] + piece
+        self.path = 0
 
     def pass_over(self, pattern: re.Pattern[str]) -> str:
         """Move over what a pattern matches, which may be nothing."""
-        found = pattern.match(self.text, self.at)
+        found = pattern.match(self.text, self.path)
         if found is None:
             return ""
-        self.at = found.end()
+        self.path = found.end()
         return found[0]
 
     @property
     def spent(self) -> bool:
         """Whether nothing is left to look at."""
-        return self.at >= len(self.text)
+        return self.path >= len(self.text)
 
 
 def beginnings(*words: str) -> str:
@@ -50,11 +50,11 @@ def beginnings(*words: str) -> str:
 
 def expected(tape: Tape, whole: re.Pattern[str], part: re.Pattern[str]) -> Guard:
     """Move over a pattern; `part` is what could still become it."""
-    while (found := whole.match(tape.text, tape.at)) is None:
-        if part.fullmatch(tape.text, tape.at) is None:
+    while (found := whole.match(tape.text, tape.path)) is None:
+        if part.fullmatch(tape.text, tape.path) is None:
             return False
         yield
-    tape.at = found.end()
+    tape.path = found.end()
     return True
 
 
@@ -84,10 +84,10 @@ def _string(tape: Tape, known: frozenset[str] | None = None) -> Guard:
         piece = tape.pass_over(_INSIDE)
         if known is not None:
             said.append(piece)
-        if tape.text.startswith('"', tape.at):
-            tape.at += 1
+        if tape.text.startswith('"', tape.path):
+            tape.path += 1
             return known is None or json.loads(f'"{"".join(said)}"') in known
-        if _ESCAPE.fullmatch(tape.text, tape.at) is None:
+        if _ESCAPE.fullmatch(tape.text, tape.path) is None:
             return False
         yield
 
@@ -100,27 +100,27 @@ def json_value(tape: Tape, known: frozenset[str] | None = None) -> Guard:
     wanted = "value"
     while True:
         yield from blanks(tape, SPACE)
-        here = tape.text[tape.at]
+        here = tape.text[tape.path]
         if wanted in ("value", "first item") and here in _CLOSERS:
-            tape.at += 1
+            tape.path += 1
             closers.append(_CLOSERS[here])
             wanted = "first key" if here == "{" else "first item"
             continue
         if not closers:
             return False
         if here == '"' and wanted in ("key", "first key"):
-            tape.at += 1
+            tape.path += 1
             if not (yield from _string(tape, known if len(closers) == 1 else None)):
                 return False
             wanted = "colon"
         elif here == ":" and wanted == "colon":
-            tape.at += 1
+            tape.path += 1
             wanted = "value"
         elif here == "," and wanted == "next":
-            tape.at += 1
+            tape.path += 1
             wanted = "key" if closers[-1] == "}" else "value"
         elif here == closers[-1] and wanted in ("next", "first key", "first item"):
-            tape.at += 1
+            tape.path += 1
             closers.pop()
             if not closers:
                 return True
@@ -135,13 +135,15 @@ def json_value(tape: Tape, known: frozenset[str] | None = None) -> Guard:
 
 def _scalar(tape: Tape, here: str) -> Guard:
     if here == '"':
-        tape.at += 1
+        tape.path += 1
         return (yield from _string(tape))
-    while (found := _BARE.match(tape.text, tape.at)) is not None and found.end() == len(tape.text):
+    while (found := _BARE.match(tape.text, tape.path)) is not None and found.end() == len(
+        tape.text
+    ):
         yield
     if found is None or _SCALAR.fullmatch(found[0]) is None:
         return False
-    tape.at = found.end()
+    tape.path = found.end()
     return True
 
 
@@ -160,8 +162,8 @@ def bracketed(tape: Tape) -> Guard:
         if tape.spent:
             yield
             continue
-        here = tape.text[tape.at]
-        tape.at += 1
+        here = tape.text[tape.path]
+        tape.path += 1
         if here in "([{":
             depth += 1
         elif here in ")]}":
@@ -170,7 +172,7 @@ def bracketed(tape: Tape) -> Guard:
                 return True
         else:
             tape.pass_over(_QUOTED[here])
-            while not tape.text.startswith(here, tape.at):
+            while not tape.text.startswith(here, tape.path):
                 yield
                 tape.pass_over(_QUOTED[here])
-            tape.at += 1
+            tape.path += 1

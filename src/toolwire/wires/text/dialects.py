@@ -28,9 +28,10 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from toolwire.conversation.json import JSON, Json, Object, parse, text_of
+from toolwire.conversation.json import JSON, Object, parse, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.wires.text.cursor import (
     SPACE,
     Guard,
@@ -50,7 +51,7 @@ class Found(Struct, frozen=True):
     start: int
     end: int
     name: str
-    args: Json
+    args: LazyJson
     id: JSON = None
 
 
@@ -99,7 +100,11 @@ def _call(text: str, start: int, field: str) -> Found | None:
     if not isinstance(name, str) or not name:
         return None
     args = (
-        Json(given) if isinstance(given, str) else Json("") if given is None else Json(UNSET, given)
+        LazyJson(given)
+        if isinstance(given, str)
+        else LazyJson("")
+        if given is None
+        else LazyJson.from_value(given)
     )
     return Found(start, end, name, args, value.get("id"))
 
@@ -137,9 +142,9 @@ def _tagged(text: str, opened: int) -> Block | None:
 
 
 def _guard_tagged(tape: Tape) -> Guard:
-    tape.at += len("<tool_call>")
+    tape.path += len("<tool_call>")
     yield from blanks(tape, SPACE)
-    if not tape.text.startswith("{", tape.at) or not (yield from json_value(tape)):
+    if not tape.text.startswith("{", tape.path) or not (yield from json_value(tape)):
         return False
     yield from blanks(tape, SPACE)
     return (yield from expected(tape, _TAGGED, _TAGGING))
@@ -155,9 +160,9 @@ def _listed(text: str, opened: int) -> Block | None:
 
 
 def _guard_listed(tape: Tape) -> Guard:
-    tape.at += len("[TOOL_CALLS]")
+    tape.path += len("[TOOL_CALLS]")
     yield from blanks(tape, SPACE)
-    return tape.text.startswith("[", tape.at) and (yield from json_value(tape))
+    return tape.text.startswith("[", tape.path) and (yield from json_value(tape))
 
 
 def _list_of(text: str, at: int) -> tuple[list[Found], int]:
@@ -196,7 +201,7 @@ def _guard_end(tape: Tape) -> Guard:
     """Nothing may follow; whether nothing does is known when the message is over."""
     while True:
         tape.pass_over(_END)
-        if _ENDING.fullmatch(tape.text, tape.at) is None:
+        if _ENDING.fullmatch(tape.text, tape.path) is None:
             return False
         yield
 
@@ -225,15 +230,15 @@ def _alone(text: str, start: int) -> Block | None:
 
 
 def _guard_alone(tape: Tape) -> Guard:
-    tape.at = _inside(tape.text, tape.at)
+    tape.path = _inside(tape.text, tape.path)
     while True:
         yield from blanks(tape, SPACE)
-        if not tape.text.startswith("{", tape.at) or not (yield from json_value(tape, _LLAMA)):
+        if not tape.text.startswith("{", tape.path) or not (yield from json_value(tape, _LLAMA)):
             return False
         yield from blanks(tape, SPACE)
-        if not tape.text.startswith(";", tape.at):
+        if not tape.text.startswith(";", tape.path):
             return (yield from _guard_end(tape))
-        tape.at += 1
+        tape.path += 1
 
 
 # --- Python calls ---------------------------------------------------------------------------------
@@ -252,10 +257,10 @@ def _pythonic(text: str, start: int) -> Block | None:
         return None
     tape = Tape(text, at)
     if next(bracketed(tape), True) is None or not _ends(
-        text, tape.at
+        text, tape.path
     ):  # one that yields wants more than there is
         return None
-    source = text[at : tape.at]
+    source = text[at : tape.path]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a model's odd escapes are not the caller's concern
@@ -270,10 +275,10 @@ def _pythonic(text: str, start: int) -> Block | None:
 
 
 def _guard_pythonic(tape: Tape) -> Guard:
-    tape.at = _inside(tape.text, tape.at)
+    tape.path = _inside(tape.text, tape.path)
     yield from blanks(tape, SPACE)
-    while not _LOOKS_PYTHONIC.match(tape.text, tape.at):
-        if _NEARLY_PYTHONIC.fullmatch(tape.text, tape.at) is None:
+    while not _LOOKS_PYTHONIC.match(tape.text, tape.path):
+        if _NEARLY_PYTHONIC.fullmatch(tape.text, tape.path) is None:
             return False
         yield
     return (yield from bracketed(tape)) and (yield from _guard_end(tape))
@@ -298,7 +303,7 @@ def _python_call(node: ast.expr, source: str, lines: list[int], shift: int) -> F
             raise TypeError("an object")
     begin = _offset(source, lines, node.lineno, node.col_offset)
     end = _offset(source, lines, node.end_lineno, node.end_col_offset)
-    return Found(shift + begin, shift + end, _dotted(node.func), Json(UNSET, given))
+    return Found(shift + begin, shift + end, _dotted(node.func), LazyJson.from_value(given))
 
 
 def _offset(source: str, lines: list[int], line: int, column: int) -> int:
@@ -397,24 +402,24 @@ def _guard_invoked(tape: Tape) -> Guard:
         return False
     while True:
         yield from blanks(tape, _BLANK)
-        while not (_GIVING.match(tape.text, tape.at) or _INVOKED.match(tape.text, tape.at)):
+        while not (_GIVING.match(tape.text, tape.path) or _INVOKED.match(tape.text, tape.path)):
             if not (
-                _NEARLY_GIVING.fullmatch(tape.text, tape.at)
-                or _NEARLY_INVOKED.fullmatch(tape.text, tape.at)
+                _NEARLY_GIVING.fullmatch(tape.text, tape.path)
+                or _NEARLY_INVOKED.fullmatch(tape.text, tape.path)
             ):
                 return False
             yield
-        if _INVOKED.match(tape.text, tape.at):
+        if _INVOKED.match(tape.text, tape.path):
             return True
         tape.pass_over(_GIVING)
-        while (given := _GIVEN.search(tape.text, tape.at)) is None:
-            last = tape.text.rfind("<", tape.at)
+        while (given := _GIVEN.search(tape.text, tape.path)) is None:
+            last = tape.text.rfind("<", tape.path)
             held = last >= 0 and _NEARLY_GIVEN.fullmatch(tape.text, last) is not None
-            tape.at = last if held else len(tape.text)
+            tape.path = last if held else len(tape.text)
             yield
         if given[1] == "invoke":
             return False
-        tape.at = given.end()
+        tape.path = given.end()
 
 
 def _closed(text: str, start: int) -> Block | None:
@@ -438,7 +443,9 @@ def _invoke(found: re.Match[str]) -> Found | None:
         at = inside.end()
     if not said.get("name") or found[2][at:].strip():
         return None
-    return Found(found.start(), found.end(), said["name"], Json(UNSET, given), said.get("id"))
+    return Found(
+        found.start(), found.end(), said["name"], LazyJson.from_value(given), said.get("id")
+    )
 
 
 def _typed(text: str) -> JSON:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -18,8 +18,9 @@ from toolwire.conversation.parts import (
     Part,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import data_url, split_data_url
@@ -32,10 +33,12 @@ from toolwire.wires.text.tags import find_results, find_tools, write_result
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _read_image(block: Object, at: At, row: Row) -> Part:
+def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
     url = string(obj(block["image_url"])["url"])
     mime, data = split_data_url(url) or (None, None)
-    return Media("image", mime, data, None if data is not None else url, raw=block, at=at, row=row)
+    return Media(
+        "image", mime, data, None if data is not None else url, source=Source(block, at, row)
+    )
 
 
 def write_image(media: Media, page: Page) -> JSON:
@@ -53,7 +56,7 @@ def write_image(media: Media, page: Page) -> JSON:
             else f"this wire takes no such {media.kind}"
         ),
     )
-    return {"type": "text", "text": label(media)}
+    return {"type": "text", "text": describe(media)}
 
 
 _ID = (Id("id", required=False, nullable=True),)
@@ -61,7 +64,7 @@ CONTENT = table(
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
@@ -119,7 +122,7 @@ class Span(Struct, frozen=True):
     part: Part
 
 
-def spans_of(text: str, at: At, role: Role) -> list[Span]:
+def spans_of(text: str, at: JsonPath, role: Role) -> list[Span]:
     """The parts of a string in order: what is said between the tags, and what is in them."""
     blocks: list[tuple[int, int, list[Span]]] = []
     gap = 1
@@ -145,13 +148,11 @@ def spans_of(text: str, at: At, role: Role) -> list[Span]:
                 answer.error,
                 answer.name,
                 origin,
-                raw=text[start:end],
-                at=at,
-                row=RESULT,
+                source=Source(text[start:end], at, RESULT),
             )
             blocks.append((answer.start, answer.end, [Span(start, end, result)]))
     if not blocks:
-        return [Span(0, len(text), Text(text, raw=text, at=at, row=PLAIN))] if text else []
+        return [Span(0, len(text), Text(text, source=Source(text, at, PLAIN)))] if text else []
     spans: list[Span] = []
     last = 0
     for start, end, inside in blocks:
@@ -161,7 +162,7 @@ def spans_of(text: str, at: At, role: Role) -> list[Span]:
     return spans + _piece(text, last, len(text), at, gap)
 
 
-def read_call(call: Found, dialect: Dialect, text: str, at: At) -> Call:
+def read_call(call: Found, dialect: Dialect, text: str, at: JsonPath) -> Call:
     """A call that was found in a text."""
     one, origin = call_id(call.id)
     return Call(
@@ -169,13 +170,11 @@ def read_call(call: Found, dialect: Dialect, text: str, at: At) -> Call:
         call.name,
         call.args,
         origin,
-        raw=text[call.start : call.end],
-        at=at,
-        row=CALL_ROWS[dialect.name],
+        source=Source(text[call.start : call.end], at, CALL_ROWS[dialect.name]),
     )
 
 
-def _piece(text: str, start: int, end: int, at: At, gap: int) -> list[Span]:
+def _piece(text: str, start: int, end: int, at: JsonPath, gap: int) -> list[Span]:
     """The words between two tags, without the line breaks that only set them apart from
     the tags.
     """
@@ -184,17 +183,17 @@ def _piece(text: str, start: int, end: int, at: At, gap: int) -> list[Span]:
     for _ in range(gap):
         start += start > 0 and text.startswith("\n", start)
         end -= end < len(text) and text.endswith("\n", start, end)
-    return [Span(start, end, Text(text[start:end], raw=text[start:end], at=at, row=PIECE))]
+    return [Span(start, end, Text(text[start:end], source=Source(text[start:end], at, PIECE)))]
 
 
-def _output(value: JSON, at: At) -> Output:
+def _output(value: JSON, at: JsonPath) -> Output:
     """A result's content: any JSON; a list of text blocks is parts."""
     if (
         isinstance(value, list)
         and value
         and all(isinstance(block, dict) and is_text(block) for block in value)
     ):
-        return tuple(Text(str(get(block, ("text",))), at=at) for block in value)
+        return tuple(Text(str(get(block, ("text",))), source=Source(path=at)) for block in value)
     return "" if value is None else value
 
 
@@ -213,8 +212,8 @@ def write_call(call: Call, dialect: Dialect, page: Page, old: str | None) -> str
         page.lose(call, "a call has no id in this dialect")
     # Arguments that nobody touched stay, also those that are no object.
     same = (
-        isinstance(call.was, Call)
-        and call.was.args == call.args
+        isinstance(call.original, Call)
+        and call.original.args == call.args
         and not isinstance(call.input, dict)
     )
     return dialect.write(
@@ -241,8 +240,8 @@ def write_answer(result: Result, page: Page, old: str | None) -> str:
 
 def _block(part: Part, page: Page) -> Object:
     if not isinstance(part, Text):
-        page.lose(part, f"a result is text here: {label(part)[:80]}")
-    return {"type": "text", "text": label(part)}
+        page.lose(part, f"a result is text here: {describe(part)[:80]}")
+    return {"type": "text", "text": describe(part)}
 
 
 def words_of(text: Text, role: Role, page: Page) -> str:

@@ -19,7 +19,7 @@ from functools import partial
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Part, Reasoning, Text, label
+from toolwire.conversation.parts import Call, Part, Reasoning, Text, describe
 from toolwire.streaming.accumulate import Gather
 from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Start, Whole
 from toolwire.wires.engine.encode_context import Page
@@ -367,7 +367,7 @@ class _Writer(ChatWriter):
         part = event.part
         if isinstance(part, Reasoning) and part.text:
             return [self._chunk(event.choice, {"reasoning_content": part.text})]
-        self.page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
+        self.page.lose(part, f"an assistant's message cannot hold this here: {describe(part)[:80]}")
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:

@@ -11,9 +11,19 @@ from collections.abc import Callable, Mapping
 
 from msgspec import UNSET, Struct, UnsetType
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Media, Message, Part, Result, Role, Text, label
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Part,
+    Result,
+    Role,
+    Source,
+    Text,
+    describe,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import native, own
 
@@ -30,7 +40,7 @@ class Blocks(Struct, frozen=True, eq=False):
     """How one wire of this shape writes a history."""
 
     name: str
-    read: Callable[[JSON, At], Message]
+    read: Callable[[JSON, JsonPath], Message]
     """Reads a message of its own again, to see what was edited."""
     foreign: Mapping[type[Part], Callable[..., JSON]]
     """How a part of another wire is written; None if it cannot stand here."""
@@ -66,7 +76,7 @@ class Blocks(Struct, frozen=True, eq=False):
                     self._close(turn, out)
                     for part in parts:
                         self._note(part, page)
-                    if len(message.at) == 1:
+                    if len(message.path) == 1:
                         written.whole = kept
                     else:
                         out.append(kept)
@@ -130,7 +140,7 @@ class Blocks(Struct, frozen=True, eq=False):
             page.lose(
                 part, f"an assistant's message cannot hold this {part.kind}; it is named in text"
             )
-            part = Text(label(part), at=part.at)
+            part = Text(describe(part), source=Source(path=part.path))
         return self.foreign[part.__class__](part, page)
 
     def blocks(self, message: Message, page: Page) -> list[JSON]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import UNSET, Struct, UnsetType
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -22,8 +22,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import Row, blame, native, own, read_block, unknown
@@ -56,18 +57,18 @@ class Chat(Struct, frozen=True, eq=False):
 
     # --- reading ---
 
-    def read_content(self, content: JSON, at: At) -> list[Part]:
+    def read_content(self, content: JSON, at: JsonPath) -> list[Part]:
         """The parts of a content list."""
         if not isinstance(content, list):
             blame(self.name, at, "a string, a list or null", content)
         return [
-            Text(block, raw=block, at=at + (i,), row=PLAIN)
+            Text(block, source=Source(block, at + (i,), PLAIN))
             if isinstance(block, str)
             else read_block(self.name, self.content, block, at + (i,))
             for i, block in enumerate(content)
         ]
 
-    def read_message(self, message: JSON, at: At) -> Message:
+    def read_message(self, message: JSON, at: JsonPath) -> Message:
         """One message of a history, or of a response."""
         if not isinstance(message, dict):
             blame(self.name, at, "an object", message)
@@ -81,25 +82,33 @@ class Chat(Struct, frozen=True, eq=False):
             row = self.results.get(role)
             if row is None or row.read is None:
                 parts = (unknown(role, message, at),)
-                return Message("user", parts, None, self.name, raw=message, at=at, row=self.message)
+                return Message(
+                    "user", parts, None, self.name, source=Source(message, at, self.message)
+                )
             return Message(
-                "tool", (row.read(message, at, row),), None, self.name, raw=message, at=at, row=row
+                "tool",
+                (row.read(message, at, row),),
+                None,
+                self.name,
+                source=Source(message, at, row),
             )
         if len(message) == 2 and isinstance(content, str) and "role" in message:
             parts = (
-                (Text(content, raw=content, at=at + ("content",), row=PLAIN),) if content else ()
+                (Text(content, source=Source(content, at + ("content",), PLAIN)),)
+                if content
+                else ()
             )
         else:
             parts = tuple(self._parts(message, content, at))
-        return Message(neutral, parts, None, self.name, raw=message, at=at, row=self.message)
+        return Message(neutral, parts, None, self.name, source=Source(message, at, self.message))
 
-    def output(self, content: JSON, at: At) -> Output:
+    def output(self, content: JSON, at: JsonPath) -> Output:
         """What a result's message says: plain text, or parts."""
         if content is None or isinstance(content, str):
             return content or ""
         return tuple(self.read_content(content, at + ("content",)))
 
-    def _parts(self, message: Object, content: JSON, at: At) -> list[Part]:
+    def _parts(self, message: Object, content: JSON, at: JsonPath) -> list[Part]:
         parts: list[Part] = []
         calls = message.get("tool_calls")
         function = self.calls["function"]
@@ -109,18 +118,18 @@ class Chat(Struct, frozen=True, eq=False):
         for key in () if bare else self.thoughts:
             thought = message.get(key)
             if thought and isinstance(thought, str):
-                parts.append(Reasoning(thought, raw=thought, at=at + (key,), row=THOUGHT))
+                parts.append(Reasoning(thought, source=Source(thought, at + (key,), THOUGHT)))
                 break
         if self.executed is not None and not bare:
             parts += self._executed(self.executed, message.get(self.executed.name), at)
         if isinstance(content, str):
             if content:
-                parts.append(Text(content, raw=content, at=at + ("content",), row=PLAIN))
+                parts.append(Text(content, source=Source(content, at + ("content",), PLAIN)))
         elif content is not None:
             parts += self.read_content(content, at + ("content",))
         refusal = None if bare else message.get("refusal")
         if isinstance(refusal, str):
-            parts.append(Text(refusal, True, raw=refusal, at=at + ("refusal",), row=DECLINED))
+            parts.append(Text(refusal, True, source=Source(refusal, at + ("refusal",), DECLINED)))
         if calls is not None:
             if not isinstance(calls, list):
                 blame(self.name, at + ("tool_calls",), "a list or null", calls)
@@ -135,7 +144,7 @@ class Chat(Struct, frozen=True, eq=False):
             parts.append(_parsed(self.legacy, legacy, at + ("function_call",)))
         return parts
 
-    def _executed(self, row: Row, ran: JSON, at: At) -> Iterable[Part]:
+    def _executed(self, row: Row, ran: JSON, at: JsonPath) -> Iterable[Part]:
         """Two parts for each: what was called, and what came of it."""
         if isinstance(ran, list):
             for i, block in enumerate(ran):
@@ -223,7 +232,7 @@ class Chat(Struct, frozen=True, eq=False):
                     self.write_content(part, page),
                 ]
             elif not isinstance(part, Text):
-                page.lose(part, f"a tool message holds text only: {label(part)[:80]}")
+                page.lose(part, f"a tool message holds text only: {describe(part)[:80]}")
         return held
 
     def write_content(self, part: Part, page: Page) -> JSON:
@@ -234,7 +243,7 @@ class Chat(Struct, frozen=True, eq=False):
             write = self.content["image_url"].write
             assert write is not None
             return write(part, page)
-        page.lose(part, f"this wire cannot hold this in a user's message: {label(part)[:80]}")
+        page.lose(part, f"this wire cannot hold this in a user's message: {describe(part)[:80]}")
         return None
 
     def write_assistant(self, message: Message, page: Page) -> Object:
@@ -262,7 +271,9 @@ class Chat(Struct, frozen=True, eq=False):
             elif isinstance(part, Reasoning):
                 self._write_thought(part, out, page)
             else:
-                page.lose(part, f"an assistant's message cannot hold this here: {label(part)[:80]}")
+                page.lose(
+                    part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
+                )
         if len(texts) == 1 or (texts and page.kind == "response"):
             out["content"] = "".join(texts)
         elif texts:
@@ -279,13 +290,13 @@ class Chat(Struct, frozen=True, eq=False):
         raw = message.raw
         if message.wire != page.wire or not isinstance(raw, dict):
             return None
-        depth = len(message.at)
+        depth = len(message.path)
         out = dict(raw)
         content: Blocks = []
         calls: Blocks = []
         thoughts: dict[str, list[str]] = {}
         for part in message.parts:
-            field = part.at[depth] if len(part.at) > depth else ""
+            field = part.path[depth] if len(part.path) > depth else ""
             kept = UNSET if isinstance(part.raw, UnsetType) else native(part, page, part.raw)
             if isinstance(part, Call) or field == "tool_calls":
                 if self.legacy is not None and field == self.legacy.name:
@@ -315,7 +326,7 @@ class Chat(Struct, frozen=True, eq=False):
         if (
             old is not None
             and not _filler(out.get(old.name))
-            and not any(part.row is old for part in message.parts)
+            and not any(part.spec is old for part in message.parts)
         ):
             out.pop(old.name, None)
         if content != (
@@ -343,7 +354,7 @@ def _filler(legacy: JSON) -> bool:
     return isinstance(legacy, dict) and legacy.get("name") == "" and legacy.get("arguments") == ""
 
 
-def _parsed(row: Row, block: Object, at: At) -> Part:
+def _parsed(row: Row, block: Object, at: JsonPath) -> Part:
     assert row.read is not None
     return row.read(block, at, row)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Format, Setting, Tool
+from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field
 from toolwire.wires.engine.specs import Row, flag_or_none, name_of, obj, string, text_or_none
 
 
-def offer(inner: Object, kind: str, raw: Object, at: At, row: Row) -> Tool:
+def offer(inner: Object, kind: str, raw: Object, at: JsonPath, row: Row) -> Tool:
     """A tool on offer, described by the object inside its entry."""
     return Tool(
         name_of(inner.get("name")),
@@ -20,9 +21,7 @@ def offer(inner: Object, kind: str, raw: Object, at: At, row: Row) -> Tool:
         inner.get("parameters"),
         flag_or_none(inner.get("strict")),
         kind,
-        raw=raw,
-        at=at,
-        row=row,
+        source=Source(raw, at, row),
     )
 
 

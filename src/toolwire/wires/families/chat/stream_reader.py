@@ -13,9 +13,10 @@ from functools import partial
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, At, Json, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
+from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
 from toolwire.streaming.events import (
     Begin,
     Chunk,
@@ -229,7 +230,7 @@ class ChatReader(Reader):
             else out + self._note("logprobs", (self.count, "choices", place, "logprobs"))
         )
 
-    def _note(self, key: str, at: At) -> list[Event]:
+    def _note(self, key: str, at: JsonPath) -> list[Event]:
         """Report a field that stays behind, once."""
         if key in self.left:
             return []
@@ -296,11 +297,11 @@ class ChatReader(Reader):
                 block,
                 (self.count, "choices", place, "delta", "content", i),
             )
-            if isinstance(part, Text) and part.seal is None:
+            if isinstance(part, Text) and part.signature is None:
                 out += self._speak(
                     one, "refusal" if part.refusal else "content", part.text, listed=True
                 )
-            elif isinstance(part, Reasoning) and part.hidden is None and part.seal is None:
+            elif isinstance(part, Reasoning) and part.hidden is None and part.signature is None:
                 out += self._speak(one, "thought", part.text, listed=True)
             else:
                 out += [*self._hush(one), Whole(part, one.index)]
@@ -429,10 +430,10 @@ class ChatReader(Reader):
         made = Call(
             held.id,
             held.name,
-            Json(""),
+            LazyJson(""),
             "minted" if held.made else "wire",
             held.family,
-            at=(self.count,),
+            source=Source(path=(self.count,)),
         )
         call = self.identified(made, ordinal)
         out.append(Start(held.slot, call, one.index))
@@ -460,7 +461,7 @@ class ChatReader(Reader):
                 and row.answer is not None
                 and row.answer.read is not None
             ):
-                at: At = (self.count, "choices", place, "delta", row.name, i)
+                at: JsonPath = (self.count, "choices", place, "delta", row.name, i)
                 call, result = row.read(held, at, row), row.answer.read(held, at, row.answer)
                 assert isinstance(call, Call)
                 assert isinstance(result, Result)
@@ -545,7 +546,7 @@ class ChatReader(Reader):
 
 
 _OPENED: dict[str, Part] = {
-    "content": Text("", row=PLAIN),
-    "refusal": Text("", True, row=DECLINED),
-    "thought": Reasoning("", row=THOUGHT),
+    "content": Text("", source=Source(spec=PLAIN)),
+    "refusal": Text("", True, source=Source(spec=DECLINED)),
+    "thought": Reasoning("", source=Source(spec=THOUGHT)),
 }

@@ -18,7 +18,8 @@ from __future__ import annotations
 import re
 from zlib import crc32
 
-from toolwire.conversation.json import JSON, Json, Object, text_of
+from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
 
 _NOT = frozenset({"", "null", "None"})
 """Words that are no id and no name."""
@@ -224,7 +225,7 @@ class Arguments:
 
     def close(self) -> tuple[str, str | None]:
         """What is left to add; and the whole text, if it is not what was added."""
-        again = self._again if isinstance(Json(self._again or "0").value, dict) else ""
+        again = self._again if isinstance(LazyJson(self._again or "0").value, dict) else ""
         if self._object is not None:
             return again or text_of(self._object), None
         if self._held:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from msgspec import UNSET, Struct
 
 from toolwire.conversation.ids import MINTED, mint
-from toolwire.conversation.json import JSON, At, Json, Object, snake
+from toolwire.conversation.json import JSON, JsonPath, Object, snake
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -24,8 +25,9 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Role,
+    Source,
     Text,
-    label,
+    describe,
     output_text,
 )
 from toolwire.wires.engine.encode_context import Page
@@ -55,7 +57,7 @@ def seal_of(block: Object) -> str | None:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def _read_media(block: Object, at: At, row: Row) -> Part:
+def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
     held = obj(pick(block, row.name))
     mime, name = text_or_none(pick(held, "mimeType")), text_or_none(pick(held, "displayName"))
     if row.name == "inlineData":
@@ -64,20 +66,16 @@ def _read_media(block: Object, at: At, row: Row) -> Part:
             mime,
             standard(string(held["data"])),
             name=name,
-            seal=seal_of(block),
-            raw=block,
-            at=at,
-            row=row,
+            signature=seal_of(block),
+            source=Source(block, at, row),
         )
     return Media(
         kind_by(mime),
         mime,
         url=string(pick(held, "fileUri")),
         name=name,
-        seal=seal_of(block),
-        raw=block,
-        at=at,
-        row=row,
+        signature=seal_of(block),
+        source=Source(block, at, row),
     )
 
 
@@ -95,10 +93,10 @@ def _write_media(media: Media, page: Page) -> JSON:
         page.lose(media, "a text document is sent as text")
     else:
         page.lose(media, "a file id of another provider; it is named in text")
-    return {"text": label(media)}
+    return {"text": describe(media)}
 
 
-def _read_call(block: Object, at: At, row: Row) -> Part:
+def _read_call(block: Object, at: JsonPath, row: Row) -> Part:
     call = obj(pick(block, "functionCall"))
     one, origin = call_id(call.get("id"))
     return Call(
@@ -106,16 +104,14 @@ def _read_call(block: Object, at: At, row: Row) -> Part:
         name_of(call.get("name")),
         _args(call),
         origin,
-        seal=seal_of(block),
-        raw=block,
-        at=at,
-        row=row,
+        signature=seal_of(block),
+        source=Source(block, at, row),
     )
 
 
-def _args(call: Object) -> Json:
+def _args(call: Object) -> LazyJson:
     given = call.get("args")
-    return Json("") if given is None else Json(UNSET, given)
+    return LazyJson("") if given is None else LazyJson.from_value(given)
 
 
 def _answered(result: Result, out: Object, page: Page) -> JSON:
@@ -134,9 +130,11 @@ def _answered(result: Result, out: Object, page: Page) -> JSON:
             if not isinstance(part, Text) and not (
                 isinstance(part, Media) and part.text is not None
             ):
-                page.lose(part, f"a response cannot hold this here but as text: {label(part)[:80]}")
-        held = said[0].raw if len(said) == 1 and said[0].row is None else UNSET
-        output = held if isinstance(held, dict) else "\n".join(map(label, said))
+                page.lose(
+                    part, f"a response cannot hold this here but as text: {describe(part)[:80]}"
+                )
+        held = said[0].raw if len(said) == 1 and said[0].spec is None else UNSET
+        output = held if isinstance(held, dict) else "\n".join(map(describe, said))
     failed = page.failed(result)
     if (
         isinstance(output, dict)
@@ -151,21 +149,19 @@ def _answered(result: Result, out: Object, page: Page) -> JSON:
     return {"functionResponse": out}
 
 
-def _read_code(block: Object, at: At, row: Row) -> Part:
+def _read_code(block: Object, at: JsonPath, row: Row) -> Part:
     code = obj(pick(block, "executableCode"))
     one, origin = call_id(code.get("id"))
     given: Object = {key: code[key] for key in ("language", "code") if key in code}
     return Call(
         one,
         "code_execution",
-        Json(UNSET, given),
+        LazyJson.from_value(given),
         origin,
         "code-execution",
         "provider",
-        seal=seal_of(block),
-        raw=block,
-        at=at,
-        row=row,
+        signature=seal_of(block),
+        source=Source(block, at, row),
     )
 
 
@@ -173,7 +169,7 @@ def _write_code(call: Call, page: Page) -> JSON:
     return {"executableCode": call.input}
 
 
-def _read_code_result(block: Object, at: At, row: Row) -> Part:
+def _read_code_result(block: Object, at: JsonPath, row: Row) -> Part:
     done = obj(pick(block, "codeExecutionResult"))
     one, origin = result_id(done.get("id"))
     outcome = done.get("outcome")
@@ -186,10 +182,8 @@ def _read_code_result(block: Object, at: At, row: Row) -> Part:
         origin,
         "code-execution",
         "provider",
-        seal=seal_of(block),
-        raw=block,
-        at=at,
-        row=row,
+        signature=seal_of(block),
+        source=Source(block, at, row),
     )
 
 
@@ -198,7 +192,7 @@ def _write_code_result(result: Result, page: Page) -> JSON:
     return {"codeExecutionResult": {"outcome": outcome, "output": result.text}}
 
 
-def _read_tool_call(block: Object, at: At, row: Row) -> Part:
+def _read_tool_call(block: Object, at: JsonPath, row: Row) -> Part:
     call = obj(pick(block, "toolCall"))
     one, origin = call_id(call.get("id"))
     return Call(
@@ -208,14 +202,12 @@ def _read_tool_call(block: Object, at: At, row: Row) -> Part:
         origin,
         "generic-server-tool",
         "provider",
-        seal=seal_of(block),
-        raw=block,
-        at=at,
-        row=row,
+        signature=seal_of(block),
+        source=Source(block, at, row),
     )
 
 
-def _read_tool_response(block: Object, at: At, row: Row) -> Part:
+def _read_tool_response(block: Object, at: JsonPath, row: Row) -> Part:
     done = obj(pick(block, "toolResponse"))
     one, origin = result_id(done.get("id"))
     return Result(
@@ -226,10 +218,8 @@ def _read_tool_response(block: Object, at: At, row: Row) -> Part:
         origin,
         "generic-server-tool",
         "provider",
-        seal=seal_of(block),
-        raw=block,
-        at=at,
-        row=row,
+        signature=seal_of(block),
+        source=Source(block, at, row),
     )
 
 
@@ -267,7 +257,7 @@ _COMMON = (
     Row(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), seal=seal_of(b), raw=b, at=at, row=row),
+        lambda b, at, row: Text(string(b["text"]), signature=seal_of(b), source=Source(b, at, row)),
         lambda p, _: {"text": p.text},
         keys("text", *_SEAL),
     ),
@@ -275,7 +265,7 @@ _COMMON = (
         "thought",
         Reasoning,
         lambda b, at, row: Reasoning(
-            string(b.get("text", "")), seal=seal_of(b), raw=b, at=at, row=row
+            string(b.get("text", "")), signature=seal_of(b), source=Source(b, at, row)
         ),
         lambda p, _: {"text": p.text, "thought": True},
         keys("text", *_SEAL),
@@ -359,7 +349,7 @@ def _write_text(part: Text, page: Page) -> JSON:
 
 
 def _no_part(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such part on this wire: {label(part)[:80]}")
+    page.lose(part, f"no such part on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -376,7 +366,7 @@ class Parts(Struct, frozen=True, eq=False):
     foreign: Mapping[type[Part], Callable[..., JSON]]
     """How a part of another wire is written; None if it cannot stand here."""
 
-    def read_part(self, block: JSON, at: At) -> Part:
+    def read_part(self, block: JSON, at: JsonPath) -> Part:
         """A part is told by the field it has; `thought` makes a text reasoning."""
         if not isinstance(block, dict):
             blame(self.name, at, "an object", block)
@@ -395,12 +385,12 @@ class Parts(Struct, frozen=True, eq=False):
                     break
         return unknown(next(iter(block), ""), block, at)
 
-    def read_content(self, content: JSON, at: At, role: Role | None = None) -> Message:
+    def read_content(self, content: JSON, at: JsonPath, role: Role | None = None) -> Message:
         """One content. The system instruction is one too, and may be plain text."""
         name = self.name
         if isinstance(content, str) and role is not None:
-            plain = Text(content, raw=content, at=at, row=self.rows["text"])
-            return Message(role, (plain,), None, name, raw=content, at=at, row=MESSAGE)
+            plain = Text(content, source=Source(content, at, self.rows["text"]))
+            return Message(role, (plain,), None, name, source=Source(content, at, MESSAGE))
         if not isinstance(content, dict):
             blame(name, at, "an object", content)
         said = content.get("role") or "user"
@@ -413,7 +403,7 @@ class Parts(Struct, frozen=True, eq=False):
             blame(name, at + ("parts",), "a list", parts)
         read = self.read_part
         inside = tuple([read(part, at + ("parts", i)) for i, part in enumerate(parts or ())])
-        return Message(role, inside, None, name, raw=content, at=at, row=MESSAGE)
+        return Message(role, inside, None, name, source=Source(content, at, MESSAGE))
 
 
 def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
@@ -445,7 +435,7 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
             "functionCall": {"id": sent, "name": page.name(call.name), "args": page.object_of(call)}
         }
 
-    def read_response(block: Object, at: At, row: Row) -> Part:
+    def read_response(block: Object, at: JsonPath, row: Row) -> Part:
         answer = obj(pick(block, "functionResponse"))
         one, origin = result_id(answer.get("id"))
         response = answer.get("response")
@@ -469,7 +459,7 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
             # The text keeps the object it stands for, which is not to become text on the way back.
             whole = output if isinstance(output, dict) else UNSET
             output = (
-                (Text(output_text(output), raw=whole), *media)
+                (Text(output_text(output), source=Source(raw=whole)), *media)
                 if output not in (None, {}, "")
                 else media
             )
@@ -479,10 +469,8 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
             error,
             text_or_none(answer.get("name")),
             origin,
-            seal=seal_of(block),
-            raw=block,
-            at=at,
-            row=row,
+            signature=seal_of(block),
+            source=Source(block, at, row),
         )
 
     def write_response(result: Result, page: Page) -> JSON:

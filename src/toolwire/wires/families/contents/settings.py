@@ -6,8 +6,9 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object, snake
+from toolwire.conversation.json import JSON, JsonPath, Object, snake
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field
 from toolwire.wires.engine.specs import (
@@ -45,14 +46,14 @@ OFFER = Row(
 _TOOL_LISTS = ("functionDeclarations", "function_declarations")
 
 
-def read_offers(tool: JSON, at: At) -> list[Tool]:
+def read_offers(tool: JSON, at: JsonPath) -> list[Tool]:
     """The tools in one entry: declared functions, or a tool of the provider's own."""
     if not isinstance(tool, dict):
         blame(NAME, at, "an object", tool)
     out: list[Tool] = []
     for key, value in tool.items():
         if key not in _TOOL_LISTS:
-            out.append(Tool("", kind=key, raw=value, at=(*at, key)))
+            out.append(Tool("", kind=key, source=Source(raw=value, path=(*at, key))))
             continue
         for i, one in enumerate(list_at(NAME, value, ())):
             declared = object_at(NAME, one, ())
@@ -66,9 +67,7 @@ def read_offers(tool: JSON, at: At) -> list[Tool]:
                     schema,
                     None,
                     "function",
-                    raw=declared,
-                    at=(*at, key, i),
-                    row=OFFER,
+                    source=Source(declared, (*at, key, i), OFFER),
                 )
             )
     return out

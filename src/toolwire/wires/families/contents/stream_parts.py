@@ -17,8 +17,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Json, Object, snake, text_of
-from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
+from toolwire.conversation.json import JSON, JsonPath, Object, snake, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
 from toolwire.streaming.events import Delta, End, Event, Left, Start, Whole
 from toolwire.wires.engine.specs import call_id, name_of
 from toolwire.wires.engine.stream import Reader, fresh, merge
@@ -161,14 +162,14 @@ _THINKS = {"text", "thought"}
 class _Growing:
     """A call whose arguments are coming."""
 
-    __slots__ = ("alias", "args", "block", "id", "seal", "slot")
+    __slots__ = ("alias", "args", "block", "id", "signature", "slot")
 
     def __init__(self, slot: int, one: str, block: Object) -> None:
         self.slot = slot
         self.id = one
         self.alias: str | None = None
         self.block = block
-        self.seal = seal_of(block)
+        self.signature = seal_of(block)
         self.args = Arguments()
 
 
@@ -206,7 +207,7 @@ class Growth:
         self._pieces: list[str] = []
         self._call: _Growing | None = None
 
-    def take(self, block: JSON, at: At) -> list[Event]:
+    def take(self, block: JSON, at: JsonPath) -> list[Event]:
         """What the next part says."""
         if block.__class__ is dict:
             text = block.get("text")
@@ -232,7 +233,7 @@ class Growth:
         out.append(Whole(part, self.choice))
         return out
 
-    def said(self, text: str, kind: str, block: Object, at: At) -> list[Event]:
+    def said(self, text: str, kind: str, block: Object, at: JsonPath) -> list[Event]:
         """A piece of text. An empty one closes what is open."""
         out: list[Event] = []
         if kind != self._kind or not text:
@@ -245,9 +246,9 @@ class Growth:
         out.append(Delta(self._slot, text))
         return out
 
-    def _opened(self, kind: str, block: Object, at: At) -> Event:
+    def _opened(self, kind: str, block: Object, at: JsonPath) -> Event:
         row = self._parts.rows[kind]
-        opened: Part = (Reasoning if kind == "thought" else Text)("", raw=block, at=at, row=row)
+        opened: Part = (Reasoning if kind == "thought" else Text)("", source=Source(block, at, row))
         self._kind, self._slot = kind, self._next()
         if self.keep:
             self.blocks.append(dict(block))
@@ -271,7 +272,7 @@ class Growth:
         """Whether a call is open."""
         return self._call is not None
 
-    def close(self, *, cut: bool = False, seal: str | None = None) -> list[Event]:
+    def close(self, *, cut: bool = False, signature: str | None = None) -> list[Event]:
         """Close what is open."""
         if self._call is not None:
             return self._shut(self._call, cut=cut)
@@ -281,11 +282,11 @@ class Growth:
             self.blocks[-1] = {**self.blocks[-1], "text": "".join(self._pieces)}  # type: ignore[dict-item]
             self._pieces.clear()
         self._kind = ""
-        return [End(self._slot, seal=seal, cut=cut)]
+        return [End(self._slot, signature=signature, cut=cut)]
 
     # --- calls ---
 
-    def _grown(self, block: Object, call: Object, at: At) -> list[Event] | None:
+    def _grown(self, block: Object, call: Object, at: JsonPath) -> list[Event] | None:
         """What a part of a growing call says; None if it is a call like any other."""
         one, _ = call_id(call.get("id"))
         growing = self._call
@@ -303,9 +304,11 @@ class Growth:
             growing = self._call = _Growing(self._next(), one, {**block, spelling: began})
             if self.keep:
                 self.blocks.append(growing.block)
-            out.append(Start(growing.slot, replace(part, args=Json(""), seal=None), self.choice))
+            out.append(
+                Start(growing.slot, replace(part, args=LazyJson(""), signature=None), self.choice)
+            )
         else:
-            growing.seal = seal_of(block) or growing.seal
+            growing.signature = seal_of(block) or growing.signature
             if one and not growing.id:  # it comes late, and was announced under another
                 growing.id = growing.alias = one
                 held = growing.block.get("functionCall") or growing.block.get("function_call")
@@ -348,16 +351,16 @@ class Growth:
             if not before and given:  # it was opened with its arguments
                 args.text[:] = [said := text_of(given)]
             elif isinstance(given, dict) and given:  # or with some of them
-                more = Json(whole if whole is not None else "".join(args.text)).value
+                more = LazyJson(whole if whole is not None else "".join(args.text)).value
                 whole = text_of({**given, **more}) if isinstance(more, dict) else whole
             late = [Delta(growing.slot, said)]
         if self.keep:
             text = "".join(args.text) if whole is None else whole
-            held = Json(text)
+            held = LazyJson(text)
             call = growing.block.get("functionCall") or growing.block.get("function_call")
             if isinstance(call, dict) and (text or not call.get("args")):
                 call["args"] = held.value if isinstance(held.value, dict) else {"_raw": text}
-        return [*late, End(growing.slot, whole, growing.seal, cut, growing.alias)]
+        return [*late, End(growing.slot, whole, growing.signature, cut, growing.alias)]
 
 
 _CALL = keys("functionCall")

@@ -15,9 +15,19 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import JOINT, settle
-from toolwire.conversation.json import JSON, At, Object
-from toolwire.conversation.model import Choice, Conversation, Kind
-from toolwire.conversation.parts import Call, Message, Opaque, Part, Reasoning, Result, Role, Text
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import BodySource, Choice, Conversation, Kind
+from toolwire.conversation.parts import (
+    Call,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Source,
+    Text,
+)
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import read_fields, write_fields
 from toolwire.wires.engine.specs import BROKEN, UNKNOWN, Row, answers, blame, keys, list_at, unknown
@@ -69,7 +79,7 @@ class Seen:
         self.open: list[Call] = []
         self.within: dict[str, set[str]] = {}
         """What the tools in namespaces are known by, by their names in them."""
-        self.extra: list[At] = []
+        self.extra: list[JsonPath] = []
         """What items say beyond their parts, and no other wire can."""
 
     def call(self, call: Call) -> None:
@@ -127,7 +137,7 @@ class Items(Struct, frozen=True, eq=False):
         """Who speaks in each item, and its parts; nobody, if the item is not known, and no parts,
         if it only offers tools."""
         for i, item in enumerate(items):
-            at: At = (key, i)
+            at: JsonPath = (key, i)
             if not isinstance(item, dict):
                 blame(self.name, at, "an object", item)
             kind = item.get("type")
@@ -154,22 +164,29 @@ class Items(Struct, frozen=True, eq=False):
                 seen.extra.append((*at, "status"))
             yield role, parts, item
 
-    def read_message(self, item: Object, at: At) -> tuple[Role | None, tuple[Part, ...]]:
+    def read_message(self, item: Object, at: JsonPath) -> tuple[Role | None, tuple[Part, ...]]:
         """Who speaks in a message item, and its parts; nobody, if it is not a message after all."""
         said, content = item.get("role"), item.get("content")
         if said == "tool" and TOLD.read is not None and isinstance(content, str | list | None):
             return "tool", (TOLD.read(item, at, TOLD),)
         role = ROLES.get(said) if isinstance(said, str) else None
         if role is not None and isinstance(content, str):
-            return role, (Text(content, raw=content, at=(*at, "content"), row=inside(PLAIN, item)),)
+            return role, (
+                Text(content, source=Source(content, (*at, "content"), inside(PLAIN, item))),
+            )
         if role is None or not isinstance(content, list):
             return None, (unknown("message", item, at),)
         if not content:
-            return role, (Text("", raw=item, at=at, row=EMPTY),)
+            return role, (Text("", source=Source(item, at, EMPTY)),)
         parts = read_content(content, (*at, "content"))
-        return role, tuple([replace(part, row=inside(part.row or UNKNOWN, item)) for part in parts])  # type: ignore[arg-type]
+        return role, tuple(
+            [
+                replace(part, source=replace(part.source, spec=inside(part.spec or UNKNOWN, item)))  # type: ignore[arg-type]
+                for part in parts
+            ]
+        )
 
-    def _read_item(self, item: Object, at: At, seen: Seen) -> tuple[Part, ...]:
+    def _read_item(self, item: Object, at: JsonPath, seen: Seen) -> tuple[Part, ...]:
         kind = item.get("type")
         row = self.rows.get(kind) if isinstance(kind, str) else None
         if row is None or row.read is None:
@@ -185,7 +202,7 @@ class Items(Struct, frozen=True, eq=False):
             return (seen.result(part) if row.name in LOOSE else part,)
         if isinstance(part, Call):
             seen.call(part)
-            row = part.row if isinstance(part.row, Row) else row
+            row = part.spec if isinstance(part.spec, Row) else row
             if row.answer is not None and row.answer.read is not None:
                 result = row.answer.read(item, at, row.answer)
                 assert isinstance(result, Result)
@@ -205,7 +222,11 @@ class Items(Struct, frozen=True, eq=False):
 
         def close() -> None:
             if parts and now is not None:
-                messages.append(Message(now, tuple(parts), None, self.name, at=parts[0].at[:2]))
+                messages.append(
+                    Message(
+                        now, tuple(parts), None, self.name, source=Source(path=parts[0].path[:2])
+                    )
+                )
                 parts.clear()
             messages.extend(late)
             late.clear()
@@ -215,14 +236,20 @@ class Items(Struct, frozen=True, eq=False):
                 close()
                 now = None
                 messages.append(
-                    Message(role, found, None, self.name, raw=item, at=(key, i), row=MESSAGE)
+                    Message(role, found, None, self.name, source=Source(item, (key, i), MESSAGE))
                 )
                 continue
             if not found:
                 first = now is None and all(message.role == "system" for message in messages)
                 whose: Role = "system" if first else "user" if now is None else "tool"
                 late.append(
-                    Message(whose, (), None, self.name, at=(key, i), row=replace(ADDED, item=item))
+                    Message(
+                        whose,
+                        (),
+                        None,
+                        self.name,
+                        source=Source(path=(key, i), spec=replace(ADDED, item=item)),
+                    )
                 )
                 if now is None:
                     close()
@@ -281,19 +308,18 @@ class Items(Struct, frozen=True, eq=False):
             values,
             self.name,
             "request",
-            body,
-            unknown=(*settings.unknown, *seen.extra),
-            places=settings.places,
+            source=BodySource(
+                body, unknown_fields=(*settings.unknown, *seen.extra), setting_paths=settings.places
+            ),
         )
 
     def _plain(self, role: Role, text: str, key: str) -> Message:
         return Message(
             role,
-            (Text(text, raw=text, at=(key,), row=PLAIN),),
+            (Text(text, source=Source(text, (key,), PLAIN)),),
             None,
             self.name,
-            raw=text,
-            at=(key,),
+            source=Source(raw=text, path=(key,)),
         )
 
     def _read_response(self, body: Object) -> Conversation:
@@ -302,7 +328,11 @@ class Items(Struct, frozen=True, eq=False):
         parts = tuple([part for _, some, _ in found for part in some])
         called = any(isinstance(part, Call) and part.executor == "client" for part in parts)
         message = Message(
-            "assistant", parts, read_stop(body, called=called), self.name, at=("output",)
+            "assistant",
+            parts,
+            read_stop(body, called=called),
+            self.name,
+            source=Source(path=("output",)),
         )
         settings = read_fields(
             RESPONSE, body, ECHO | keys("object", "output", "status", "incomplete_details")
@@ -314,9 +344,9 @@ class Items(Struct, frozen=True, eq=False):
             settings.values,
             self.name,
             "response",
-            body,
-            unknown=(*settings.unknown, *seen.extra),
-            places=settings.places,
+            source=BodySource(
+                body, unknown_fields=(*settings.unknown, *seen.extra), setting_paths=settings.places
+            ),
         )
 
     def write(self, conversation: Conversation, page: Page) -> JSON:
@@ -331,7 +361,7 @@ class Items(Struct, frozen=True, eq=False):
             and "tool_choice" in body
             and not (home and _same_choice(conversation))
         ):
-            at = conversation.places.get("choice", ("tool_choice",))
+            at = conversation.source.setting_paths.get("choice", ("tool_choice",))
             body["tool_choice"] = write_choice(choice, conversation.tools, page, at)
         messages = (
             conversation.messages
@@ -345,19 +375,19 @@ class Items(Struct, frozen=True, eq=False):
         elif isinstance(body.get("instructions"), str) and body["instructions"]:
             del body["instructions"]
         items = Writer(self.rows, page, self.read_message).items(messages)
-        if home and len(messages) == 1 and messages[0].at == ("input",) and len(items) == 1:
+        if home and len(messages) == 1 and messages[0].path == ("input",) and len(items) == 1:
             only = items[0]
             body["input"] = only["content"] if isinstance(only, dict) else only
         elif items or not home or isinstance(body.get("input"), list):
             body["input"] = items
         placed = _placed(conversation) if home else frozenset()
-        loose = [tool for tool in conversation.tools if tool.at[:2] not in placed]
+        loose = [tool for tool in conversation.tools if tool.path[:2] not in placed]
         if (
             not home
             or not conversation.same_tools
-            or any(tool.at[:1] == ("input",) for tool in loose)
+            or any(tool.path[:1] == ("input",) for tool in loose)
         ):
-            tools = write_tools(loose, page, conversation.source if home else None)
+            tools = write_tools(loose, page, conversation.source.body if home else None)
             if tools:
                 body["tools"] = tools
             else:
@@ -381,7 +411,7 @@ class Items(Struct, frozen=True, eq=False):
         stop = write_stop(first.stop)
         called = any(isinstance(part, Call) and part.executor == "client" for part in first.parts)
         if read_stop(stop, called=called) != first.stop and first.stop is not None:
-            page.lose(first.at, f"this wire has no word for the stop reason `{first.stop}`")
+            page.lose(first.path, f"this wire has no word for the stop reason `{first.stop}`")
         frame: Object = {
             "id": "",
             "object": "response",
@@ -432,11 +462,11 @@ _OTHERS = keys(
 """Items that are neither calls nor results and are kept as they are."""
 
 
-def _placed(conversation: Conversation) -> frozenset[At]:
+def _placed(conversation: Conversation) -> frozenset[JsonPath]:
     """The places of the items of a history that offer tools; what an item offered that is gone is
     offered anew."""
     return frozenset(
-        message.at for message in conversation.messages if isinstance(message.row, Added)
+        message.path for message in conversation.messages if isinstance(message.spec, Added)
     )
 
 
@@ -444,20 +474,25 @@ def _reoffered(conversation: Conversation, page: Page) -> tuple[Message, ...]:
     """The messages of a history with the items that offer tools as these are now."""
 
     def now(message: Message) -> Message:
-        if not isinstance(message.row, Added) or not isinstance(message.row.item, dict):
+        if not isinstance(message.spec, Added) or not isinstance(message.spec.item, dict):
             return message
         tools = write_tools(
-            (tool for tool in conversation.tools if tool.at[:2] == message.at),
+            (tool for tool in conversation.tools if tool.path[:2] == message.path),
             page,
-            conversation.source,
+            conversation.source.body,
         )
-        return replace(message, row=replace(ADDED, item={**message.row.item, "tools": tools}))
+        return replace(
+            message,
+            source=replace(
+                message.source, spec=replace(ADDED, item={**message.spec.item, "tools": tools})
+            ),
+        )
 
     return tuple(map(now, conversation.messages))
 
 
 def _same_choice(conversation: Conversation) -> bool:
-    before = conversation.was[2] if len(conversation.was) > 2 else None
+    before = conversation.source.settings
     return isinstance(before, dict) and before.get("choice") == conversation.settings.get("choice")
 
 

@@ -10,8 +10,8 @@ from mimetypes import guess_extension
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Object
-from toolwire.conversation.parts import Media, Output, Part, Text, label
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.parts import Media, Output, Part, Source, Text, describe
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.specs import BROKEN, Row, keys, obj, string, table, text_or_none, unknown
@@ -31,42 +31,42 @@ def inside(row: Row, item: JSON) -> Inside:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _read_text(block: Object, at: At, row: Row) -> Part:
-    return Text(string(block["text"]), raw=block, at=at, row=row)
+def _read_text(block: Object, at: JsonPath, row: Row) -> Part:
+    return Text(string(block["text"]), source=Source(block, at, row))
 
 
-def _read_refusal(block: Object, at: At, row: Row) -> Part:
-    return Text(string(block["refusal"]), True, raw=block, at=at, row=row)
+def _read_refusal(block: Object, at: JsonPath, row: Row) -> Part:
+    return Text(string(block["refusal"]), True, source=Source(block, at, row))
 
 
-def _read_image(block: Object, at: At, row: Row) -> Part:
+def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
     url, file = text_or_none(block.get("image_url")), text_or_none(block.get("file_id"))
     if url is None:
-        return Media("image", file=string(file), raw=block, at=at, row=row)
+        return Media("image", file=string(file), source=Source(block, at, row))
     mime, data = split_data_url(url) or (None, None)
-    return Media("image", mime, data, None if data is not None else url, raw=block, at=at, row=row)
+    return Media(
+        "image", mime, data, None if data is not None else url, source=Source(block, at, row)
+    )
 
 
-def _read_file(block: Object, at: At, row: Row) -> Part:
+def _read_file(block: Object, at: JsonPath, row: Row) -> Part:
     name, file = text_or_none(block.get("filename")), text_or_none(block.get("file_id"))
     held, url = text_or_none(block.get("file_data")), text_or_none(block.get("file_url"))
     if held is not None:
         mime, data = split_data_url(held) or (None, held)
-        return Media(kind_by(mime), mime, data, name=name, raw=block, at=at, row=row)
+        return Media(kind_by(mime), mime, data, name=name, source=Source(block, at, row))
     if url is not None:
-        return Media("file", url=url, name=name, raw=block, at=at, row=row)
-    return Media("file", file=string(file), name=name, raw=block, at=at, row=row)
+        return Media("file", url=url, name=name, source=Source(block, at, row))
+    return Media("file", file=string(file), name=name, source=Source(block, at, row))
 
 
-def _read_audio(block: Object, at: At, row: Row) -> Part:
+def _read_audio(block: Object, at: JsonPath, row: Row) -> Part:
     sound = obj(block["input_audio"])
     return Media(
         "audio",
         f"audio/{string(sound['format'])}",
         string(sound["data"]),
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 
@@ -115,7 +115,7 @@ def write_media(media: Media, page: Page) -> JSON:
             page.lose(media, "a file by URL has no name here")
         return _write_file(media, page)
     page.lose(media, f"this wire cannot take this {media.kind}; it is named in text")
-    return {"type": "input_text", "text": label(media)}
+    return {"type": "input_text", "text": describe(media)}
 
 
 def write_inside(part: Part, page: Page, *, told: bool = False) -> JSON:
@@ -124,10 +124,10 @@ def write_inside(part: Part, page: Page, *, told: bool = False) -> JSON:
     # A block inside a result is edited with the result and does not know of it: what it came as is
     # read again.
     if (
-        part.row in _OURS
-        and part.was is None
+        part.spec in _OURS
+        and part.original is None
         and isinstance(part.raw, dict)
-        and read_block(part.raw, part.at) == part
+        and read_block(part.raw, part.path) == part
     ):
         return part.raw
     if isinstance(part, Text):
@@ -136,8 +136,8 @@ def write_inside(part: Part, page: Page, *, told: bool = False) -> JSON:
         return {"type": "input_text", "text": part.text} if part.text else None
     if isinstance(part, Media):
         return write_media(part, page)
-    page.lose(part, f"this cannot stand here: {label(part)[:80]}")
-    return {"type": "input_text", "text": label(part)} if told and label(part) else None
+    page.lose(part, f"this cannot stand here: {describe(part)[:80]}")
+    return {"type": "input_text", "text": describe(part)} if told and describe(part) else None
 
 
 def _text(kind: str) -> Row:
@@ -199,7 +199,7 @@ def screenshot(media: Media) -> JSON:
     return {"type": "computer_screenshot", "image_url": data_url(media)}
 
 
-def read_block(block: JSON, at: At) -> Part:
+def read_block(block: JSON, at: JsonPath) -> Part:
     """The part of a block inside an item; what is not understood is kept as it is."""
     if not isinstance(block, dict):
         return unknown(None, block, at)
@@ -214,12 +214,12 @@ def read_block(block: JSON, at: At) -> Part:
         return unknown(name, block, at)
 
 
-def read_content(content: list[JSON], at: At) -> tuple[Part, ...]:
+def read_content(content: list[JSON], at: JsonPath) -> tuple[Part, ...]:
     """The parts of a list of blocks."""
     return tuple([read_block(block, (*at, i)) for i, block in enumerate(content)])
 
 
-def read_output(value: JSON, at: At) -> Output:
+def read_output(value: JSON, at: JsonPath) -> Output:
     """What a result says: text, parts, or any other JSON."""
     if value is None or isinstance(value, str):
         return value or ""

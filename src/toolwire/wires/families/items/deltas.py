@@ -11,7 +11,7 @@ from functools import reduce
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, At, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.specs import call_id
 from toolwire.wires.engine.stream import fresh, merge
@@ -34,7 +34,7 @@ class Grows(Struct, frozen=True, eq=False):
     part: JSON = None
     """What stands in a list before it grows."""
 
-    def at(self, event: Chunk) -> At:
+    def path_of(self, event: Chunk) -> JsonPath:
         """Where in the item this event adds."""
         return tuple(
             [number(event.get(step[1:])) if step[0] == "#" else step for step in self.path]
@@ -117,7 +117,7 @@ class Growing:
 
     def __init__(self, block: Object) -> None:
         self.block = block
-        self._pieces: dict[At, tuple[Grows, list[JSON]]] = {}
+        self._pieces: dict[JsonPath, tuple[Grows, list[JSON]]] = {}
 
     @property
     def type(self) -> JSON:
@@ -139,7 +139,7 @@ class Growing:
 
     def grow(self, event: Chunk, grows: Grows) -> None:
         """Add a piece."""
-        at = grows.at(event)
+        at = grows.path_of(event)
         self._pieces.setdefault(at, (grows, []))[1].append(event.get("delta"))
         odds = event.get("logprobs")
         if isinstance(odds, list) and odds:
@@ -149,14 +149,14 @@ class Growing:
         """Take what a closing event says instead of the pieces."""
         said = event.get(grows.whole)
         if said is not None:
-            self._pieces[grows.at(event)] = (grows, [said])
+            self._pieces[grows.path_of(event)] = (grows, [said])
 
     def put(self, event: Chunk, field: str, grows: Grows) -> None:
         """Put something in at once: a part that is done takes the place of its pieces."""
         value = event.get(field)
         if value is None:
             return
-        at = grows.at(event)
+        at = grows.path_of(event)
         if event.get("type") in _CLOSING:
             self._pieces = {key: held for key, held in self._pieces.items() if key[: len(at)] != at}
         _place(self.block, at, fresh(value), grows.part)
@@ -188,7 +188,7 @@ class Growing:
 _CLOSING = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 
 
-def _place(block: Object, at: At, value: JSON, part: JSON) -> None:
+def _place(block: Object, at: JsonPath, value: JSON, part: JSON) -> None:
     """Put a value at a place of a block, which is made as far as it is not there. A number past the
     end means the next."""
     held: JSON = block

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.ids import digest
-from toolwire.conversation.json import JSON, At, Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -26,7 +26,7 @@ from toolwire.conversation.parts import (
     Result,
     Role,
     Text,
-    label,
+    describe,
 )
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import Row, call_id, keys, native, own
@@ -35,7 +35,7 @@ from toolwire.wires.families.items.item_blocks import BORROWED, CUSTOM, FUNCTION
 from toolwire.wires.families.items.namespaces import naming
 from toolwire.wires.families.items.settings import Added
 
-Reads: TypeAlias = "Callable[[Object, At], tuple[Role | None, tuple[Part, ...]]]"
+Reads: TypeAlias = "Callable[[Object, JsonPath], tuple[Role | None, tuple[Part, ...]]]"
 
 _TEXTUAL = keys(
     "function_call_output",
@@ -97,7 +97,7 @@ class Writer:
         self.bare: set[str] = set()
         """Calls of this wire's own that have no call id on it: their results cannot name them
         either."""
-        self.offers: dict[At, JSON] = {}
+        self.offers: dict[JsonPath, JSON] = {}
         """The items still to come that offer tools, by their places."""
         self.answers: dict[str, list[Result]] | None = None
         """The results of each call; not known before somebody asks."""
@@ -107,7 +107,7 @@ class Writer:
         messages = tuple(messages)
         own = (message for message in messages if message.wire == self.page.wire)
         self.offers = {
-            message.at: message.row.item for message in own if isinstance(message.row, Added)
+            message.path: message.spec.item for message in own if isinstance(message.spec, Added)
         }
         for message in messages:
             self.role = message.role
@@ -119,8 +119,8 @@ class Writer:
 
     def _message(self, message: Message) -> None:
         home, parts = message.wire == self.page.wire, message.parts
-        if home and isinstance(message.row, Added):
-            self._offers(message.at)
+        if home and isinstance(message.spec, Added):
+            self._offers(message.path)
         elif home and isinstance(message.raw, dict):
             kept = own(message, self.page, self._again)
             if isinstance(kept, UnsetType) and all(
@@ -141,22 +141,22 @@ class Writer:
                 item is not None
                 and end < len(parts)
                 and _item_of(parts[end]) is item
-                and parts[end].at[:2] == parts[i].at[:2]
+                and parts[end].path[:2] == parts[i].path[:2]
             ):
                 end += 1
             if self.offers and home:
-                self._offers(parts[i].at[:2])
+                self._offers(parts[i].path[:2])
             self._run(item, parts[i:end])
             i = end
 
-    def _offers(self, at: At) -> None:
+    def _offers(self, at: JsonPath) -> None:
         """The items up to a place that offer tools: such a one may stand in the middle of
         a turn.
         """
         for place in [place for place in self.offers if place[:1] == at[:1] and place <= at]:
             self._item(self.offers.pop(place))
 
-    def _again(self, item: JSON, at: At) -> Message:
+    def _again(self, item: JSON, at: JsonPath) -> Message:
         role, parts = self.read(item, at) if isinstance(item, dict) else (None, ())
         return Message(role or "user", parts)
 
@@ -180,7 +180,7 @@ class Writer:
 
     def _rebuilt(self, item: Object, parts: tuple[Part, ...]) -> JSON | UnsetType:
         """An item with the edits of its parts; UNSET if one of them became something else."""
-        if not isinstance(parts[0].row, Inside):
+        if not isinstance(parts[0].spec, Inside):
             now: JSON | UnsetType = item
             for part in parts:
                 now = UNSET if isinstance(now, UnsetType) else native(part, self.page, now)
@@ -216,7 +216,7 @@ class Writer:
         elif isinstance(part, Reasoning):
             self._reasoning(part)
         else:
-            self.page.lose(part, f"a model's turn cannot hold this here: {label(part)[:80]}")
+            self.page.lose(part, f"a model's turn cannot hold this here: {describe(part)[:80]}")
 
     def _item(self, item: JSON) -> None:
         self._flush()
@@ -333,7 +333,7 @@ class Writer:
         """The row a part was read by on another wire of this shape, if its kind can be
         told anew.
         """
-        row = part.row
+        row = part.spec
         ours = isinstance(row, Row) and self.rows.get(row.name) is row and row.part is type(part)
         return (
             row
@@ -358,5 +358,5 @@ class Writer:
 
 def _item_of(part: Part) -> Object | None:
     """The item a part of this wire's own stands in."""
-    held = part.row.item if isinstance(part.row, Inside) else part.raw
-    return held if isinstance(held, dict) and isinstance(part.row, Row) else None
+    held = part.spec.item if isinstance(part.spec, Inside) else part.raw
+    return held if isinstance(held, dict) and isinstance(part.spec, Row) else None

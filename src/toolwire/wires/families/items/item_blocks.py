@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Json, Object, get, parse, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
     Call,
     Executor,
@@ -24,6 +24,7 @@ from toolwire.conversation.parts import (
     Part,
     Reasoning,
     Result,
+    Source,
     Text,
     output_text,
 )
@@ -140,11 +141,11 @@ def ask(
     """
     holds = fields or (field,)
 
-    def read(block: Object, at: At, row: Row) -> Part:
+    def read(block: Object, at: JsonPath, row: Row) -> Part:
         one, origin, item = ids_of(block, key)
         said = _known_by(block, named, row)
         args = _asked(block, field, fields)
-        seal = text_or_none(block.get(sealed)) if sealed else None
+        signature = text_or_none(block.get(sealed)) if sealed else None
         return Call(
             one,
             said or name,
@@ -153,10 +154,8 @@ def ask(
             family,
             _runs(by, block),
             item,
-            seal=seal,
-            raw=block,
-            at=at,
-            row=_row_for(block, row),
+            signature=signature,
+            source=Source(block, at, _row_for(block, row)),
         )
 
     def write(call: Call, page: Page) -> JSON:
@@ -207,12 +206,14 @@ def _known_by(block: Object, named: str, row: Row) -> str:
     return called(block) if "namespace" in row.keys else alone(name_of(block.get("name")))
 
 
-def _asked(block: Object, field: str, fields: tuple[str, ...]) -> Json:
+def _asked(block: Object, field: str, fields: tuple[str, ...]) -> LazyJson:
     if not fields:
         return arguments(block.get(field))
     found: Object = {one: block[one] for one in fields if block.get(one) is not None}
     return (
-        Json(UNSET, found) if found or "arguments" not in block else arguments(block["arguments"])
+        LazyJson.from_value(found)
+        if found or "arguments" not in block
+        else arguments(block["arguments"])
     )
 
 
@@ -220,7 +221,7 @@ def _said(call: Call, field: str, fields: tuple[str, ...], text: bool, page: Pag
     """The arguments in the fields of an item; None if they do not fit."""
     if text:
         return {field: page.text_of(call)}
-    held = Json(page.text_of(call)) if page.home.forms else call.args
+    held = LazyJson(page.text_of(call)) if page.home.forms else call.args
     value = held.value
     if fields:
         return dict(value) if isinstance(value, dict) and value.keys() <= set(fields) else None
@@ -242,7 +243,7 @@ def _write_custom(call: Call, page: Page) -> JSON:
 
 # --- results --------------------------------------------------------------------------------------
 
-Reads: TypeAlias = "Callable[[Object, At], Output]"
+Reads: TypeAlias = "Callable[[Object, JsonPath], Output]"
 Writes: TypeAlias = "Callable[[Result, Page], Object | None]"
 
 
@@ -282,7 +283,7 @@ def reply(
     """A result. `field` holds the output, or `fields` are it; `reads` and `writes` where that is
     not all."""
 
-    def read(block: Object, at: At, row: Row) -> Part:
+    def read(block: Object, at: JsonPath, row: Row) -> Part:
         one, origin = result_id(block.get(key))
         if not one and ids is BORROWED:
             one, origin, _ = ids_of(block)
@@ -296,9 +297,7 @@ def reply(
             origin,
             family,
             _runs(by, block),
-            raw=block,
-            at=at,
-            row=_row_for(block, row),
+            source=Source(block, at, _row_for(block, row)),
         )
 
     def write(result: Result, page: Page) -> JSON:
@@ -313,7 +312,7 @@ def reply(
                 "call_id": page.result_id(result),
                 "output": blocks(result.output, page),
             }
-        ours = isinstance(result.row, Row) and result.row.name == kind
+        ours = isinstance(result.spec, Row) and result.spec.name == kind
         out: Object = {"type": kind}
         if ids is BORROWED:  # lent by an item, it stays what it was as long as that item has it
             lent = (
@@ -377,7 +376,7 @@ def both(
 ) -> Row:
     """A call and its result in one item: two parts, each of which writes its own half."""
 
-    def read(block: Object, at: At, row: Row) -> Part:
+    def read(block: Object, at: JsonPath, row: Row) -> Part:
         one, origin, _ = ids_of(block)
         output = reads(block, at) if reads is not None else _came(block, field, ())
         return Result(
@@ -388,9 +387,7 @@ def both(
             origin,
             call.family,
             "provider",
-            raw=block,
-            at=at,
-            row=row,
+            source=Source(block, at, row),
         )
 
     def write(result: Result, page: Page) -> JSON:
@@ -430,12 +427,17 @@ def host(
     return both(call, field=answer, reads=reads, writes=writes)
 
 
-def _read_told(block: Object, at: At, row: Row) -> Part:
+def _read_told(block: Object, at: JsonPath, row: Row) -> Part:
     one, origin = result_id(block.get("tool_call_id"))
     content = block.get("content")
     said = alone(name_of(block["name"])) if isinstance(block.get("name"), str) else None
     return Result(
-        one, read_output(content, (*at, "content")), False, said, origin, raw=block, at=at, row=row
+        one,
+        read_output(content, (*at, "content")),
+        False,
+        said,
+        origin,
+        source=Source(block, at, row),
     )
 
 
@@ -455,8 +457,8 @@ def _block_told(part: Part, page: Page) -> JSON:
         return write_inside(part, page, told=True)
     ours = (
         isinstance(part.raw, dict)
-        and isinstance(part.row, Row)
-        and CONTENT.get(part.row.name) is part.row
+        and isinstance(part.spec, Row)
+        and CONTENT.get(part.spec.name) is part.spec
     )
     return {**(obj(part.raw) if ours else {"type": "text"}), "text": part.text}  # type: ignore[arg-type]
 
@@ -475,7 +477,7 @@ so it has no entry in the catalogue, and goes back as it came but is never made.
 # --- the peculiar ones ----------------------------------------------------------------------------
 
 
-def _read_parts(block: Object, at: At) -> Output:
+def _read_parts(block: Object, at: JsonPath) -> Output:
     return read_output(block.get("output"), (*at, "output"))
 
 
@@ -483,7 +485,7 @@ def _write_parts(result: Result, page: Page) -> Object:
     return {"output": blocks(result.output, page)}
 
 
-def _read_screen(block: Object, at: At) -> Output:
+def _read_screen(block: Object, at: JsonPath) -> Output:
     shown = block.get("output")
     part = read_block(shown, (*at, "output")) if isinstance(shown, dict) else None
     return (part,) if isinstance(part, Media) else _came(block, "output", ())
@@ -504,7 +506,7 @@ def _read_text(field: str) -> Reads:
     """Structured output as the text a model reads: so it stays the same result on a wire that has
     nothing but text."""
 
-    def read(block: Object, at: At) -> Output:
+    def read(block: Object, at: JsonPath) -> Output:
         value = block.get(field)
         return value if isinstance(value, str) else "" if value is None else text_of(value)
 
@@ -543,7 +545,7 @@ def _write_patched(result: Result, page: Page) -> Object:
     }
 
 
-def _read_mcp(block: Object, at: At) -> Output:
+def _read_mcp(block: Object, at: JsonPath) -> Output:
     return block["error"] if block.get("error") is not None else _came(block, "output", ())
 
 
@@ -551,7 +553,7 @@ def _write_mcp(result: Result, page: Page) -> Object:
     return {"error" if result.error else "output": _plain(result.output)}
 
 
-def _read_search(block: Object, at: At) -> Output:
+def _read_search(block: Object, at: JsonPath) -> Output:
     """What was found: pages the action names as its sources, and results if they were asked for."""
     out: Object = {}
     sources = get(block, ("action", "sources"))
@@ -570,14 +572,14 @@ def _write_search(result: Result, page: Page) -> Object:
     return {**out, "action": {"sources": output["sources"]}} if "sources" in output else out
 
 
-def _read_picture(block: Object, at: At) -> Output:
+def _read_picture(block: Object, at: JsonPath) -> Output:
     if _failed(block) and block.get("error") is not None:
         return block["error"]
     data = block.get("result")
     if not isinstance(data, str):
         return _came(block, "result", ())
     form = text_or_none(block.get("output_format")) or "png"
-    return (Media("image", f"image/{form}", data, raw=data, at=(*at, "result")),)
+    return (Media("image", f"image/{form}", data, source=Source(raw=data, path=(*at, "result"))),)
 
 
 def _write_picture(result: Result, page: Page) -> Object:
@@ -601,12 +603,12 @@ def _search_runs(block: Object) -> Executor:
     return "client" if call_id(block.get("call_id"))[0] else "provider"
 
 
-def _read_reasoning(block: Object, at: At, row: Row) -> Part:
+def _read_reasoning(block: Object, at: JsonPath, row: Row) -> Part:
     text = "\n\n".join(_thoughts(block, "content") or _thoughts(block, "summary"))
     sealed = text_or_none(block.get("encrypted_content"))
     if text or sealed is None:
-        return Reasoning(text, seal=sealed, raw=block, at=at, row=row)
-    return Reasoning("", sealed, raw=block, at=at, row=row)
+        return Reasoning(text, signature=sealed, source=Source(block, at, row))
+    return Reasoning("", sealed, source=Source(block, at, row))
 
 
 def _thoughts(block: Object, field: str) -> list[str]:
@@ -620,11 +622,11 @@ def _write_reasoning(part: Reasoning, page: Page) -> JSON:
     field, kind = ("summary", "summary_text") if bare else ("content", "reasoning_text")
     told: list[JSON] = [{"type": kind, "text": part.text}] if part.text else []
     out: Object = {"type": "reasoning", "summary": [], field: told}
-    sealed = part.hidden or part.seal
+    sealed = part.hidden or part.signature
     return {**out, "encrypted_content": sealed} if sealed is not None else out
 
 
-def _read_web(block: Object, at: At, row: Row) -> Part:
+def _read_web(block: Object, at: JsonPath, row: Row) -> Part:
     """The action but for its sources, which are the answer."""
     action = block.get("action")
     asked: JSON = (
@@ -641,9 +643,7 @@ def _read_web(block: Object, at: At, row: Row) -> Part:
         "web-search",
         "provider",
         item,
-        raw=block,
-        at=at,
-        row=row,
+        source=Source(block, at, row),
     )
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, At, Object, get, patch
+from toolwire.conversation.json import JSON, JsonPath, Object, get, patch
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
-from toolwire.conversation.parts import Message
+from toolwire.conversation.parts import Message, Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.settings import Field, write_user
 from toolwire.wires.engine.specs import (
@@ -49,7 +49,7 @@ _ENTRY = keys("type", "name", "tools")
 """What of a namespace goes with its tools."""
 
 
-def read_offer(wire: str, tool: JSON, at: At, space: str = "") -> Tool:
+def read_offer(wire: str, tool: JSON, at: JsonPath, space: str = "") -> Tool:
     """A tool on offer; one that is neither a function nor custom keeps its type as kind."""
     if not isinstance(tool, dict):
         blame(wire, at, "an object", tool)
@@ -58,20 +58,18 @@ def read_offer(wire: str, tool: JSON, at: At, space: str = "") -> Tool:
     name = name_of(tool.get("name"))
     known = inside(space, name) if space and name else alone(name)
     if row is None:
-        return Tool(known, kind=str(kind), raw=tool, at=at)
+        return Tool(known, kind=str(kind), source=Source(raw=tool, path=at))
     return Tool(
         known,
         text_or_none(tool.get("description")),
         tool.get("parameters"),
         flag_or_none(tool.get("strict")),
         row.name,
-        raw=tool,
-        at=at,
-        row=row,
+        source=Source(tool, at, row),
     )
 
 
-def read_offers(wire: str, tool: JSON, at: At, extra: list[At]) -> list[Tool]:
+def read_offers(wire: str, tool: JSON, at: JsonPath, extra: list[JsonPath]) -> list[Tool]:
     """The tools in one entry: itself, or those of a namespace, each under both names as its calls
     have them.
 
@@ -93,7 +91,7 @@ def read_offers(wire: str, tool: JSON, at: At, extra: list[At]) -> list[Tool]:
     return [read_offer(wire, one, (*at, "tools", n), space) for n, one in enumerate(within)]
 
 
-def read_added(wire: str, items: list[JSON], extra: list[At]) -> list[Tool]:
+def read_added(wire: str, items: list[JSON], extra: list[JsonPath]) -> list[Tool]:
     """The tools that are offered in mid-conversation, by an item of their own."""
     out: list[Tool] = []
     for i, item in enumerate(items):
@@ -120,14 +118,14 @@ class Offers:
         self.source = source
         """The body of this wire that the tools were read from, if they were."""
         self.out: list[JSON] = []
-        self.spaces: dict[At | str, list[JSON]] = {}
+        self.spaces: dict[JsonPath | str, list[JSON]] = {}
         """The tools of each namespace so far, by its name, and by the place of its entry."""
 
     def add(self, tool: Tool) -> None:
         """One more tool. As long as nobody edited it, it goes back as it came; else with just the
         edit."""
         known = self.page.name(tool.name)
-        where = tool.at[:-2]
+        where = tool.path[:-2]
         entry = self._entry(tool)
         was = self._before(tool, entry)
         if was is not None and was == tool and known == tool.name:
@@ -150,15 +148,15 @@ class Offers:
     def _entry(self, tool: Tool) -> Object | None:
         """The entry of a namespace in which a tool stood."""
         if (
-            tool.at[-4:-3] != ("tools",)
-            or tool.at[-2:-1] != ("tools",)
-            or get(self.source, tool.at) != tool.raw
+            tool.path[-4:-3] != ("tools",)
+            or tool.path[-2:-1] != ("tools",)
+            or get(self.source, tool.path) != tool.raw
         ):
             return None
-        entry = get(self.source, tool.at[:-2])
+        entry = get(self.source, tool.path[:-2])
         return entry if isinstance(entry, dict) else None
 
-    def _named(self, space: str) -> tuple[At | str, Object]:
+    def _named(self, space: str) -> tuple[JsonPath | str, Object]:
         """The entry of a namespace that a tool did not stand in: the one there was, or a
         new one.
         """
@@ -176,10 +174,10 @@ class Offers:
         if self.source is None or not isinstance(tool.raw, dict):
             return None
         return read_offer(
-            self.page.wire, tool.raw, tool.at, "" if entry is None else name_of(entry.get("name"))
+            self.page.wire, tool.raw, tool.path, "" if entry is None else name_of(entry.get("name"))
         )
 
-    def _space(self, key: At | str, entry: Object, tool: Tool) -> list[JSON]:
+    def _space(self, key: JsonPath | str, entry: Object, tool: Tool) -> list[JSON]:
         """Where the tools of a namespace go."""
         if key in self.spaces:
             return self.spaces[key]
@@ -198,7 +196,7 @@ class Offers:
             for field, value in entry.items():
                 if field not in _ENTRY and isinstance(told, dict) and told.get(field) != value:
                     self.page.lose(
-                        (*tool.at[:-2], field),
+                        (*tool.path[:-2], field),
                         f"the namespace {name} is on offer already, and says otherwise",
                     )
             self.spaces[key] = self.spaces[name]
@@ -283,7 +281,7 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
     return value.mode
 
 
-def write_choice(choice: Choice, tools: tuple[Tool, ...], page: Page, at: At) -> JSON:
+def write_choice(choice: Choice, tools: tuple[Tool, ...], page: Page, at: JsonPath) -> JSON:
     """A choice in which tools are named, each by its kind and without its namespace, for which
     there is no field."""
     kinds = {page.name(tool.name): tool.kind for tool in tools if tool.name}

@@ -14,8 +14,9 @@ from zlib import crc32
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At, Json, Object, text_of
-from toolwire.conversation.parts import Call, Part, Reasoning, Result
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source
 from toolwire.streaming.events import Chunk, Delta, End, Event, Left, Start, Whole
 from toolwire.wires.engine.specs import BROKEN, Row, text_or_none
 from toolwire.wires.engine.stream import Reader
@@ -69,15 +70,17 @@ class _Told:
     def _begins(self, text: str) -> bool:
         return len(text) >= self._said and _mark(text[: self._said], 0) == self._mark
 
-    def ended(self, text: str | None, *, seal: str | None = None, cut: bool = False) -> list[Event]:
+    def ended(
+        self, text: str | None, *, signature: str | None = None, cut: bool = False
+    ) -> list[Event]:
         """The end of it, given all of its text, if anybody knows it: what was not told yet is told
         now."""
         text = text if text is not None else self._whole
         if text is None and not self._said:
             text = text_or_none(self._given)
         if text is not None and not self._begins(text):
-            return [End(self.slot, text, seal, cut)]
-        return [*self.caught_up(text), End(self.slot, seal=seal, cut=cut)]
+            return [End(self.slot, text, signature, cut)]
+        return [*self.caught_up(text), End(self.slot, signature=signature, cut=cut)]
 
 
 def _mark(text: str, before: int) -> int:
@@ -163,7 +166,7 @@ class Item(Growing):
     def read(self, block: Object) -> list[Part]:
         """Its parts as they are read from a body."""
         reader = self.reader
-        at: At = (reader.count, "item")
+        at: JsonPath = (reader.count, "item")
         extra = len(reader.seen.extra)
         ((_, parts, _),) = reader.items.read_items([block], "", reader.seen)
         reader.left += [
@@ -171,7 +174,9 @@ class Item(Growing):
             for path in reader.seen.extra[extra:]
         ]
         del reader.seen.extra[extra:]
-        return [replace(part, at=(*at, *part.at[2:])) for part in parts]
+        return [
+            replace(part, source=replace(part.source, path=(*at, *part.path[2:]))) for part in parts
+        ]
 
     def paired(self, result: Result, call: Call | None) -> Result:
         """A result under the id of its call, which may stand in the same item."""
@@ -179,7 +184,7 @@ class Item(Growing):
             replace(result, call_id=call.id) if call is not None else self.reader.answered(result)
         )
 
-    def late(self, raw: JSON | UnsetType, block: Object, row: Row, at: At) -> None:
+    def late(self, raw: JSON | UnsetType, block: Object, row: Row, at: JsonPath) -> None:
         """Report fields that nobody knows and that were not there in the beginning."""
         known = raw if isinstance(raw, dict) else {}
         self.reader.left += [
@@ -249,7 +254,7 @@ class _Message(Item):
         part = row.read({**block, field: ""}, (self.reader.count, "part"), row)
         told = self._told[n] = _Told(self.reader.slot(), part, block.get(field))
         self.live = True
-        return [Start(told.slot, replace(part, raw=block))]
+        return [Start(told.slot, replace(part, source=replace(part.source, raw=block)))]
 
     def set(self, event: Chunk) -> list[Event]:
         kind, n, block = event.get("type"), number(event.get("content_index")), event.get("part")
@@ -263,18 +268,18 @@ class _Message(Item):
             return [Left((self.reader.count, "annotation"), "no such field on this wire")]
         return []
 
-    def _ended(self, n: int, told: _Told, block: JSON, at: At) -> list[Event]:
+    def _ended(self, n: int, told: _Told, block: JSON, at: JsonPath) -> list[Event]:
         self._told[n] = None
-        if not isinstance(block, dict) or not isinstance(told.part.row, Row):
+        if not isinstance(block, dict) or not isinstance(told.part.spec, Row):
             return told.ended(None, cut=self.cut)
         raw = told.part.raw
         known: Object = {
             **(raw if isinstance(raw, dict) else {}),
             **({"annotations": True} if told.noted else {}),
         }
-        self.late(known, block, told.part.row, at)
+        self.late(known, block, told.part.spec, at)
         return told.ended(
-            text_or_none(block.get(_FIELDS[told.part.row.name])) or None, cut=self.cut
+            text_or_none(block.get(_FIELDS[told.part.spec.name])) or None, cut=self.cut
         )
 
     def closed(self) -> list[Event]:
@@ -329,7 +334,7 @@ class _Thought(Item):
             self._field, self._n = field, n
             raw = {**self.block, "summary": [], "content": []}
             part = Reasoning(
-                "", raw=raw, at=(self.reader.count,), row=self.reader.items.rows["reasoning"]
+                "", source=Source(raw, (self.reader.count,), self.reader.items.rows["reasoning"])
             )
             self._told = _Told(self.reader.slot(), part, None)
             self.live = True
@@ -356,7 +361,7 @@ class _Thought(Item):
         )
         text = first.text or None if isinstance(first, Reasoning) else None
         return self._told.ended(
-            text, seal=text_or_none(self.block.get("encrypted_content")), cut=self.cut
+            text, signature=text_or_none(self.block.get("encrypted_content")), cut=self.cut
         )
 
 
@@ -371,12 +376,12 @@ class _Call(Item):
         self._told: _Told | None = None
 
     @property
-    def row(self) -> Row:
+    def spec(self) -> Row:
         """How such an item is read."""
         return self.reader.items.rows[str(self.type)]
 
     def opened(self) -> list[Event]:
-        row, block = self.row, self.block
+        row, block = self.spec, self.block
         try:
             part = row.read(block, (self.reader.count, "item"), row)  # type: ignore[misc]
         except BROKEN:
@@ -386,7 +391,7 @@ class _Call(Item):
             return []
         if part.origin != "wire" and part.executor == "client":
             return []
-        part = self.reader.identified(replace(part, args=Json("")))
+        part = self.reader.identified(replace(part, args=LazyJson("")))
         self.reader.seen.call(part)
         self._told = _Told(
             self.reader.slot(), part, None if self._wrapped else block.get(self._field)
@@ -421,7 +426,7 @@ class _Call(Item):
             return told.ended(None, cut=self.cut)
         first, *others = self.read(self.assembled())
         assert isinstance(told.part, Call)
-        self.late(told.part.raw, self.block, self.row, (self.reader.count, "item"))
+        self.late(told.part.raw, self.block, self.spec, (self.reader.count, "item"))
         asked = first if isinstance(first, Call) else None
         text = asked.args.text if asked is not None and (self._wrapped or asked.args.text) else None
         out = told.ended(text, cut=self.cut)

@@ -46,7 +46,7 @@ class _Reader(Teller):
         """Places and ids of items that are finished."""
         self.final: list[Object] | None = None
         """The output of the finished response, if it has one."""
-        self.at: dict[int, int] = {}
+        self.path: dict[int, int] = {}
         """Where in it each item stands."""
 
     def read(self, event: Chunk) -> list[Event]:
@@ -285,26 +285,26 @@ class _Reader(Teller):
             lambda item: [item.index],
         ):
             for item in self.came:
-                for n in places(item) if id(item) not in self.at else ():
+                for n in places(item) if id(item) not in self.path else ():
                     if (
                         isinstance(n, int)
                         and n in blocks
                         and n not in taken
                         and item.is_item(blocks[n])
                     ):
-                        self.at[id(item)] = n
+                        self.path[id(item)] = n
                         taken.add(n)
                         break
         out: list[Event] = []
         cut = event.get("type") != "response.completed"
         for item in [item for item in self.came if not item.ended]:
-            place = self.at.get(id(item))
+            place = self.path.get(id(item))
             block = blocks.get(place) if place is not None else None
             out += self._finished(item, block, cut=cut and block is None)
         for n, block in blocks.items():
             if n not in taken:
                 item, opened = self._opened({"type": "", "item": block}, fresh(block))  # type: ignore[arg-type]
-                self.at[id(item)] = n
+                self.path[id(item)] = n
                 out += [*opened, *self._finished(item, block)]
         return out
 
@@ -365,7 +365,7 @@ class _Reader(Teller):
         out: list[JSON] = []
         after = 0
         for item in came:
-            place = self.at.get(id(item))
+            place = self.path.get(id(item))
             if place is None:
                 out.append(item.assembled())
             elif place >= after:

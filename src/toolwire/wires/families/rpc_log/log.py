@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Result, Role
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import edited
 
@@ -82,16 +82,18 @@ class _Turn:
 
 def _message(role: Role, parts: list[Part], wire: str) -> Message:
     """A message has no JSON of its own here; it stands where its only part does."""
-    return Message(role, tuple(parts), None, wire, at=parts[0].at if len(parts) == 1 else ())
+    return Message(
+        role, tuple(parts), None, wire, source=Source(path=parts[0].path if len(parts) == 1 else ())
+    )
 
 
 def unchanged(conversation: Conversation, page: Page, before: Conversation) -> JSON | UnsetType:
     """The body that was read, with the edits of single parts; UNSET if more than that was
     changed.
     """
-    if not conversation.same_tools or conversation.settings != conversation.was[2]:
+    if not conversation.same_tools or conversation.settings != conversation.source.settings:
         return UNSET
-    return edited(conversation.parts(), before.parts(), conversation.source, (), page)
+    return edited(conversation.parts(), before.parts(), conversation.source.body, (), page)
 
 
 def rewrite(
@@ -138,7 +140,7 @@ def rewrite(
 
 
 def _entry(part: Part) -> int:
-    return part.at[0] if part.at and isinstance(part.at[0], int) else -1
+    return part.path[0] if part.path and isinstance(part.path[0], int) else -1
 
 
 def _in_order(conversation: Conversation, wire: str, length: int) -> list[tuple[int, Part, bool]]:
@@ -171,16 +173,20 @@ def lose_rest(conversation: Conversation, page: Page, spoken: Iterable[Part], wh
 
 def lose_settings(conversation: Conversation, page: Page) -> None:
     """Report all settings, and what only another wire understood."""
-    before = conversation.was[2] if conversation.wire == page.wire and conversation.was else {}
+    before = (
+        conversation.source.settings
+        if conversation.wire == page.wire and conversation.source.messages is not None
+        else {}
+    )
     for name, value in conversation.settings.items():
         if not isinstance(before, dict) or before.get(name, UNSET) != value:
             page.lose(
-                conversation.places.get(name, (name,)),
+                conversation.source.setting_paths.get(name, (name,)),
                 f"a tool protocol has no such setting: {name}",
             )
     if conversation.wire == page.wire:
         return
-    for path in conversation.unknown:
+    for path in conversation.source.unknown_fields:
         page.lose(path, "no such field on this wire")
     for message in conversation.messages:
         if message.stop is not None:

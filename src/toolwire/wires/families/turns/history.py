@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, At
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import Call, Message, Part, Result, Role
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.engine.encode_context import Page
 from toolwire.wires.engine.specs import native, own
 
@@ -23,7 +23,7 @@ class Turns(Struct, frozen=True, eq=False):
     """How one wire of this shape writes a history."""
 
     name: str
-    read: Callable[[JSON, At], Message]
+    read: Callable[[JSON, JsonPath], Message]
     """Reads a message of its own again, to see what was edited."""
     foreign: Mapping[type[Part], Callable[..., JSON]]
     """How a part of another wire is written; None if it cannot stand here."""
@@ -81,19 +81,21 @@ class Turns(Struct, frozen=True, eq=False):
     def spread(self, message: Message, before: Sequence[Message], page: Page) -> list[JSON]:
         """A message that was merged from several, as these again: a new part stands where the part
         before it does."""
-        held: dict[At, list[JSON]] = {one.at: [] for one in before}
-        where = before[0].at if before else ()
+        held: dict[JsonPath, list[JSON]] = {one.path: [] for one in before}
+        where = before[0].path if before else ()
         for part in message.parts:
             where = (
-                next((at for at in held if part.at[: len(at)] == at), where) if part.at else where
+                next((at for at in held if part.path[: len(at)] == at), where)
+                if part.path
+                else where
             )
             block = self.block(part, message, page)
             if block is not None:
                 held.setdefault(where, []).append(block)
         out: list[JSON] = []
         for one in before:
-            if held[one.at] or not one.parts:
-                out.append(self.hold(one.raw, held[one.at]) if one.parts else one.raw)  # type: ignore[arg-type]
+            if held[one.path] or not one.parts:
+                out.append(self.hold(one.raw, held[one.path]) if one.parts else one.raw)  # type: ignore[arg-type]
         return out or [self.message("assistant", held.get((), []))]
 
 
@@ -152,4 +154,10 @@ def merged(messages: tuple[Message, ...], name: str, *, ordered: bool) -> Messag
         elif pair.result is not None:
             done[id(pair.result)] = replace(pair.result, executor="provider")
     parts = tuple(done.get(id(part), part) for message in messages for part in message.parts)
-    return Message("assistant", parts, None, name, raw=UNSET, at=messages[0].at if messages else ())
+    return Message(
+        "assistant",
+        parts,
+        None,
+        name,
+        source=Source(raw=UNSET, path=messages[0].path if messages else ()),
+    )
