@@ -38,7 +38,7 @@ from toolwire.conversation.parts import Message
 from toolwire.lint import every
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
-from toolwire.wires.engine.specs import Entry, Row
+from toolwire.wires.engine.specs import Block, CatalogueEntry
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- written by scripts/gen.py from the code; do not edit -->"
@@ -68,9 +68,9 @@ def grid(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def type_row(entry: Entry) -> list[str]:
+def type_row(entry: CatalogueEntry) -> list[str]:
     """One type of call or result."""
-    told = " ".join(f"{key}={value}" for key, value in entry.tell.items())
+    told = " ".join(f"{key}={value}" for key, value in entry.discriminator.items())
     ids = ", ".join(code(id_words(one)) for one in entry.ids)
     return [
         code(entry.type),
@@ -142,7 +142,7 @@ An id that may be missing or null has a question mark; in brackets stands what i
 `natural` always has a correlation id, `nullable` sometimes, `borrowed` has only the id of its item, `absent` has none."""
 
 
-def other_row(row: Row) -> list[str]:
+def other_row(row: Block) -> list[str]:
     """A block that is neither a call nor a result."""
     return [code(row.name), row.part.__name__, ", ".join(code(key) for key in sorted(row.keys))]
 
@@ -151,7 +151,7 @@ PROFILES_HEAD = """\
 # Profiles
 
 A profile is a wire as one provider speaks it: what it refuses in a history, as a row of dated data in
-`src/toolwire/profiles.py`. `check` and `repair` read the rows; `translate` reads the ids and names. A row says only what
+`src/toolwire/profiles/table.py`. `check` and `repair` read the rows; `translate` reads the ids and names. A row says only what
 somebody has seen refused: what is not said, the provider is not known to check. The name of a profile stands wherever a
 wire's name does."""
 
@@ -159,7 +159,7 @@ wire's name does."""
 def profiles_page() -> str:
     """Every profile: its ids and names, what it checks, and how that is known."""
     rows = [PROFILES[name] for name in sorted(PROFILES)]
-    told = ("name", "wire", "seen", "sure", "source")
+    told = ("name", "wire", "last_seen", "confidence", "source")
     shown = [name for name in Profile.__struct_fields__ if name not in told]
     rules = [name for name in shown if any(isinstance(getattr(row, name), IdRule) for row in rows)]
     checks = [name for name in shown if name not in rules]
@@ -170,7 +170,7 @@ def profiles_page() -> str:
         profile_grid(rows, checks[:half]),
         profile_grid(rows, checks[half:]),
     ]
-    parts += ["## How it is known", profile_grid(rows, ["seen", "sure", "source"])]
+    parts += ["## How it is known", profile_grid(rows, ["last_seen", "confidence", "source"])]
     said = field_words()
     parts += [
         "## The columns",
@@ -195,7 +195,11 @@ def shown_as(name: str, value: object) -> str:
         return id_rule(value)
     if isinstance(value, dict):
         return ", ".join(code(f"{key}: {one}") for key, one in value.items())
-    return cell(str(value or "")) if name in ("seen", "sure", "source") else code(str(value or ""))
+    return (
+        cell(str(value or ""))
+        if name in ("last_seen", "confidence", "source")
+        else code(str(value or ""))
+    )
 
 
 def id_rule(rule: IdRule) -> str:

@@ -166,29 +166,29 @@ def breaks(
 
 
 def _strict(profile: Profile) -> bool:
-    return profile.answers in ("next", "alone")
+    return profile.result_placement in ("next", "alone")
 
 
-@breaks(lambda profile: profile.complete)
+@breaks(lambda profile: profile.rejects_missing_results)
 def the_result_is_lost(one: Broken, n: int) -> bool:
     one.lift(one.pairs[n][1])
     return True
 
 
-@breaks(lambda profile: profile.owned)
+@breaks(lambda profile: profile.rejects_orphan_results)
 def the_call_is_lost(one: Broken, n: int) -> bool:
     one.lift(one.pairs[n][0])
     return True
 
 
-@breaks(lambda profile: profile.complete)
+@breaks(lambda profile: profile.rejects_missing_results)
 def all_results_are_lost_and_somebody_speaks(one: Broken, n: int) -> bool:
     one.lift(*one.results)
     one.messages.append(one.shape.words("user", "well?"))
     return n == 0
 
 
-@breaks(lambda profile: profile.owned)
+@breaks(lambda profile: profile.rejects_orphan_results)
 def the_result_comes_first(one: Broken, n: int) -> bool:
     if one.pairs[n][1].origin == "minted":
         return False
@@ -237,7 +237,7 @@ def each_result_has_its_own_message(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: _strict(profile) and not profile.merges)
+@breaks(lambda profile: _strict(profile) and not profile.merges_assistant_messages)
 def each_call_has_its_own_message(one: Broken, n: int) -> bool:
     together = [call for call in one.calls if one.place(call) == one.place(one.pairs[n][0])]
     if len(together) < 2 or one.shape.item:
@@ -252,12 +252,12 @@ def each_call_has_its_own_message(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.first or profile.answers == "alone")
+@breaks(lambda profile: profile.results_come_first or profile.result_placement == "alone")
 def words_come_before_the_result(one: Broken, n: int) -> bool:
     return _beside(one, n, 0)
 
 
-@breaks(lambda profile: profile.answers == "alone")
+@breaks(lambda profile: profile.result_placement == "alone")
 def words_come_after_the_result(one: Broken, n: int) -> bool:
     return _beside(one, n, 99)
 
@@ -284,7 +284,7 @@ def results_stand_the_other_way_round(one: Broken, n: int) -> bool:
     return len(together) > 1
 
 
-@breaks(lambda profile: profile.single)
+@breaks(lambda profile: profile.rejects_duplicate_results)
 def the_result_is_there_twice(one: Broken, n: int) -> bool:
     result = one.pairs[n][1]
     held = _at(one.body, result.path[:-1])
@@ -293,12 +293,12 @@ def the_result_is_there_twice(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.owned)
+@breaks(lambda profile: profile.rejects_orphan_results)
 def the_result_has_another_id(one: Broken, n: int) -> bool:
     return set_id(one, one.pairs[n][1], "zzz99zzz9")
 
 
-@breaks(lambda profile: profile.owned)
+@breaks(lambda profile: profile.rejects_orphan_results)
 def the_result_has_half_of_the_id(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
     return set_id(one, call, f"{call.id}|fc_1")
@@ -334,7 +334,7 @@ def _swap_id(block: Object, old: str, new: JSON) -> bool:
     return False
 
 
-@breaks(lambda profile: profile.named)
+@breaks(lambda profile: profile.results_need_tool_name)
 def the_result_has_another_name(one: Broken, n: int) -> bool:
     block = _at(one.body, one.pairs[n][1].path)
     inside = block.get("functionResponse") if isinstance(block, dict) else None
@@ -344,13 +344,13 @@ def the_result_has_another_name(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.owned)
+@breaks(lambda profile: profile.rejects_orphan_results)
 def the_beginning_is_cut_off(one: Broken, n: int) -> bool:
     del one.messages[: one.place(one.pairs[n][1])]
     return True
 
 
-@breaks(lambda profile: profile.opens)
+@breaks(lambda profile: profile.call_needs_preceding_user)
 def the_history_begins_with_a_call(one: Broken, n: int) -> bool:
     del one.messages[: one.place(one.pairs[n][0])]
     return True
@@ -362,7 +362,7 @@ def the_end_is_cut_off(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.rests)
+@breaks(lambda profile: profile.no_user_after_tool)
 def a_user_speaks_after_the_result(one: Broken, n: int) -> bool:
     last = max(
         one.place(result)
@@ -373,13 +373,13 @@ def a_user_speaks_after_the_result(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.ends)
+@breaks(lambda profile: profile.must_end_with_user_or_tool)
 def the_assistant_speaks_last(one: Broken, n: int) -> bool:
     one.messages.append(one.shape.words("assistant", "that is all"))
     return n == 0
 
 
-@breaks(lambda profile: profile.complete)
+@breaks(lambda profile: profile.rejects_missing_results)
 def the_provider_ran_it(one: Broken, n: int) -> bool:
     call, result = one.pairs[n]
     return set_id(one, call, "srvtoolu_1") and bool(one.lift(result))

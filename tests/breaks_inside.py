@@ -24,7 +24,7 @@ def _never(profile: Profile) -> bool:
 
 
 def _rule(profile: Profile) -> IdRule:
-    return profile.takes or profile.ids
+    return profile.accepted_ids or profile.id_rule
 
 
 def _inside(one: Broken, part: Call | Result) -> Object:
@@ -47,17 +47,17 @@ def _both(one: Broken, n: int, new: JSON) -> bool:
 # --- ids ------------------------------------------------------------------------------------------
 
 
-@breaks(lambda profile: profile.needs_ids, "id-missing", blind=True)
+@breaks(lambda profile: profile.requires_ids, "id-missing", blind=True)
 def neither_has_an_id(one: Broken, n: int) -> bool:
     return _both(one, n, None)
 
 
-@breaks(lambda profile: profile.needs_ids, "id-empty", blind=True)
+@breaks(lambda profile: profile.requires_ids, "id-empty", blind=True)
 def the_id_is_empty(one: Broken, n: int) -> bool:
     return _both(one, n, "")
 
 
-@breaks(lambda profile: profile.needs_ids, "id-not-string", "id-wrong-length")
+@breaks(lambda profile: profile.requires_ids, "id-not-string", "id-wrong-length")
 def the_id_is_a_number(one: Broken, n: int) -> bool:
     return _both(one, n, 193629320 + n)
 
@@ -100,7 +100,12 @@ def the_id_carries_a_signature(one: Broken, n: int) -> bool:
 
 
 @breaks(
-    lambda profile: profile.owned and profile.has_ids and not profile.ordered, "id-concatenated"
+    lambda profile: (
+        profile.rejects_orphan_results
+        and profile.has_id_field
+        and not profile.results_follow_call_order
+    ),
+    "id-concatenated",
 )
 def the_id_was_added_up(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
@@ -117,14 +122,18 @@ def the_id_is_the_name_of_the_tool(one: Broken, n: int) -> bool:
 
 
 @breaks(
-    lambda profile: profile.owned and profile.has_ids and not profile.ordered,
+    lambda profile: (
+        profile.rejects_orphan_results
+        and profile.has_id_field
+        and not profile.results_follow_call_order
+    ),
     "id-is-result-content",
 )
 def the_id_is_what_the_result_says(one: Broken, n: int) -> bool:
     return set_id(one, one.pairs[n][1], one.pairs[n][1].text)
 
 
-@breaks(lambda profile: bool(profile.native), "native-id-mangled")
+@breaks(lambda profile: bool(profile.own_id_pattern), "native-id-mangled")
 def the_id_was_cleaned(one: Broken, n: int) -> bool:
     return one.wire == "openai-chat" and _both(one, n, f"functions{one.pairs[n][0].name}{n}")
 
@@ -139,7 +148,7 @@ def two_ids_would_be_one(one: Broken, n: int) -> bool:
     return len(one.pairs) > n + 1 and _both(one, n, "a.b:1") and _both(one, n + 1, "a_b_1")
 
 
-@breaks(lambda profile: profile.unique, "id-dup-in-turn", blind=True)
+@breaks(lambda profile: profile.ids_unique_in_request, "id-dup-in-turn", blind=True)
 def two_calls_of_a_turn_share_an_id(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
     others = [
@@ -150,7 +159,7 @@ def two_calls_of_a_turn_share_an_id(one: Broken, n: int) -> bool:
     return bool(others) and not one.shape.item and _both(one, others[0], call.id)
 
 
-@breaks(lambda profile: profile.unique, "id-reused-across-turns", "id-dup-in-turn")
+@breaks(lambda profile: profile.ids_unique_in_request, "id-reused-across-turns", "id-dup-in-turn")
 def an_id_comes_again_later(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
     later = [k for k, (c, _) in enumerate(one.pairs) if one.place(c) > one.place(one.pairs[n][1])]
@@ -161,7 +170,9 @@ def an_id_comes_again_later(one: Broken, n: int) -> bool:
     )
 
 
-@breaks(lambda profile: profile.unique, "id-dup-call", "duplicate-item", "id-dup-in-turn")
+@breaks(
+    lambda profile: profile.ids_unique_in_request, "id-dup-call", "duplicate-item", "id-dup-in-turn"
+)
 def the_call_is_there_twice(one: Broken, n: int) -> bool:
     call = one.pairs[n][0]
     held = one.at(call.path[:-1])
@@ -170,7 +181,9 @@ def the_call_is_there_twice(one: Broken, n: int) -> bool:
     return call.origin == "wire"
 
 
-@breaks(lambda profile: profile.shy or not profile.has_ids, "id-field-unsupported")
+@breaks(
+    lambda profile: profile.id_sometimes_refused or not profile.has_id_field, "id-field-unsupported"
+)
 def they_have_ids_where_none_belong(one: Broken, n: int) -> bool:
     if one.wire != "gemini" or any(call.origin == "wire" for call in one.calls):
         return False
@@ -206,14 +219,14 @@ def the_name_is_missing(one: Broken, n: int) -> bool:
 
 
 @breaks(
-    lambda profile: not (profile.takes_names or profile.names).fits("files/read@1"),
+    lambda profile: not (profile.accepted_names or profile.name_rule).fits("files/read@1"),
     "name-bad-charset",
 )
 def the_name_has_odd_characters(one: Broken, n: int) -> bool:
     return _named(one, n, "files/read@1")
 
 
-@breaks(lambda profile: (profile.takes_names or profile.names).longest > 0, "name-too-long")
+@breaks(lambda profile: (profile.accepted_names or profile.name_rule).longest > 0, "name-too-long")
 def the_name_is_too_long(one: Broken, n: int) -> bool:
     return _named(one, n, "read_" + "x" * 150)
 
@@ -233,14 +246,14 @@ def _offers(one: Broken) -> list[JSON]:
     return held if isinstance(held, list) else []
 
 
-@breaks(lambda profile: profile.distinct, "name-collision")
+@breaks(lambda profile: profile.rejects_duplicate_tool_names, "name-collision")
 def a_tool_is_offered_twice(one: Broken, n: int) -> bool:
     offers = _offers(one)
     offers += deepcopy(offers[:1])
     return bool(offers)
 
 
-@breaks(lambda profile: profile.distinct, "name-collision")
+@breaks(lambda profile: profile.rejects_duplicate_tool_names, "name-collision")
 def two_tools_have_one_name(one: Broken, n: int) -> bool:
     second = _offers(one)[1:2]
     for offer in second:
@@ -251,12 +264,12 @@ def two_tools_have_one_name(one: Broken, n: int) -> bool:
     return bool(second)
 
 
-@breaks(lambda profile: profile.offers, "tools-undefined")
+@breaks(lambda profile: profile.calls_need_tool_definitions, "tools-undefined")
 def no_tool_is_on_offer(one: Broken, n: int) -> bool:
     return (one.body.pop("tools", None) or one.body.pop("toolConfig", None)) is not None
 
 
-@breaks(lambda profile: profile.knows, "name-unknown")
+@breaks(lambda profile: profile.tool_choice_must_exist, "name-unknown")
 def a_stranger_must_be_used(one: Broken, n: int) -> bool:
     if one.wire not in ("openai-responses", "anthropic"):
         return False
@@ -281,7 +294,7 @@ def _arguments(one: Broken, n: int, text: JSON, value: JSON) -> bool:
 
 
 @breaks(
-    lambda profile: profile.arguments == "json" or (profile.arguments == "object"),
+    lambda profile: profile.arguments_format == "json" or (profile.arguments_format == "object"),
     "args-invalid-json",
     blind=True,
 )
@@ -290,7 +303,10 @@ def the_arguments_were_cut_off(one: Broken, n: int) -> bool:
 
 
 @breaks(
-    lambda profile: profile.arguments == "json", "args-empty-string", "args-wrong-type", blind=True
+    lambda profile: profile.arguments_format == "json",
+    "args-empty-string",
+    "args-wrong-type",
+    blind=True,
 )
 def the_arguments_are_empty(one: Broken, n: int) -> bool:
     return _arguments(one, n, "", "")
@@ -304,7 +320,7 @@ def the_arguments_are_json_in_json(one: Broken, n: int) -> bool:
     )
 
 
-@breaks(lambda profile: bool(profile.arguments), "args-wrong-type", "args-double-encoded")
+@breaks(lambda profile: bool(profile.arguments_format), "args-wrong-type", "args-double-encoded")
 def the_arguments_have_the_other_type(one: Broken, n: int) -> bool:
     number = _number(one.pairs[n][0])
     return number is not None and _arguments(one, n, {"x": number}, f'{{"x": {number}}}')
@@ -326,7 +342,7 @@ def _number(call: Call) -> int | None:
 # --- shapes ---------------------------------------------------------------------------------------
 
 
-@breaks(lambda profile: profile.bare, "empty-tool-calls")
+@breaks(lambda profile: profile.rejects_empty_tool_calls, "empty-tool-calls")
 def a_list_of_calls_is_empty(one: Broken, n: int) -> bool:
     for message in one.messages:
         said = message if one.wire == "openai-chat" and isinstance(message, dict) else {}
@@ -336,7 +352,7 @@ def a_list_of_calls_is_empty(one: Broken, n: int) -> bool:
     return False
 
 
-@breaks(lambda profile: profile.content == "text", "content-shape")
+@breaks(lambda profile: profile.assistant_content == "text", "content-shape")
 def the_content_is_a_list(one: Broken, n: int) -> bool:
     message = one.at(one.pairs[n][0].path[:2])
     if one.wire != "openai-chat" or not isinstance(message, dict):
@@ -345,7 +361,7 @@ def the_content_is_a_list(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.content == "some", "content-shape")
+@breaks(lambda profile: profile.assistant_content == "some", "content-shape")
 def the_content_is_null(one: Broken, n: int) -> bool:
     message = one.at(one.pairs[n][0].path[:2])
     if one.wire != "openai-chat" or not isinstance(message, dict):
@@ -354,7 +370,7 @@ def the_content_is_null(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.words, "content-shape")
+@breaks(lambda profile: profile.rejects_blank_text, "content-shape")
 def a_text_is_blank(one: Broken, n: int) -> bool:
     held = one.at(one.pairs[n][0].path[:-1])
     if one.wire not in ("anthropic", "bedrock") or not isinstance(held, list):
@@ -363,7 +379,7 @@ def a_text_is_blank(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: not profile.legacy, "legacy-function-call", blind=True)
+@breaks(lambda profile: not profile.accepts_function_call, "legacy-function-call", blind=True)
 def the_call_is_in_the_old_style(one: Broken, n: int) -> bool:
     call, result = one.pairs[n]
     message = one.at(call.path[:2])
@@ -401,7 +417,7 @@ def a_call_of_the_provider_is_alone(one: Broken, n: int) -> bool:
 # --- items ----------------------------------------------------------------------------------------
 
 
-@breaks(lambda profile: profile.owned, "item-id-as-call-id")
+@breaks(lambda profile: profile.rejects_orphan_results, "item-id-as-call-id")
 def the_output_names_the_item(one: Broken, n: int) -> bool:
     call, result = one.pairs[n]
     if not one.shape.item:
@@ -410,7 +426,7 @@ def the_output_names_the_item(one: Broken, n: int) -> bool:
     return set_id(one, result, f"fc_9{n}")
 
 
-@breaks(lambda profile: bool(profile.items), "item-id-prefix", "item-id-as-call-id")
+@breaks(lambda profile: bool(profile.item_id_prefixes), "item-id-prefix", "item-id-as-call-id")
 def the_item_has_a_strange_id(one: Broken, n: int) -> bool:
     if not one.shape.item:
         return False
@@ -418,7 +434,7 @@ def the_item_has_a_strange_id(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: bool(profile.items), "duplicate-item", "id-dup-call")
+@breaks(lambda profile: bool(profile.item_id_prefixes), "duplicate-item", "id-dup-call")
 def an_item_is_there_twice(one: Broken, n: int) -> bool:
     if not one.shape.item:
         return False
@@ -437,7 +453,10 @@ def an_item_was_never_stored(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.echo == "reasoning" and bool(profile.items), "reasoning-missing")
+@breaks(
+    lambda profile: profile.reasoning_to_return == "reasoning" and bool(profile.item_id_prefixes),
+    "reasoning-missing",
+)
 def the_thoughts_before_the_calls_are_lost(one: Broken, n: int) -> bool:
     if not one.shape.item or not any("id" in one.block(call) for call in one.calls):
         return False
@@ -450,7 +469,10 @@ def the_thoughts_before_the_calls_are_lost(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.echo == "reasoning" and bool(profile.items), "reasoning-dangling")
+@breaks(
+    lambda profile: profile.reasoning_to_return == "reasoning" and bool(profile.item_id_prefixes),
+    "reasoning-dangling",
+)
 def a_thought_leads_nowhere(one: Broken, n: int) -> bool:
     if not one.shape.item:
         return False
@@ -460,7 +482,10 @@ def a_thought_leads_nowhere(one: Broken, n: int) -> bool:
     return True
 
 
-@breaks(lambda profile: profile.wire == "openai-chat" or bool(profile.items), "wrong-vocabulary")
+@breaks(
+    lambda profile: profile.wire == "openai-chat" or bool(profile.item_id_prefixes),
+    "wrong-vocabulary",
+)
 def the_result_is_said_as_elsewhere(one: Broken, n: int) -> bool:
     result = one.pairs[n][1]
     if one.wire == "openai-responses":
@@ -533,7 +558,10 @@ def the_signature_is_a_strangers(one: Broken, n: int) -> bool:
 
 
 @breaks(
-    lambda profile: profile.echo == "reasoning_content" and profile.lasting,
+    lambda profile: (
+        profile.reasoning_to_return == "reasoning_content"
+        and profile.reasoning_needed_in_every_turn
+    ),
     "reasoning-content-missing",
 )
 def a_thinking_model_gets_no_thought(one: Broken, n: int) -> bool:

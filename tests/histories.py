@@ -82,18 +82,18 @@ class Story(Struct, frozen=True):
 def stories(draw: st.DrawFn, wire: str, target: str | None = None) -> Story:
     """A story whose ids the target takes."""
     row = profile(target or wire)
-    rule = row.takes or row.ids
+    rule = row.accepted_ids or row.id_rule
     salt = draw(_LETTERS)
     free = wire == "gemini"
-    ids = row.has_ids and not row.shy and (not free or draw(st.booleans()))
+    ids = row.has_id_field and not row.id_sometimes_refused and (not free or draw(st.booleans()))
     fit = [
         name
         for name, make in MAKERS.items()
         if rule.fits(make(salt, 0, "search", 0))
-        and not (row.unique and name == "restarting")
+        and not (row.ids_unique_in_request and name == "restarting")
         and (wire != "gemini" or name != "kimi")
     ]
-    if row.native:
+    if row.own_id_pattern:
         fit = [name for name in fit if name == "kimi"]
     maker = MAKERS[draw(st.sampled_from(fit))]
     number = 0
@@ -119,7 +119,7 @@ def stories(draw: st.DrawFn, wire: str, target: str | None = None) -> Story:
             )
         turns.append(tuple(rounds))
     last = bool(turns[-1])
-    return Story(tuple(turns), last and (draw(st.booleans()) or row.rests), ids)
+    return Story(tuple(turns), last and (draw(st.booleans()) or row.no_user_after_tool), ids)
 
 
 # --- as bodies ------------------------------------------------------------------------------------

@@ -67,12 +67,12 @@ class Published:
             "client" if self.wire in RUN_BY_THE_CALLER else str(entry["executor"])
         ]
         self.example: JSON = entry["min_example"]  # type: ignore[assignment]
-        self.tell: dict[str, str] = entry["discriminator"]  # type: ignore[assignment]
+        self.discriminator: dict[str, str] = entry["discriminator"]  # type: ignore[assignment]
         ids: list[dict[str, str]] = entry["id_fields"]  # type: ignore[assignment]
         self.ids = [(one["role"], one["name"]) for one in ids]
 
     def __str__(self) -> str:
-        return f"{self.wire} {self.form} {self.name} {self.tell}"
+        return f"{self.wire} {self.form} {self.name} {self.discriminator}"
 
     @property
     def row(self) -> tuple[str, str, str, str]:
@@ -114,7 +114,7 @@ def faults(entry: Published) -> Iterator[str]:
     """What is wrong with how an example is read and written; streams are compared by their rows
     alone."""
     held = import_module(f"wires.test_{entry.wire.replace('-', '_')}").hold(
-        entry.example, entry.tell, entry.form
+        entry.example, entry.discriminator, entry.form
     )
     if held is None:
         if entry.form != "response-stream":
@@ -161,7 +161,7 @@ def test_every_published_type_is_read_as_what_it_is_and_goes_back_as_it_came() -
 
 def test_no_two_rows_are_told_by_the_same_marks_in_the_same_place() -> None:
     count = Counter(
-        (entry.wire, entry.type, entry.direction, form, *sorted(entry.tell.items()))
+        (entry.wire, entry.type, entry.direction, form, *sorted(entry.discriminator.items()))
         for entry in catalogue()
         for form in entry.forms
     )

@@ -10,12 +10,14 @@ from each import each
 
 from toolwire import Call, Conversation, Encoded, LocalError, Result, Text, decode, encode
 from toolwire.wires import wire
-from toolwire.wires.engine.server_tools import Hosted
+from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 SERVER = next(case for case in load("anthropic") if case.name == "server-tools")
 
 
-def made(case: Case, target: str, policy: Hosted) -> tuple[Conversation, Encoded, Conversation]:
+def made(
+    case: Case, target: str, policy: ServerToolPolicy
+) -> tuple[Conversation, Encoded, Conversation]:
     source = decode(case.body, case.wire, case.kind)
     encoded = encode(source, target, case.kind, hosted=policy)
     return source, encoded, decode(encoded.json(), target, case.kind)
@@ -30,13 +32,13 @@ def hosted(conversation: Conversation) -> list[tuple[str | int, ...]]:
 
 
 CASES_WITH = [case for case in CASES if hosted(decode(case.body, case.wire, case.kind))]
-POLICIES: list[Hosted] = ["text", "call", "drop"]
+POLICIES: list[ServerToolPolicy] = ["text", "call", "drop"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @each("case", CASES_WITH)
 def test_whatever_becomes_of_a_providers_call_is_reported_and_none_arrives_as_a_providers_call(
-    case: Case, policy: Hosted
+    case: Case, policy: ServerToolPolicy
 ) -> None:
     for target in WIRES:
         if target == case.wire or (case.kind == "response" and wire(target).hosts):
@@ -52,7 +54,7 @@ def test_whatever_becomes_of_a_providers_call_is_reported_and_none_arrives_as_a_
 
 @pytest.mark.parametrize("policy", POLICIES)
 @each("case", CASES_WITH)
-def test_the_own_wire_keeps_them_whatever_the_policy(case: Case, policy: Hosted) -> None:
+def test_the_own_wire_keeps_them_whatever_the_policy(case: Case, policy: ServerToolPolicy) -> None:
     assert same(made(case, case.wire, policy)[1].body, case.body)
 
 

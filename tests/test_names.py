@@ -85,7 +85,7 @@ def choice(found: Conversation) -> tuple[str, ...]:
 def test_every_name_that_is_sent_is_one_the_wire_allows(target: str) -> None:
     _, found = sent(target)
     names = [*called(found), *(tool.name for tool in found.tools), *choice(found)]
-    assert [name for name in names if not profile(target).names.fits(name)] == []
+    assert [name for name in names if not profile(target).name_rule.fits(name)] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -98,7 +98,7 @@ def test_a_tool_its_calls_and_the_choice_of_it_bear_the_same_name(target: str) -
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_valid_name_is_left_byte_identical(target: str) -> None:
     _, found = sent(target)
-    fits = profile(target).names.fits
+    fits = profile(target).name_rule.fits
     assert "server___tool" in called(found)
     assert [
         (name, now)
@@ -186,7 +186,7 @@ def test_a_tool_id_goes_out_and_comes_back_as_the_very_same_request(target: str)
         "request": {"tool_id": CHOSEN, "call_id": "c1", "input": {"a": 10, "b": 5}},
     }
     there = translate(request, "oxp", target)
-    assert profile(target).names.fits(called(decode(there.json(), target))[0])
+    assert profile(target).name_rule.fits(called(decode(there.json(), target))[0])
     assert translate(there.json(), target, "oxp", ids=there.ids).body == request
 
 

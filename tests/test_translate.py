@@ -163,17 +163,17 @@ def test_an_error_made_from_a_call_says_so_where_the_wire_can(wire: str) -> None
 def test_detect_names_the_wire_of_a_case_unless_another_is_surer_of_its_body(case: Case) -> None:
     """Several wires share the chat shape: without a mark of their own, their bodies are chat
     bodies, and said to be."""
-    mine = wire_of(case.wire).looks(case.body)
+    mine = wire_of(case.wire).match_score(case.body)
     try:
         found = detect(case.body)
     except LocalError as error:
         assert case.wire in error.why or mine == 0
     else:
-        assert found == case.wire or wire_of(found).looks(case.body) > mine
+        assert found == case.wire or wire_of(found).match_score(case.body) > mine
 
 
 def test_every_wire_is_sure_of_some_of_its_cases() -> None:
-    sure = {case.wire for case in CASES if wire_of(case.wire).looks(case.body) >= 2}
+    sure = {case.wire for case in CASES if wire_of(case.wire).match_score(case.body) >= 2}
     assert sure == set(WIRES)
 
 

@@ -21,7 +21,7 @@ from toolwire.conversation.parts import (
     Text,
 )
 from toolwire.errors import LocalError, RemoteError, WireError
-from toolwire.streaming.restream import AsyncRestreamed, Restreamed, fold, restream
+from toolwire.streaming.restream import AsyncTranslatedStream, TranslatedStream, fold, restream
 from toolwire.translate import catalogue, detect, profiles, translate, wires
 
 if typing.TYPE_CHECKING:

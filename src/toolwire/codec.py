@@ -21,11 +21,11 @@ from toolwire.conversation.ids import (
     IdRule,
     fit_calls,
     fit_names,
-    follow,
+    follow_calls,
+    invalid_ids,
     is_minted,
     matcher,
-    needed,
-    odd,
+    minted_ids_needed,
 )
 from toolwire.conversation.json import JSON, Body, dump, load
 from toolwire.conversation.model import Change, Choice, Conversation, Kind, Loss
@@ -34,11 +34,11 @@ from toolwire.conversation.parts import Call, Message, Pair, Reasoning, Result, 
 from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.server_tools import POLICIES, Hosted, settle_hosted
-from toolwire.wires.engine.specs import Wire, edited
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy, lower_server_tools
+from toolwire.wires.engine.specs import Wire, patch_parts
 
-Ids: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
+IdMapInput: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
 
 
 class Encoded:
@@ -86,8 +86,8 @@ def resolve(name: str) -> tuple[Wire, Profile]:
     try:
         return _RESOLVED[name]
     except (KeyError, TypeError):
-        row = PROFILES.get(name) if isinstance(name, str) else None
-    found = (wire(name), Profile(name, name)) if row is None else (wire(row.wire), row)
+        spec = PROFILES.get(name) if isinstance(name, str) else None
+    found = (wire(name), Profile(name, name)) if spec is None else (wire(spec.wire), spec)
     _RESOLVED[name] = found
     return found
 
@@ -131,8 +131,8 @@ def encode(
     wire: str,
     kind: Kind = "request",
     *,
-    ids: Ids = None,
-    hosted: Hosted = "text",
+    ids: IdMapInput = None,
+    hosted: ServerToolPolicy = "text",
 ) -> Encoded:
     """The conversation as a body of a wire: its own gets back what it sent, to the letter.
 
@@ -148,7 +148,9 @@ def encode(
     if kind == "response" and (glanced := _glanced(conversation, spoken, rules, home)) is not None:
         said = _written(conversation, spoken, glanced)
         home_again = (
-            IdMap(glanced.sent, {}, glanced.forms) if glanced.sent or glanced.forms else IdMap()
+            IdMap(glanced.sent_ids, {}, glanced.notes)
+            if glanced.sent_ids or glanced.notes
+            else IdMap()
         )
         return Encoded(
             said, list(dict.fromkeys(glanced.losses)) if glanced.losses else [], home_again
@@ -166,7 +168,7 @@ def encode(
     survey = _Survey(conversation, spoken.name)
     told: list[Loss] = []
     if survey.hosted and not (spoken.hosts and kind == "response" and hosted != "drop"):
-        conversation, told = settle_hosted(
+        conversation, told = lower_server_tools(
             conversation, spoken.name, hosted, whole=kind == "request"
         )
         survey = _Survey(conversation, spoken.name)
@@ -184,29 +186,29 @@ def encode(
                 conversation,
                 tools=tuple(tool for tool in conversation.tools if tool not in nameless),
             )
-    page = _page(conversation, survey, spoken, rules, kind, home)
-    page.losses += told
+    context = _page(conversation, survey, spoken, rules, kind, home)
+    context.losses += told
     for read in survey.foreign:
-        page.leftovers(read)
-    body = _written(conversation, spoken, page)
+        context.report_unknown_fields(read)
+    body = _written(conversation, spoken, context)
     if own:
-        page.losses += _torn(led, body, spoken, kind)
-    changed = page.sent or page.names or page.forms
+        context.losses += _torn(led, body, spoken, kind)
+    changed = context.sent_ids or context.names or context.notes
     ids_home = (
-        IdMap(page.sent, {new: old for old, new in page.names.items()}, page.forms)
+        IdMap(context.sent_ids, {new: old for old, new in context.names.items()}, context.notes)
         if changed
         else IdMap()
     )
-    encoded = Encoded(body, list(dict.fromkeys(page.losses)), ids_home)
+    encoded = Encoded(body, list(dict.fromkeys(context.losses)), ids_home)
     encoded.tidy = (
         survey.tidy and conversation.kind == "request" and _easy(rules, survey, conversation)
     )
     return encoded
 
 
-def _written(conversation: Conversation, spoken: Wire, page: Page) -> JSON:
+def _written(conversation: Conversation, spoken: Wire, context: EncodeContext) -> JSON:
     try:
-        return spoken.write(conversation, page)
+        return spoken.write(conversation, context)
     except RecursionError:
         raise LocalError(spoken.name, (), "nested too deeply") from None
 
@@ -218,7 +220,7 @@ def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
     before = conversation.source.messages or conversation.messages
     if before is conversation.messages or not isinstance(before, tuple):
         return conversation, []
-    messages = follow(conversation.messages, before, ordered=conversation.ordered)
+    messages = follow_calls(conversation.messages, before, ordered=conversation.ordered)
     if messages is conversation.messages:
         return conversation, []
     kept = {id(result) for result in conversation.results()}
@@ -259,13 +261,13 @@ def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
         or conversation.source.settings is not conversation.settings
     ):
         return UNSET
-    page = Page(spoken.name, conversation.kind, ids=None, names={}, home=NO_MAP)
+    context = EncodeContext(spoken.name, conversation.kind, ids=None, names={}, home=NO_MAP)
     before = spoken.read(conversation.source.body, conversation.kind)
     if [len(message.parts) for message in before.messages] != [
         len(message.parts) for message in conversation.messages
     ]:
         return UNSET  # messages were joined or parted
-    return edited(conversation.parts(), before.parts(), conversation.source.body, (), page)
+    return patch_parts(conversation.parts(), before.parts(), conversation.source.body, (), context)
 
 
 class _Survey:
@@ -374,26 +376,30 @@ class _Survey:
 def _easy(rules: Profile, survey: _Survey, conversation: Conversation) -> bool:
     """Whether a tidy history is all that a target asks for."""
     if (
-        rules.rests
-        or rules.ends
-        or rules.alternates
-        or rules.content
-        or rules.native
-        or not rules.has_ids
+        rules.no_user_after_tool
+        or rules.must_end_with_user_or_tool
+        or rules.rejects_same_role_twice
+        or rules.assistant_content
+        or rules.own_id_pattern
+        or not rules.has_id_field
     ):
         return False
-    if rules.echo:
+    if rules.reasoning_to_return:
         asked = conversation.settings
         model = asked.get("model")
         if survey.thoughts or "effort" in asked or "budget" in asked:
             return False
-        if rules.thinkers and isinstance(model, str) and re.search(rules.thinkers, model):
+        if (
+            rules.reasoning_models
+            and isinstance(model, str)
+            and re.search(rules.reasoning_models, model)
+        ):
             return False
-    if rules.words and survey.errors:
+    if rules.rejects_blank_text and survey.errors:
         return False
-    return not (rules.offers and survey.calls and not conversation.tools) and not (
-        rules.answers == "alone" and survey.mixed
-    )
+    return not (
+        rules.calls_need_tool_definitions and survey.calls and not conversation.tools
+    ) and not (rules.result_placement == "alone" and survey.mixed)
 
 
 def _opened(messages: tuple[Message, ...]) -> bool:
@@ -401,7 +407,9 @@ def _opened(messages: tuple[Message, ...]) -> bool:
     return next((message.role == "user" for message in messages if message.role != "system"), True)
 
 
-def _glanced(conversation: Conversation, spoken: Wire, rules: Profile, home: IdMap) -> Page | None:
+def _glanced(
+    conversation: Conversation, spoken: Wire, rules: Profile, home: IdMap
+) -> EncodeContext | None:
     """The page for an answer of words and calls that can be sent as they are: what most answers
     are. None for any other."""
     came = PROFILES.get(conversation.wire)
@@ -440,7 +448,7 @@ def _glanced(conversation: Conversation, spoken: Wire, rules: Profile, home: IdM
             return None
     if len(ids) > 1 and len(set(ids)) < len(ids):
         return None
-    return Page(spoken.name, "response", ids=None, names={}, home=home)
+    return EncodeContext(spoken.name, "response", ids=None, names={}, home=home)
 
 
 class _Fits(Struct):
@@ -474,8 +482,8 @@ def _fits(rules: Profile, came: Profile) -> _Fits:
     found = _FITS.get((rules.name, came.name))
     if found is None:
         pair = (rules, came)
-        ids = tuple(dict.fromkeys(one.ids for one in pair if one.ids != IdRule()))
-        names = tuple(dict.fromkeys(one.names for one in pair))
+        ids = tuple(dict.fromkeys(one.id_rule for one in pair if one.id_rule != IdRule()))
+        names = tuple(dict.fromkeys(one.name_rule for one in pair))
         found = _Fits(tuple(map(matcher, ids)), tuple(map(matcher, names)), set())
         _FITS[rules.name, came.name] = found
     return found
@@ -488,7 +496,7 @@ def _page(
     rules: Profile,
     kind: Kind,
     home: IdMap,
-) -> Page:
+) -> EncodeContext:
     """The page to write on, with ids and names fitted to the rules of the target."""
 
     def owners() -> dict[int, Call]:
@@ -504,8 +512,8 @@ def _page(
         survey.calls,
         survey.results,
         owners,
-        rules.ids,
-        unique=rules.unique and not survey.native,
+        rules.id_rule,
+        unique=rules.ids_unique_in_request and not survey.native,
         home=known,
         messages=conversation.messages,
     )
@@ -519,18 +527,26 @@ def _page(
         if isinstance(choice, Choice):
             used.update(choice.names)
         if used:
-            names = fit_names(used, rules.names, home.names)
+            names = fit_names(used, rules.name_rule, home.names)
             if came is not None:
-                names |= {name: name for name in sorted(odd(used, came.names)) if name not in names}
-    page = Page(spoken.name, kind, ids=sent, names=names, home=home)
-    page.results = survey.results
-    page.needed = partial(needed, conversation.messages, ordered=conversation.ordered)
+                names |= {
+                    name: name
+                    for name in sorted(invalid_ids(used, came.name_rule))
+                    if name not in names
+                }
+    context = EncodeContext(spoken.name, kind, ids=sent, names=names, home=home)
+    context.results = survey.results
+    context.minted_ids_needed = partial(
+        minted_ids_needed, conversation.messages, ordered=conversation.ordered
+    )
     if survey.calls and came is not None and came.wire != spoken.name:
-        page.sent = {
+        context.sent_ids = {
             one: one
-            for one in odd([call.id for call in survey.calls if not is_minted(call.id)], came.ids)
+            for one in invalid_ids(
+                [call.id for call in survey.calls if not is_minted(call.id)], came.id_rule
+            )
         }
-    return page
+    return context
 
 
 def _known(kind: str) -> None:

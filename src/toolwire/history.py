@@ -19,7 +19,7 @@ from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import LocalError
 from toolwire.lint import found
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.transforms import MARK, interrupted, laid
 
 BYTES_A_TOKEN = 4
@@ -47,19 +47,19 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     tool. A call that may have been answered, by a result that names none, is left alone, and that
     is a loss.
     """
-    view = _view(body, wire)
+    facts = _view(body, wire)
     words = None if reason is None else f"{MARK} {reason}"
-    unclear = {id(call): call for one in view.unclear for call in one.calls}
-    left = [call for call in _waiting(view) if id(call) not in unclear]
+    unclear = {id(call): call for one in facts.unclear for call in one.calls}
+    left = [call for call in _waiting(facts) if id(call) not in unclear]
     out = _answered(
-        view,
+        facts,
         {
             id(call): interrupted(call) if words is None else call.result(words, error=True)
             for call in left
         },
     )
     why = "a result without an id may be the answer of this call; it still waits"
-    out.losses.extend(Loss(call.path, why) for call in _waiting(view) if id(call) in unclear)
+    out.losses.extend(Loss(call.path, why) for call in _waiting(facts) if id(call) in unclear)
     return out
 
 
@@ -70,9 +70,9 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
     A result is text, parts or any JSON value, or one made by `Call.result`, for errors. Raises
     LocalError if no call, or more than one, waits under an id.
     """
-    view = _view(body, wire)
+    facts = _view(body, wire)
     waits: dict[str, list[Call]] = {}
-    for call in _waiting(view):
+    for call in _waiting(facts):
         waits.setdefault(call.id, []).append(call)
     for one in results:
         calls = waits.get(one, [])
@@ -91,7 +91,7 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
                 f"{len(calls)} calls wait under the id {one!r}: repair the history first",
             )
     return _answered(
-        view,
+        facts,
         {id(waits[one][0]): _result(waits[one][0], given, wire) for one, given in results.items()},
     )
 
@@ -106,19 +106,19 @@ def _result(call: Call, given: Output | Result, wire: str) -> Result:
     return call.result(given.output, error=given.error)
 
 
-def _waiting(view: View) -> list[Call]:
-    turn = view.turns[-1] if view.turns else None
+def _waiting(facts: Facts) -> list[Call]:
+    turn = facts.turns[-1] if facts.turns else None
     if turn is None or not turn.last:
         return []
-    ran = {id(call) for call in view.pretending}
-    return [call for call in turn.calls if id(call) not in view.answer and id(call) not in ran]
+    ran = {id(call) for call in facts.pretending}
+    return [call for call in turn.calls if id(call) not in facts.answer and id(call) not in ran]
 
 
-def _answered(view: View, given: Mapping[int, Result]) -> Encoded:
+def _answered(facts: Facts, given: Mapping[int, Result]) -> Encoded:
     """The history with results of calls of its last turn, by the identity of the calls, where the
     target wants them."""
-    blocks = [block for block in view.blocks if any(id(call) in given for call in block.calls)]
-    return _written(laid(view, blocks, given) if given else view.conversation)
+    blocks = [block for block in facts.blocks if any(id(call) in given for call in block.calls)]
+    return _written(laid(facts, blocks, given) if given else facts.conversation)
 
 
 # --- the newest part ------------------------------------------------------------------------------
@@ -145,75 +145,79 @@ def cut(
     name, many = wanted[0]
     if not isinstance(many, int) or isinstance(many, bool) or many < 1:
         raise LocalError(wire, (), f"{name} is a whole number above zero, not {many!r}")
-    view = _view(body, wire)
-    start = _newest(view, many) if messages is not None else _affordable(view, many)
-    out, first = _from(view, max(start, view.opening))
-    if first is not None and not _begins(view, first):
+    facts = _view(body, wire)
+    start = _newest(facts, many) if messages is not None else _affordable(facts, many)
+    out, first = _from(facts, max(start, facts.opening))
+    if first is not None and not _begins(facts, first):
         out.losses.append(
             Loss(first.path, "a history cannot begin with this here, and there is nothing older")
         )
     return out
 
 
-def _from(view: View, start: int) -> tuple[Encoded, Message | None]:
+def _from(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
     """The history from the newest legal place on that is not after `start`, and its first
     message.
     """
-    said = view.conversation
-    held = _held(view)
+    said = facts.conversation
+    held = _held(facts)
     before: Counter[str] | None = None
-    for n in range(min(start, len(view.messages) - 1), view.opening, -1):
-        if held[n] or not _begins(view, view.messages[n]):
+    for n in range(min(start, len(facts.messages) - 1), facts.opening, -1):
+        if held[n] or not _begins(facts, facts.messages[n]):
             continue
         kept = _written(
-            replace(said, messages=(*view.messages[: view.opening], *view.messages[n:]))
+            replace(said, messages=(*facts.messages[: facts.opening], *facts.messages[n:]))
         )
         if before is None:
-            before = Counter(finding.name for finding in found(view))
+            before = Counter(finding.name for finding in found(facts))
         after = Counter(
-            finding.name for finding in found(View(decode(kept.body, said.wire), view.profile))
+            finding.name for finding in found(Facts(decode(kept.body, said.wire), facts.profile))
         )
         if after <= before:
-            return kept, view.messages[n]
+            return kept, facts.messages[n]
     return _written(said), (
-        view.messages[view.opening] if view.opening < len(view.messages) else None
+        facts.messages[facts.opening] if facts.opening < len(facts.messages) else None
     )
 
 
-def _begins(view: View, message: Message) -> bool:
+def _begins(facts: Facts, message: Message) -> bool:
     """Whether a history may begin with a message, as far as the target is known."""
     results = any(part.__class__ is Result and part.executor == "client" for part in message.parts)
     calls = any(part.__class__ is Call and part.executor == "client" for part in message.parts)
-    if message.role == "tool" or (results and not calls) or (calls and view.profile.opens):
+    if (
+        message.role == "tool"
+        or (results and not calls)
+        or (calls and facts.profile.call_needs_preceding_user)
+    ):
         return False
-    return message.role in ("user", "system") or not view.profile.begins
+    return message.role in ("user", "system") or not facts.profile.must_start_with_user
 
 
-def _held(view: View) -> list[bool]:
+def _held(facts: Facts) -> list[bool]:
     """For each place whether something would be torn apart by beginning there."""
     spans = [
-        (view.message_index(pair.call), view.message_index(pair.result))
-        for pair in view.pairs
+        (facts.message_index(pair.call), facts.message_index(pair.result))
+        for pair in facts.pairs
         if pair.call and pair.result
     ]
-    spans += [(turn.asks[0], turn.asks[-1]) for turn in view.turns]
-    for turn in view.turns:
+    spans += [(turn.asks[0], turn.asks[-1]) for turn in facts.turns]
+    for turn in facts.turns:
         places = [
-            view.message_index(answer)
+            facts.message_index(answer)
             for call in turn.calls
-            if (answer := view.answer.get(id(call))) is not None
+            if (answer := facts.answer.get(id(call))) is not None
         ]
         spans += [(turn.asks[0], max(places))] if places else []
-    spans += _namesakes(view)
-    edges = [0] * (len(view.messages) + 2)
+    spans += _namesakes(facts)
+    edges = [0] * (len(facts.messages) + 2)
     for one, other in spans:
         edges[min(one, other) + 1] += 1
         edges[max(one, other) + 1] -= 1
     held: list[bool] = []
     depth = 0
-    for n, message in enumerate(view.messages):
+    for n, message in enumerate(facts.messages):
         depth += edges[n]
-        held.append(depth > 0 or (n > 0 and _goes_on(view.messages[n - 1], message)))
+        held.append(depth > 0 or (n > 0 and _goes_on(facts.messages[n - 1], message)))
     return held
 
 
@@ -226,58 +230,58 @@ def _goes_on(before: Message, message: Message) -> bool:
     ) or before.role == message.role == "assistant"
 
 
-def _namesakes(view: View) -> list[tuple[int, int]]:
+def _namesakes(facts: Facts) -> list[tuple[int, int]]:
     """Results that no call took, and the call that bears their id: without it, they would be worse
     than they are."""
-    if not view.stray:
+    if not facts.stray:
         return []
     places: dict[str, list[int]] = {}
-    for call in view.calls:
-        places.setdefault(call.id, []).append(view.message_index(call))
+    for call in facts.calls:
+        places.setdefault(call.id, []).append(facts.message_index(call))
     found_at: list[tuple[int, int]] = []
-    for result in view.stray:
-        here = view.message_index(result)
+    for result in facts.stray:
+        here = facts.message_index(result)
         there = places.get(result.call_id, [])
         near = [n for n in there if n <= here][-1:] or there[:1]
         found_at += [(n, here) for n in near]
     return found_at
 
 
-def _newest(view: View, many: int) -> int:
+def _newest(facts: Facts, many: int) -> int:
     """The place of the oldest of so many messages, counted as the body has them."""
     heads = [
         n
-        for n, message in enumerate(view.messages)
-        if n == 0 or not message.path or view.messages[n - 1].path != message.path
+        for n, message in enumerate(facts.messages)
+        if n == 0 or not message.path or facts.messages[n - 1].path != message.path
     ]
     return heads[-many] if many <= len(heads) else 0
 
 
-def _affordable(view: View, tokens: int) -> int:
+def _affordable(facts: Facts, tokens: int) -> int:
     """The oldest place from which on everything fits into so many tokens, by the estimate; at least
     the last message does."""
-    weights = _weights(view)
-    room = tokens * BYTES_A_TOKEN - (len(dump(view.body)) - sum(weights[view.opening :]))
+    weights = _weights(facts)
+    room = tokens * BYTES_A_TOKEN - (len(dump(facts.body)) - sum(weights[facts.opening :]))
     start = len(weights)
-    while start > view.opening and (room := room - weights[start - 1]) >= 0:
+    while start > facts.opening and (room := room - weights[start - 1]) >= 0:
         start -= 1
     return min(start, len(weights) - 1)
 
 
-def _weights(view: View) -> list[int]:
+def _weights(facts: Facts) -> list[int]:
     """The bytes of each message, and of what separates it from the next; without the tools it
     offers, which stay."""
     seen: set[JsonPath] = set()
     found_in: list[int] = []
     offers: dict[JsonPath, int] = {}
-    for tool in view.conversation.tools:
+    for tool in facts.conversation.tools:
         if len(tool.path) > 2:
             offers[tool.path[:2]] = (
                 offers.get(tool.path[:2], 0)
                 + len(dump(tool.raw) if tool.raw is not UNSET else b"")
                 + 1
             )
-    for message in view.messages:
+    for message in facts.messages:
         stays = (
             sum(offers.get(at, 0) for at in {part.path[:2] for part in message.parts})
             if offers
@@ -298,8 +302,8 @@ def _weights(view: View) -> list[int]:
 # --- in and out -----------------------------------------------------------------------------------
 
 
-def _view(body: Body, wire: str, kind: Kind = "request") -> View:
-    return View(decode(body, wire, kind), resolve(wire)[1])
+def _view(body: Body, wire: str, kind: Kind = "request") -> Facts:
+    return Facts(decode(body, wire, kind), resolve(wire)[1])
 
 
 def _written(conversation: Conversation) -> Encoded:

@@ -6,15 +6,15 @@ Knows wires and rules only through their tables.
 
 from __future__ import annotations
 
-from toolwire.codec import Encoded, Ids, decode, encode, resolve
+from toolwire.codec import Encoded, IdMapInput, decode, encode, resolve
 from toolwire.conversation.json import Body, load
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.errors import LocalError
 from toolwire.lint import repair as mend
 from toolwire.profiles.table import PROFILES
 from toolwire.wires import names, wire
-from toolwire.wires.engine.server_tools import Hosted
-from toolwire.wires.engine.specs import Entry, entries
+from toolwire.wires.engine.server_tools import ServerToolPolicy
+from toolwire.wires.engine.specs import CatalogueEntry, catalogue_entries
 
 
 def translate(
@@ -23,8 +23,8 @@ def translate(
     target: str,
     kind: Kind = "request",
     *,
-    ids: Ids = None,
-    hosted: Hosted = "text",
+    ids: IdMapInput = None,
+    hosted: ServerToolPolicy = "text",
     repair: bool | None = None,
 ) -> Encoded:
     """A body of one wire as a body of another, with every loss and the map that leads home.
@@ -43,8 +43,8 @@ def addressed(
     target: str,
     kind: Kind = "request",
     *,
-    ids: Ids = None,
-    hosted: Hosted = "text",
+    ids: IdMapInput = None,
+    hosted: ServerToolPolicy = "text",
     repair: bool = True,
 ) -> Encoded:
     """A conversation as a body for a wire or profile, mended for it if it is a history."""
@@ -65,7 +65,7 @@ def detect(body: Body) -> str:
     Raises LocalError naming the candidates if it could be several, or saying that it is none.
     """
     value, _ = load(body, "")
-    sure = {name: wire(name).looks(value) for name in names()}
+    sure = {name: wire(name).match_score(value) for name in names()}
     best = max(sure.values())
     found = [name for name, score in sure.items() if score == best]
     if best == 0:
@@ -85,6 +85,6 @@ def profiles() -> list[str]:
     return sorted({*PROFILES, *names()})
 
 
-def catalogue() -> list[Entry]:
+def catalogue() -> list[CatalogueEntry]:
     """Every type in which calls and results travel, read off the rows of the wires."""
-    return [entry for name in names() for entry in entries(wire(name))]
+    return [entry for name in names() for entry in catalogue_entries(wire(name))]

@@ -36,7 +36,7 @@ from toolwire.conversation.parts import Call, Message, Result, Text
 
 ONE = Call("c1", "ring", LazyJson('{"n":1}'))
 TWO = Call("c2", "ring", LazyJson('{"n":2}'))
-SAYS = Message("assistant", (Text("hello"),), "stop")
+FINISH_REASON_TO_WIRE = Message("assistant", (Text("hello"),), "stop")
 
 
 def asks(*calls: Call) -> Message:
@@ -54,14 +54,14 @@ REACHED: dict[Phase, Callable[[], Machine]] = {
     Phase.READY: machine,
     Phase.ASKING: lambda: machine(Ask("hi")),
     Phase.RUNNING: lambda: machine(Ask("hi"), Answered(asks(ONE, TWO))),
-    Phase.DONE: lambda: machine(Ask("hi"), Answered(SAYS)),
+    Phase.DONE: lambda: machine(Ask("hi"), Answered(FINISH_REASON_TO_WIRE)),
     Phase.BROKEN: lambda: machine(Ask("hi"), Broke("no")),
     Phase.STOPPED: lambda: machine(Ask("hi"), Stop()),
 }
 SINGLE: tuple[Event, ...] = (
     Ask("more"),
     Complete(TWO),
-    Answered(SAYS),
+    Answered(FINISH_REASON_TO_WIRE),
     Answered(asks(ONE)),
     Ran(0, ONE.result("x")),
     Edited(0, "{}"),
@@ -111,9 +111,9 @@ def calls(made: Machine) -> list[Command]:
 
 def answer(made: Machine) -> list[Command]:
     if made.phase is Phase.READY:
-        made.thread = Thread("t").said("hi").answered(SAYS)
+        made.thread = Thread("t").said("hi").answered(FINISH_REASON_TO_WIRE)
         return made.take(Ask())
-    return made.take(Answered(SAYS))
+    return made.take(Answered(FINISH_REASON_TO_WIRE))
 
 
 EVENTS: dict[Move, tuple[Callable[[Machine], list[Command]], bool, bool]] = {
@@ -177,7 +177,10 @@ def test_a_turn_is_saved_before_anything_of_it_is_done() -> None:
     assert [type(one) for one in made.take(Answered(asks(ONE, TWO), Usage(3, 4)))] == [Save, Run]
     assert [type(one) for one in made.take(Ran(1, TWO.result("y")))] == [Save]
     assert [type(one) for one in made.take(Ran(0, ONE.result("x")))] == [Save, Send]
-    assert [type(one) for one in made.take(Answered(SAYS, Usage(1, None)))] == [Save, Finish]
+    assert [type(one) for one in made.take(Answered(FINISH_REASON_TO_WIRE, Usage(1, None)))] == [
+        Save,
+        Finish,
+    ]
     assert made.thread.usage == Usage(4, 4)
 
 
@@ -284,7 +287,9 @@ def test_an_answer_without_a_word_is_not_sent_back() -> None:
 
 
 def test_a_thread_that_is_over_is_not_asked_again() -> None:
-    assert Machine(Thread("t").said("hi").answered(SAYS)).take(Ask()) == [Finish(Phase.DONE, None)]
+    assert Machine(Thread("t").said("hi").answered(FINISH_REASON_TO_WIRE)).take(Ask()) == [
+        Finish(Phase.DONE, None)
+    ]
     assert Machine(Thread("t")).take(Ask()) == [Finish(Phase.DONE, "nothing was asked")]
 
 

@@ -40,7 +40,7 @@ from toolwire.io.model import HttpModel
 from toolwire.io.threads import FileStore
 from toolwire.profiles.table import PROFILES
 from toolwire.server.asgi import App, Receive, Scope, Send
-from toolwire.streaming.events import Start
+from toolwire.streaming.events import PartStart
 
 QUESTION = "add 1 and 2, and add 3 and 4"
 ANSWER: Object = {
@@ -492,7 +492,7 @@ def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
 
         async def go() -> None:
             async for one in agent.watch("hi"):
-                if isinstance(one, Start):
+                if isinstance(one, PartStart):
                     begun.set()
 
         task = asyncio.create_task(go())
@@ -504,7 +504,7 @@ def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
     async def left() -> None:
         watched = agent.watch("hi")
         async for one in watched:
-            if isinstance(one, Start):
+            if isinstance(one, PartStart):
                 break
         await watched.aclose()
 

@@ -29,7 +29,7 @@ THOUGHT: Object = {
     }
 }
 HIDDEN: Object = {"reasoningContent": {"redactedContent": "aGlkZGVuIQ=="}}
-SAYS: Object = {"text": "Let me see."}
+FINISH_REASON_TO_WIRE: Object = {"text": "Let me see."}
 
 
 def _call(made: str, a: int, b: int) -> Object:
@@ -37,9 +37,15 @@ def _call(made: str, a: int, b: int) -> Object:
 
 
 TURNS: dict[str, list[JSON]] = {
-    "calls": [THOUGHT, HIDDEN, SAYS, _call("tooluse_1", 1, 2), _call("tooluse_2", 3, 4)],
+    "calls": [
+        THOUGHT,
+        HIDDEN,
+        FINISH_REASON_TO_WIRE,
+        _call("tooluse_1", 1, 2),
+        _call("tooluse_2", 3, 4),
+    ],
     "only calls": [THOUGHT, _call("tooluse_1", 1, 2), _call("tooluse_2", 3, 4)],
-    "words": [HIDDEN, THOUGHT, SAYS],
+    "words": [HIDDEN, THOUGHT, FINISH_REASON_TO_WIRE],
 }
 """What the model says first."""
 

@@ -20,7 +20,7 @@ from toolwire import restream
 from toolwire.conversation.json import Object, dump
 from toolwire.protocols.fronts import BY_WIRE
 from toolwire.protocols.relay import Relay
-from toolwire.streaming.stream_input import streaming
+from toolwire.streaming.stream_input import resolve_stream
 
 SOURCES = (
     "openai-chat",
@@ -36,7 +36,7 @@ SOURCES = (
 
 def raw(case: Streamed, wire: str) -> bytes:
     """A stream as its server sends it."""
-    how = streaming(wire)[1]
+    how = resolve_stream(wire)[1]
     return b"".join(how.frame(event) for event in case.events if isinstance(event, dict)) + how.tail
 
 
@@ -57,7 +57,7 @@ def expected(data: bytes, source: str, front: str, asked: Object) -> bytes:
 def test_a_stream_through_the_gateway_is_what_restream_gives(source: str) -> None:
     up = Scripted(Answer())
     with serving(up) as url, serving(gateway(row(source, url))) as door, httpx.Client() as client:
-        media = {"content-type": streaming(source)[1].media}
+        media = {"content-type": resolve_stream(source)[1].media}
         for case in some(source):
             data = raw(case, source)
 

@@ -154,9 +154,9 @@ def holds(
         renamed = [
             c
             for c in before.calls()
-            if c.id in lost and str(c.input) in numbers and not profile(target).native
+            if c.id in lost and str(c.input) in numbers and not profile(target).own_id_pattern
         ]
-        assert renamed == [] or not profile(target).has_ids, "a valid id was changed"
+        assert renamed == [] or not profile(target).has_id_field, "a valid id was changed"
         chosen = any(
             one.name == "dup-result" for one in mended.changes
         )  # which of two stays is a rule, not knowledge
@@ -273,7 +273,7 @@ def test_every_rule_is_reached_by_a_break() -> None:
     )
     reached: set[str] = set()
     for wire, target in [one for one in TARGETS if one[1] in (*PLAIN, *STRICT)]:
-        rule = profile(target).takes or profile(target).ids
+        rule = profile(target).accepted_ids or profile(target).id_rule
         fit = tuple(
             replace(one, id=one.id if rule.fits(one.id) else f"abcdefgh{one.number}")
             for one in calls

@@ -59,24 +59,24 @@ from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.model import BodySource
 from toolwire.conversation.parts import output_text
 from toolwire.errors import pointer
-from toolwire.streaming.accumulate import unfold
+from toolwire.streaming.accumulate import conversation_events
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.stream import Stream, Writer
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.stream import StreamSpec, StreamWriter
 
 STREAMING = streaming()
 STREAMS = [stream for name in STREAMING for stream in load_streams(name)]
@@ -98,7 +98,7 @@ def sample(streams: list[Streamed], most: int) -> list[Streamed]:
 SOME = STREAMS + sample(RECORDED, 4)
 
 
-def how(name: str) -> Stream:
+def how(name: str) -> StreamSpec:
     found = wire(name).stream
     assert found is not None
     return found
@@ -190,23 +190,25 @@ def rootless(conversation: Conversation) -> Conversation:
 
 def written(conversation: Conversation, name: str) -> list[Chunk]:
     """The events with which a wire says an answer."""
-    writer: Writer = how(name).writer(Page(name, "response", ids=None, names={}, home=NO_MAP))
+    writer: StreamWriter = how(name).writer(
+        EncodeContext(name, "response", ids=None, names={}, home=NO_MAP)
+    )
     out: list[Chunk] = []
-    for event in unfold(conversation):
+    for event in conversation_events(conversation):
         match event:
-            case Begin():
+            case MessageStart():
                 out += writer.begin(event)
-            case Turn():
+            case TurnStart():
                 out += writer.turn(event)
-            case Start():
+            case PartStart():
                 out += writer.start(event)
-            case Delta():
+            case PartDelta():
                 out += writer.delta(event)
-            case End():
+            case PartEnd():
                 out += writer.end(event)
-            case Whole():
+            case PartComplete():
                 out += writer.whole(event)
-            case Note():
+            case Metadata():
                 out += writer.note(event)
             case Finish():
                 out += writer.finish(event)
@@ -217,8 +219,8 @@ def sayable(case: Case) -> bool:
     """Whether a response is one that its wire can stream: one candidate unless it has many, its own
     tools only if it hosts."""
     conversation = decode(case.body, case.wire, "response")
-    writer: Writer = how(case.wire).writer(
-        Page(case.wire, "response", ids=None, names={}, home=NO_MAP)
+    writer: StreamWriter = how(case.wire).writer(
+        EncodeContext(case.wire, "response", ids=None, names={}, home=NO_MAP)
     )
     ran = any(
         isinstance(part, Call | Result) and part.executor == "provider"
@@ -328,7 +330,7 @@ def broken(stream: Streamed) -> bool:
         events += reader.read(event)
         reader.count += 1
     reader.done = isinstance(stream.stream, str) and "[DONE]" in stream.stream
-    return any(isinstance(event, Fault) for event in [*events, *reader.end()])
+    return any(isinstance(event, StreamError) for event in [*events, *reader.end()])
 
 
 NO_LOSS = {

@@ -102,7 +102,7 @@ def trip(case: Case, over: str) -> tuple[Conversation, Conversation, Mapping[str
         decode(there.json(), over, case.kind), case.wire, case.kind, ids=there.ids.to_dict()
     )
     used = [call.id for call in start.calls()]
-    twice = profile(case.wire).unique and len(set(used)) < len(used)
+    twice = profile(case.wire).ids_unique_in_request and len(set(used)) < len(used)
     came = {
         new: there.ids.ids.get(old, old) for new, old in back.ids.ids.items() if new not in used
     }

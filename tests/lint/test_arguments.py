@@ -10,7 +10,7 @@ from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, repair
 from toolwire.lint.argument_fixes import faults
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES
 
 CUT = '{"path": "/et'
@@ -168,7 +168,7 @@ def test_braces_inside_an_object_are_not_taken_for_several() -> None:
 
 
 def test_arguments_are_looked_at_once_for_all_rules() -> None:
-    view = View(decode(chat(CUT), "openai-chat"), PROFILES["minimax"])
+    view = Facts(decode(chat(CUT), "openai-chat"), PROFILES["minimax"])
     (first,) = faults(view, "invalid")
     (again,) = faults(view, "invalid")
     assert first is again

@@ -26,7 +26,7 @@ def test_a_call_without_an_id_and_its_result_get_the_same_one(wire: str, none: J
     calls, results = decode(repaired.body, wire).calls(), decode(repaired.body, wire).results()
     assert [one.id for one in calls] == [one.call_id for one in results]
     assert calls[0].origin == results[0].origin == "wire"
-    assert profile(wire).ids.fits(calls[0].id)
+    assert profile(wire).id_rule.fits(calls[0].id)
 
 
 def test_missing_empty_and_odd_ids_are_told_apart() -> None:
@@ -167,7 +167,8 @@ def test_siblings_stay_apart_however_their_ids_are_fitted(
     assert joined(repaired.body, wire) == [("a", "A"), ("b", "B")]
     assert len(set(ids(repaired.body, wire))) == 2
     assert all(
-        (profile(wire).takes or profile(wire).ids).fits(one) for one in ids(repaired.body, wire)
+        (profile(wire).accepted_ids or profile(wire).id_rule).fits(one)
+        for one in ids(repaired.body, wire)
     )
 
 

@@ -16,7 +16,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.lint import check, every, repair
 from toolwire.lint.ambiguous_calls import doubtful
 from toolwire.lint.examples.chat import USER, asks, call, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.profiles.table import profile
 
 # --- ids that repeat ------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_a_call_that_an_unclear_result_may_answer_is_in_doubt() -> None:
     shared = history("openai-chat", ([("x", "f", "a"), ("x", "f", "b")], [("x", "A")]))
     plain = history("openai-chat", ([("c1", "f", "a"), ("c2", "f", "b")], [("c1", "A")]))
     counts = [
-        len(doubtful(View(decode(body, "openai-chat"), profile("openai-chat"))))
+        len(doubtful(Facts(decode(body, "openai-chat"), profile("openai-chat"))))
         for body in (lost, shared, plain)
     ]
     assert counts == [2, 1, 0]

@@ -15,22 +15,27 @@ from toolwire.codec import decode, encode, resolve
 from toolwire.conversation.ids import IdRule, fit
 from toolwire.conversation.json import JSON, load
 from toolwire.errors import LocalError
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES, Profile, profile
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 RECORDED = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "recorded"
 ROWS = sorted(PROFILES)
-CHECKS_PAIRS = ("needs_ids", "complete", "owned", "single")
+CHECKS_PAIRS = (
+    "requires_ids",
+    "rejects_missing_results",
+    "rejects_orphan_results",
+    "rejects_duplicate_results",
+)
 
 
 @each("name", ROWS)
 def test_a_row_has_a_date_a_source_and_a_wire_that_exists(name: str) -> None:
     row = PROFILES[name]
     assert row.name == name
-    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", row.seen)
+    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", row.last_seen)
     assert row.source
-    assert row.sure in ("high", "medium", "low")
+    assert row.confidence in ("high", "medium", "low")
     assert row.wire in toolwire.wires()
 
 
@@ -56,29 +61,29 @@ def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
 def test_what_is_written_is_taken(name: str) -> None:
     row = PROFILES[name]
     for one in ("call_1", "functions.f:0", "a" * 200, "x|y\nz"):
-        assert (row.takes or row.ids).fits(fit(one, row.ids))
+        assert (row.accepted_ids or row.id_rule).fits(fit(one, row.id_rule))
     for one in ("search", "a.b/c@1", "n" * 200, "9lives"):
-        assert (row.takes_names or row.names).fits(fit(one, row.names))
+        assert (row.accepted_names or row.name_rule).fits(fit(one, row.name_rule))
 
 
 @each("name", ROWS)
 def test_a_pattern_of_native_ids_is_one_and_they_are_taken(name: str) -> None:
     row = PROFILES[name]
     for one in ("functions.read:12", "read:0", "read_3"):
-        if row.native and re.fullmatch(row.native, one):
-            assert row.ids.fits(one)
-    assert re.fullmatch(row.native, "functionsread0") is None
-    re.compile(row.thinkers)
+        if row.own_id_pattern and re.fullmatch(row.own_id_pattern, one):
+            assert row.id_rule.fits(one)
+    assert re.fullmatch(row.own_id_pattern, "functionsread0") is None
+    re.compile(row.reasoning_models)
 
 
 @each("name", ROWS)
 def test_rows_say_nothing_that_contradicts_itself(name: str) -> None:
     row = PROFILES[name]
-    assert row.has_ids or not row.needs_ids
-    assert not row.first or row.answers in ("next", "alone")
-    assert not row.batch or row.answers in ("next", "alone")
-    assert not row.lasting or row.echo
-    assert not row.thinkers or row.echo
+    assert row.has_id_field or not row.requires_ids
+    assert not row.results_come_first or row.result_placement in ("next", "alone")
+    assert not row.results_share_one_message or row.result_placement in ("next", "alone")
+    assert not row.reasoning_needed_in_every_turn or row.reasoning_to_return
+    assert not row.reasoning_models or row.reasoning_to_return
 
 
 def test_the_limits_that_translate_writes_by_did_not_move() -> None:
@@ -98,17 +103,19 @@ def test_the_limits_that_translate_writes_by_did_not_move() -> None:
         "cohere": (IdRule(), False),
         "ollama": (IdRule(), False),
     }
-    assert {name: (PROFILES[name].ids, PROFILES[name].unique) for name in written} == written
+    assert {
+        name: (PROFILES[name].id_rule, PROFILES[name].ids_unique_in_request) for name in written
+    } == written
 
 
 def test_bedrock_takes_more_than_is_written_for_it_and_a_newer_chat_more_than_an_older() -> None:
     row = PROFILES["bedrock"]
-    assert row.takes is not None
-    assert row.takes.fits("functions.f:0")
-    assert not row.ids.fits("functions.f:0")
-    assert (PROFILES["openai-chat"].takes or IdRule()).fits("a" * 64)
-    assert PROFILES["openai-chat-legacy"].takes is None
-    assert not PROFILES["openai-chat-legacy"].ids.fits("a" * 41)
+    assert row.accepted_ids is not None
+    assert row.accepted_ids.fits("functions.f:0")
+    assert not row.id_rule.fits("functions.f:0")
+    assert (PROFILES["openai-chat"].accepted_ids or IdRule()).fits("a" * 64)
+    assert PROFILES["openai-chat-legacy"].accepted_ids is None
+    assert not PROFILES["openai-chat-legacy"].id_rule.fits("a" * 41)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +150,7 @@ def test_a_profile_is_as_good_as_a_wire_everywhere() -> None:
     }
     for name in ROWS:
         made = encode(decode(body, "openai-chat"), name)
-        rule = PROFILES[name].ids
+        rule = PROFILES[name].id_rule
         assert all(rule.fits(one.id) for one in decode(made.body, name).calls())
 
 
@@ -151,7 +158,7 @@ def test_the_page_shows_every_row_and_explains_every_column() -> None:
     page = (DOCS / "profiles.md").read_text()
     for name in ROWS:
         assert page.count(f"\n| `{name}` |") == 4
-        assert PROFILES[name].seen in page
+        assert PROFILES[name].last_seen in page
     apart = {"name", "wire", "seen", "sure", "source"}
     assert [
         one.name
@@ -171,5 +178,5 @@ def test_no_id_that_was_accepted_breaks_a_row(path: Path) -> None:
     for line in path.read_text().splitlines():
         record, _ = load(line, "")
         assert isinstance(record, dict)
-        view = View(decode(record["body"], wire), resolve(wire)[1])
+        view = Facts(decode(record["body"], wire), resolve(wire)[1])
         assert view.strange_ids == set()

@@ -22,16 +22,16 @@ from toolwire.conversation.json import JSON, get
 from toolwire.conversation.model import Usage
 from toolwire.streaming.events import (
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
@@ -84,17 +84,17 @@ def read(*events: Chunk) -> list[Event]:
 
 
 def called(events: list[Event]) -> list[Call]:
-    found = [event.part for event in events if isinstance(event, Start | Whole)]
+    found = [event.part for event in events if isinstance(event, PartStart | PartComplete)]
     return [part for part in found if isinstance(part, Call)]
 
 
 def answered(events: list[Event]) -> list[tuple[str, str]]:
-    found = [event.part for event in events if isinstance(event, Whole)]
+    found = [event.part for event in events if isinstance(event, PartComplete)]
     return [(part.call_id, part.text) for part in found if isinstance(part, Result)]
 
 
 def said(events: list[Event]) -> str:
-    return "".join(event.text for event in events if isinstance(event, Delta))
+    return "".join(event.text for event in events if isinstance(event, PartDelta))
 
 
 # --- partial Events -------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_what_partial_events_left_out_is_said_when_the_turn_is_completed() -> No
 def test_each_turn_is_compared_with_its_own_partial_events_only() -> None:
     first = [partial({"text": "One."}), event({"text": "One."}, call(MINE), longRunningToolIds=[])]
     events = [*first, answers(answer(MINE, "x")), event({"text": "Two."})]
-    assert [loss for loss in read(*events) if isinstance(loss, Fault)] == []
+    assert [loss for loss in read(*events) if isinstance(loss, StreamError)] == []
     there = fold(restream(events, NAME, "anthropic"), "anthropic")
     texts = [get(block, ("text",)) for block in there["content"]]  # type: ignore[index,call-overload,union-attr]
     assert (texts[0], texts[-1]) == ("One.", "Two.")
@@ -185,7 +185,7 @@ def test_a_call_without_an_id_has_one_made_up_id_in_its_hint_its_event_and_its_r
         first.id,
         second.id,
     ]
-    assert sum("no id" in one.reason for one in told if isinstance(one, Left)) == 2
+    assert sum("no id" in one.reason for one in told if isinstance(one, Unsupported)) == 2
 
 
 @pytest.mark.parametrize("blank", ["", " ", "null"])
@@ -230,7 +230,7 @@ def test_turns_are_told() -> None:
         answers(answer(MINE, "x")),
         event({"text": "Done."}),
     )
-    assert [one.role for one in events if isinstance(one, Turn)] == ["tool", "assistant"]
+    assert [one.role for one in events if isinstance(one, TurnStart)] == ["tool", "assistant"]
 
 
 # --- who runs a call ------------------------------------------------------------------------------
@@ -298,7 +298,9 @@ def test_tokens_of_the_turns_add_up_and_partial_ones_do_not_count() -> None:
         event({"text": "a"}, usageMetadata=used, finishReason="MAX_TOKENS"),
     ]
     events = read(*turn, *turn)
-    assert [one.settings["usage"] for one in events if isinstance(one, Note)][-1] == Usage(10, 4)
+    assert [one.settings["usage"] for one in events if isinstance(one, Metadata)][-1] == Usage(
+        10, 4
+    )
     assert events[-1] == Finish("length")
 
 
@@ -306,7 +308,7 @@ def test_a_failed_run_ends_with_an_event_and_a_record_that_is_none() -> None:
     record: Chunk = {"error": "RuntimeError: no quota", "error_details": {"a": 1}}
     failed = event(errorCode="RuntimeError", errorMessage="no quota")
     events = [partial({"text": "Hel"}), failed, record]
-    assert read(*events)[-1] == Fault("RuntimeError: no quota", "RuntimeError")
+    assert read(*events)[-1] == StreamError("RuntimeError: no quota", "RuntimeError")
     body = fold([event({"text": "Hello"}), failed, record], NAME)
     assert body == [event({"text": "Hello"}), failed, record]
     assert decode(body, NAME, "response").messages[0].parts
@@ -314,7 +316,7 @@ def test_a_failed_run_ends_with_an_event_and_a_record_that_is_none() -> None:
 
 
 def test_an_error_event_without_the_record_is_a_fault_at_the_end() -> None:
-    assert read(event(errorCode="UNAVAILABLE", errorMessage="later"))[-1] == Fault(
+    assert read(event(errorCode="UNAVAILABLE", errorMessage="later"))[-1] == StreamError(
         "later", "UNAVAILABLE"
     )
     assert read(event({"text": "x"}, errorCode="SAFETY", finishReason="SAFETY"))[-1] == Finish(
@@ -333,7 +335,7 @@ def test_a_turn_that_was_never_completed_is_kept_as_far_as_it_came() -> None:
     assert get(body[0], ("content", "parts")) == [{"text": "Hello"}, call("call_1", q="a")]
     assert "partial" not in body[0] and get(body[1], ("error",))  # type: ignore[operator]
     told = read(*events)
-    assert said(told).startswith("Hello") and isinstance(told[-1], Fault) and told[-1].cut
+    assert said(told).startswith("Hello") and isinstance(told[-1], StreamError) and told[-1].cut
     assert {one.id for one in called(told)} == {"call_1"}
 
 
@@ -348,7 +350,7 @@ def test_a_call_that_was_only_hinted_at_when_the_stream_broke_off_is_told_as_unf
     }
     told = read(partial(grows), partial(more))
     assert [one.id for one in called(told)] == [MINE]
-    assert said(told) == '{"q":"a' and any(isinstance(one, End) and one.cut for one in told)
+    assert said(told) == '{"q":"a' and any(isinstance(one, PartEnd) and one.cut for one in told)
     kept = fold([partial(grows), partial(more)], NAME)
     assert get(kept, (0, "content", "parts", 0, "functionCall", "args")) == {"_raw": '{"q":"a'}
 

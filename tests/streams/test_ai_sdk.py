@@ -18,23 +18,30 @@ from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.errors import RemoteError, pointer
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Start,
-    Whole,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 from toolwire.wires.ai_sdk.stream_writer import CHUNKS, CUT_OFF, fitted
-from toolwire.wires.ai_sdk.ui_messages import UNREADABLE
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.stream import CUT, DONE, Reader, Stream, Writer, data_only
+from toolwire.wires.ai_sdk.ui_messages import UNREADABLE_OUTPUT
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.stream import (
+    DONE,
+    STREAM_CUT,
+    StreamReader,
+    StreamSpec,
+    StreamWriter,
+    data_sse,
+)
 
 START: Chunk = {"type": "start", "messageId": "m"}
 STEP: Chunk = {"type": "start-step"}
@@ -42,7 +49,7 @@ END: tuple[Chunk, ...] = ({"type": "finish-step"}, {"type": "finish", "finishRea
 Judge: TypeAlias = "Callable[[Iterable[tuple[str, list[bytes]]]], list[Verdict]]"
 
 
-def how() -> Stream:
+def how() -> StreamSpec:
     found = wire("ai-sdk").stream
     assert found is not None
     return found
@@ -50,7 +57,7 @@ def how() -> Stream:
 
 def spoken(events: Iterable[Chunk]) -> list[Event]:
     """What a reader says of a stream, as it comes."""
-    reader: Reader = how().reader()
+    reader: StreamReader = how().reader()
     out: list[Event] = []
     for event in events:
         out += reader.read(event)
@@ -257,7 +264,7 @@ def test_every_client_is_told_of_input_that_cannot_be_read_and_keeps_its_text(ju
         assert (part["toolCallId"], part["state"], part["errorText"]) == (
             "c1",
             "output-error",
-            UNREADABLE,
+            UNREADABLE_OUTPUT,
         ), name
         if (
             name != "ai5-strict"
@@ -279,7 +286,7 @@ def test_a_client_shows_the_error_and_keeps_what_came_before(judge: Judge) -> No
     ]
     for n, verdict in enumerate(judge(streams)):
         assert get(verdict["chat"], ("status",)) == "error"
-        assert get(verdict["chat"], ("error",)) == ("Overloaded" if n < 3 else CUT)
+        assert get(verdict["chat"], ("error",)) == ("Overloaded" if n < 3 else STREAM_CUT)
         _, said, call = parts_of(last(verdict))
         assert (said["text"], said["state"]) == ("Let me look.", "done")
         assert (call["toolCallId"], call["state"]) == ("toolu_a", "output-error")
@@ -446,7 +453,7 @@ def everything(version: int) -> list[Chunk]:
 
 def test_the_table_of_chunks_is_what_the_first_releases_of_each_version_take(judge: Judge) -> None:
     streams = [
-        (names[0], [data_only(chunk) for chunk in everything(version)])
+        (names[0], [data_sse(chunk) for chunk in everything(version)])
         for version, names in CLIENTS.items()
     ]
     for (name, _), verdict in zip(streams, judge(streams), strict=True):
@@ -463,7 +470,7 @@ def test_a_stream_folds_to_the_message_that_the_real_client_has(judge: Judge) ->
         case for case in load_streams("ai-sdk") if case.name != "stream-newer-and-unknown-chunks"
     ]
     streams = [
-        ("ai", [data_only(event) for event in case.events if isinstance(event, dict)])
+        ("ai", [data_sse(event) for event in case.events if isinstance(event, dict)])
         for case in cases
     ]
     for case, verdict in zip(cases, judge(streams), strict=True):
@@ -489,7 +496,7 @@ def test_streams_of_every_wire_are_read_by_the_strictest_client_as_they_fold(jud
                 made.append((str(case), stream))
     assert len(made) > 10
     streams = [
-        (package, [data_only(chunk) for chunk in chunks])
+        (package, [data_sse(chunk) for chunk in chunks])
         for package in ("ai6-strict", "ai")
         for _, chunks in made
     ]
@@ -600,11 +607,11 @@ def test_input_that_cannot_be_read_is_an_error_with_its_text(
         if str(chunk["type"]).startswith("tool-") and str(chunk["type"]).endswith("-error")
     ]
     assert [chunk["type"] for chunk in failed] == types
-    assert all(chunk["errorText"] == UNREADABLE for chunk in failed)
+    assert all(chunk["errorText"] == UNREADABLE_OUTPUT for chunk in failed)
     assert all(
         chunk["input"] == '{"city' for chunk in failed if chunk["type"] == "tool-input-error"
     )
-    assert chunks[-1] == {"type": "error", "errorText": CUT}
+    assert chunks[-1] == {"type": "error", "errorText": STREAM_CUT}
 
 
 def test_a_call_that_is_cut_off_where_its_text_can_be_read_is_not_run() -> None:
@@ -624,9 +631,9 @@ def test_an_open_call_with_broken_input_comes_home_as_it_was() -> None:
     assert list(decode(body, "ai-sdk", "response").results()) == []
 
 
-def writer(version: int | None = None) -> Writer:
-    made: Writer = how().writer(
-        Page("ai-sdk", "response", ids=None, names={}, home=NO_MAP), version
+def writer(version: int | None = None) -> StreamWriter:
+    made: StreamWriter = how().writer(
+        EncodeContext("ai-sdk", "response", ids=None, names={}, home=NO_MAP), version
     )
     return made
 
@@ -635,15 +642,15 @@ def call_of(one: str, arguments: str = "{}") -> Call:
     return Call(one, "roll", LazyJson(arguments))
 
 
-def said_by(made: Writer, *events: Event) -> Iterator[Chunk]:
+def said_by(made: StreamWriter, *events: Event) -> Iterator[Chunk]:
     moves: dict[type, Callable[..., list[Chunk]]] = {
-        Begin: made.begin,
-        Start: made.start,
-        Delta: made.delta,
-        End: made.end,
-        Whole: made.whole,
+        MessageStart: made.begin,
+        PartStart: made.start,
+        PartDelta: made.delta,
+        PartEnd: made.end,
+        PartComplete: made.whole,
         Finish: made.finish,
-        Fault: made.fault,
+        StreamError: made.fault,
     }
     for event in events:
         yield from moves[type(event)](event)
@@ -656,16 +663,16 @@ def test_what_is_said_after_the_results_of_functions_is_the_next_step() -> None:
         list(
             said_by(
                 made,
-                Begin({}),
-                Start(0, one),
-                End(0),
-                Start(1, other),
-                End(1),
-                Whole(other.result({"n": 2})),
-                Whole(one.result("gone", error=True)),
-                Start(2, Text("")),
-                Delta(2, "Two."),
-                End(2),
+                MessageStart({}),
+                PartStart(0, one),
+                PartEnd(0),
+                PartStart(1, other),
+                PartEnd(1),
+                PartComplete(other.result({"n": 2})),
+                PartComplete(one.result("gone", error=True)),
+                PartStart(2, Text("")),
+                PartDelta(2, "Two."),
+                PartEnd(2),
                 Finish("stop"),
             )
         )
@@ -694,17 +701,17 @@ def test_a_text_is_closed_before_its_step_and_goes_on_as_another() -> None:
         list(
             said_by(
                 made,
-                Begin({}),
-                Start(9, Text("")),
-                Delta(9, "still "),
-                Start(0, one),
-                End(0),
-                Whole(one.result("1")),
-                Start(1, Text("")),
-                Delta(1, "new"),
-                End(1),
-                Delta(9, "going"),
-                End(9),
+                MessageStart({}),
+                PartStart(9, Text("")),
+                PartDelta(9, "still "),
+                PartStart(0, one),
+                PartEnd(0),
+                PartComplete(one.result("1")),
+                PartStart(1, Text("")),
+                PartDelta(1, "new"),
+                PartEnd(1),
+                PartDelta(9, "going"),
+                PartEnd(9),
                 Finish("stop"),
             )
         )
@@ -721,10 +728,10 @@ def test_a_result_without_its_call_would_end_the_stream_of_a_client_and_is_repor
     None
 ):
     made = writer()
-    assert list(said_by(made, Begin({}), Whole(call_of("nowhere").result("1")))) == [
+    assert list(said_by(made, MessageStart({}), PartComplete(call_of("nowhere").result("1")))) == [
         {"type": "start"}
     ]
-    assert [loss.reason for loss in made.page.losses if "which is not here" in loss.reason]
+    assert [loss.reason for loss in made.context.losses if "which is not here" in loss.reason]
 
 
 def test_an_output_gives_a_call_with_broken_input_an_input() -> None:
@@ -733,11 +740,11 @@ def test_an_output_gives_a_call_with_broken_input_an_input() -> None:
     chunks = list(
         said_by(
             made,
-            Begin({}),
-            Start(0, one),
-            Delta(0, "{"),
-            End(0),
-            Whole(one.result("1")),
+            MessageStart({}),
+            PartStart(0, one),
+            PartDelta(0, "{"),
+            PartEnd(0),
+            PartComplete(one.result("1")),
             Finish("stop"),
         )
     )
@@ -757,9 +764,9 @@ def test_an_abort_is_told_as_one() -> None:
         {"type": "abort", "reason": "stop button"},
     ]
     *_, fault = spoken(events)
-    assert fault == Fault("stop button", "abort")
-    assert list(said_by(writer(6), Begin({}), fault))[-1] == {"type": "abort"}
-    assert list(said_by(writer(7), Begin({}), fault))[-1] == {
+    assert fault == StreamError("stop button", "abort")
+    assert list(said_by(writer(6), MessageStart({}), fault))[-1] == {"type": "abort"}
+    assert list(said_by(writer(7), MessageStart({}), fault))[-1] == {
         "type": "abort",
         "reason": "stop button",
     }
@@ -847,19 +854,19 @@ def test_a_stream_of_this_wire_goes_to_an_older_version_as_far_as_that_knows_it(
     assert [loss.path for loss in older.losses] == [(2, "title"), (3,), (6,), (9, "finishReason")]
     newer = restream(events, "ai-sdk", "ai-sdk", framed=False, version=7)
     assert list(newer) == events and newer.losses == []
-    framed = list(restream(b"".join(map(data_only, events)) + DONE, "ai-sdk", "ai-sdk", version=7))
-    assert b"".join(framed) == b"".join(map(data_only, events)) + DONE
+    framed = list(restream(b"".join(map(data_sse, events)) + DONE, "ai-sdk", "ai-sdk", version=7))
+    assert b"".join(framed) == b"".join(map(data_sse, events)) + DONE
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
 def test_text_is_told_as_it_comes() -> None:
-    reader: Reader = how().reader()
-    assert reader.read(START) == [Begin({"id": "m"})]
-    assert reader.read({"type": "text-start", "id": "0"}) == [Start(0, Text(""))]
-    assert reader.read({"type": "text-delta", "id": "0", "delta": "a"}) == [Delta(0, "a")]
-    assert reader.read({"type": "text-end", "id": "0"}) == [End(0)]
+    reader: StreamReader = how().reader()
+    assert reader.read(START) == [MessageStart({"id": "m"})]
+    assert reader.read({"type": "text-start", "id": "0"}) == [PartStart(0, Text(""))]
+    assert reader.read({"type": "text-delta", "id": "0", "delta": "a"}) == [PartDelta(0, "a")]
+    assert reader.read({"type": "text-end", "id": "0"}) == [PartEnd(0)]
 
 
 def test_a_call_that_is_answered_in_the_stream_ran_on_the_server_and_one_that_is_not_waits_for_the_reader() -> (
@@ -869,13 +876,13 @@ def test_a_call_that_is_answered_in_the_stream_ran_on_the_server_and_one_that_is
     calls = [
         event.part
         for event in spoken(events)
-        if isinstance(event, Whole) and isinstance(event.part, Call)
+        if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
     assert [(call.id, call.executor) for call in calls] == [("a", "provider"), ("b", "client")]
 
 
 def test_what_follows_a_call_waits_until_it_is_known_who_runs_it() -> None:
-    reader: Reader = how().reader()
+    reader: StreamReader = how().reader()
     for event in (START, STEP, asked("a", {})):
         reader.read(event)
     assert [event for chunk in text("0", "after") for event in reader.read(chunk)] == []
@@ -946,8 +953,8 @@ def test_a_result_without_its_call_is_kept_beside_the_parts_and_reported() -> No
     events = [START, gave("earlier", 1), *END]
     body = fold(events, "ai-sdk")
     assert get(body, ("unplaced",)) == [gave("earlier", 1)] and parts_of(body) == []
-    assert [event for event in spoken(events) if isinstance(event, Left)] == [
-        Left((1,), "it has no place in this stream: tool-output-available")
+    assert [event for event in spoken(events) if isinstance(event, Unsupported)] == [
+        Unsupported((1,), "it has no place in this stream: tool-output-available")
     ]
 
 
@@ -966,27 +973,31 @@ def test_input_that_never_ended_is_kept_as_text_and_not_guessed() -> None:
         "state": "input-streaming",
         "rawInput": '{"n": 1',
     }
-    assert get(body, ("error",)) == CUT
+    assert get(body, ("error",)) == STREAM_CUT
     *_, opened, grown, ended, fault = spoken(events)
     assert (
-        isinstance(opened, Start)
+        isinstance(opened, PartStart)
         and isinstance(opened.part, Call)
         and opened.part.executor == "client"
     )
-    assert (grown, ended, fault) == (Delta(0, '{"n": 1'), End(0, cut=True), Fault(CUT, cut=True))
+    assert (grown, ended, fault) == (
+        PartDelta(0, '{"n": 1'),
+        PartEnd(0, cut=True),
+        StreamError(STREAM_CUT, cut=True),
+    )
 
 
 def test_a_stream_is_over_with_finish_or_with_its_mark() -> None:
     whole = [START, *text("0", "Hi")]
-    assert get(fold([*whole, {"type": "finish"}], "ai-sdk"), ("error",)) != CUT
-    framed = b"".join(map(data_only, whole))
+    assert get(fold([*whole, {"type": "finish"}], "ai-sdk"), ("error",)) != STREAM_CUT
+    framed = b"".join(map(data_sse, whole))
     assert "error" not in fold(framed + DONE, "ai-sdk")  # type: ignore[operator]
-    assert get(fold(framed, "ai-sdk"), ("error",)) == CUT
+    assert get(fold(framed, "ai-sdk"), ("error",)) == STREAM_CUT
 
 
 def test_an_error_chunk_is_a_fault_and_stays_in_the_body() -> None:
     events: list[Chunk] = [START, *text("0", "Hm")[:2], {"type": "error", "errorText": "boom"}]
-    assert spoken(events)[-2:] == [End(0, cut=True), Fault("boom")]
+    assert spoken(events)[-2:] == [PartEnd(0, cut=True), StreamError("boom")]
     assert get(fold(events, "ai-sdk"), ("error",)) == "boom"
 
 
@@ -995,7 +1006,7 @@ def test_a_preliminary_output_is_not_the_last_word() -> None:
     (result,) = [
         event.part
         for event in spoken(events)
-        if isinstance(event, Whole) and isinstance(event.part, Result)
+        if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ]
     assert (result.call_id, result.output) == ("a", 2)
 
@@ -1012,18 +1023,18 @@ def test_a_step_that_is_taken_back_never_was() -> None:
     ]
     reset: list[Chunk] = [*events, {"type": "reset-step"}, *text("2", "c"), *END]
     assert [part.get("text") for part in parts_of(fold(reset, "ai-sdk"))] == [None, "a", None, "c"]
-    texts = "".join(event.text for event in spoken(reset) if isinstance(event, Delta))
-    assert texts == "ac" and not any(isinstance(event, Left) for event in spoken(reset))
+    texts = "".join(event.text for event in spoken(reset) if isinstance(event, PartDelta))
+    assert texts == "ac" and not any(isinstance(event, Unsupported) for event in spoken(reset))
     late: list[Chunk] = [START, STEP, *text("0", "a"), {"type": "reset-step"}, *END]
-    assert [event.reason for event in spoken(late) if isinstance(event, Left)] == [
+    assert [event.reason for event in spoken(late) if isinstance(event, Unsupported)] == [
         "a step was taken back that was told already"
     ]
 
 
 def test_data_before_the_start_wait_for_the_id_of_the_message() -> None:
     events = spoken([{"type": "data-x", "data": 1}, START, *END])
-    assert events[0] == Begin({"id": "m"})
-    assert isinstance(events[1], Whole) and isinstance(events[1].part, Opaque)
+    assert events[0] == MessageStart({"id": "m"})
+    assert isinstance(events[1], PartComplete) and isinstance(events[1].part, Opaque)
 
 
 def test_a_stream_of_another_wire_is_none_of_this() -> None:

@@ -26,12 +26,22 @@ from toolwire import (
     translate,
 )
 from toolwire.conversation.json import JSON, Object, dump, get
-from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
+)
 from toolwire.streaming.framing import aws
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.engine.specs import Entry, entries
-from toolwire.wires.engine.stream import CUT, Reader
+from toolwire.wires.engine.specs import CatalogueEntry, catalogue_entries
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader
 
 STRANGE = Streamed(
     "unknown-events-and-fields",
@@ -162,7 +172,7 @@ def framed(event: JSON) -> bytes:
     )
 
 
-def reader(*, keep: bool = False) -> Reader:
+def reader(*, keep: bool = False) -> StreamReader:
     stream = wire("bedrock").stream
     assert stream is not None
     return stream.reader(keep=keep)
@@ -294,9 +304,9 @@ def test_recorded_streams_are_read_and_their_pieces_add_up() -> None:
 
 def test_a_text_opens_with_its_first_words_and_is_told_at_once() -> None:
     assert said(delta(0, text="Hel"), delta(0, text="lo"), stop())[:3] == [
-        Start(0, Text("")),
-        Delta(0, "Hel"),
-        Delta(0, "lo"),
+        PartStart(0, Text("")),
+        PartDelta(0, "Hel"),
+        PartDelta(0, "lo"),
     ]
 
 
@@ -310,10 +320,12 @@ def test_a_call_has_its_id_and_name_before_its_arguments() -> None:
             }
         }
     )
-    assert [(event.part.id, event.part.name) for event in opened if isinstance(event, Start)] == [  # type: ignore[attr-defined]
-        ("t1", "look")
-    ]
-    assert one.read(delta(4, toolUse={"input": '{"a'})) == [Delta(0, '{"a')]
+    assert [
+        (event.part.id, event.part.name)  # type: ignore[attr-defined]
+        for event in opened
+        if isinstance(event, PartStart)
+    ] == [("t1", "look")]
+    assert one.read(delta(4, toolUse={"input": '{"a'})) == [PartDelta(0, '{"a')]
 
 
 @pytest.mark.parametrize(
@@ -344,7 +356,7 @@ def test_arguments_that_stand_in_the_opening_event_are_told_if_no_others_come() 
         {"contentBlockStart": {"contentBlockIndex": 0, "start": use}},
         stop("tool_use"),
     ]
-    assert [event.text for event in said(*events) if isinstance(event, Delta)] == ['{"a":1}']
+    assert [event.text for event in said(*events) if isinstance(event, PartDelta)] == ['{"a":1}']
     assert content(fold(events, "bedrock")) == [use]
 
 
@@ -357,7 +369,7 @@ def test_a_call_without_an_opening_event_is_still_a_call() -> None:
     told = [
         event.part
         for event in said(delta(0, toolUse={"input": "{}"}))
-        if isinstance(event, Whole | Start)
+        if isinstance(event, PartComplete | PartStart)
     ]
     assert [call.id for call in read.calls()] == [
         part.id for part in told if isinstance(part, Call)
@@ -377,7 +389,7 @@ def test_a_blank_id_is_none_and_two_of_them_are_two(missing: str | None) -> None
     told = [
         event.part.id
         for event in said(*events)
-        if isinstance(event, Start) and isinstance(event.part, Call)
+        if isinstance(event, PartStart) and isinstance(event.part, Call)
     ]
     read = decode(fold([*events, stop("tool_use")], "bedrock"), "bedrock", "response")
     assert len(set(told)) == 2
@@ -398,11 +410,11 @@ def test_text_and_citations_in_any_order_are_one_block() -> None:
     pieces = [delta(0, text="a"), delta(0, citation=cited), delta(0, text="b")]
     for events in (pieces, [pieces[1], pieces[0], pieces[2]]):
         assert content(fold([*events, stop()], "bedrock")) == wanted
-        assert [event.text for event in said(*events, stop()) if isinstance(event, Delta)] == [
+        assert [event.text for event in said(*events, stop()) if isinstance(event, PartDelta)] == [
             "a",
             "b",
         ]
-        assert sum(isinstance(event, Left) for event in said(*events, stop())) == 1
+        assert sum(isinstance(event, Unsupported) for event in said(*events, stop())) == 1
 
 
 def test_the_seal_of_reasoning_comes_last_and_hidden_reasoning_comes_whole() -> None:
@@ -412,9 +424,11 @@ def test_the_seal_of_reasoning_comes_last_and_hidden_reasoning_comes_whole() -> 
         delta(1, reasoningContent={"redactedContent": "aGk="}),
     ]
     out = said(*events, stop())
-    assert out[:2] == [Start(0, Reasoning("")), Delta(0, "Hm.")]
-    assert [event.signature for event in out if isinstance(event, End)] == ["s"]
-    assert [event.part for event in out if isinstance(event, Whole)] == [Reasoning("", "aGk=")]
+    assert out[:2] == [PartStart(0, Reasoning("")), PartDelta(0, "Hm.")]
+    assert [event.signature for event in out if isinstance(event, PartEnd)] == ["s"]
+    assert [event.part for event in out if isinstance(event, PartComplete)] == [
+        Reasoning("", "aGk=")
+    ]
 
 
 def test_a_result_of_the_provider_finds_its_call() -> None:
@@ -430,24 +444,26 @@ def test_a_result_of_the_provider_finds_its_call() -> None:
     assert [
         event.part.call_id
         for event in said(*case("stream-server-tools-answer-in-place").events)  # type: ignore[arg-type]
-        if isinstance(event, Whole) and isinstance(event.part, Result)
+        if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ] == ["tooluse_s1"]
 
 
 @pytest.mark.parametrize(
     "entry",
-    [one for one in entries(wire("bedrock")) if "stream" in one.forms],
+    [one for one in catalogue_entries(wire("bedrock")) if "stream" in one.forms],
     ids=lambda one: one.type,
 )
-def test_every_start_of_the_catalogue_is_read_as_it_says(entry: Entry) -> None:
-    field: str = entry.tell["stream"].rpartition(".")[2]
+def test_every_start_of_the_catalogue_is_read_as_it_says(entry: CatalogueEntry) -> None:
+    field: str = entry.discriminator["stream"].rpartition(".")[2]
     start: Chunk = {
         "contentBlockStart": {
             "contentBlockIndex": 0,
             "start": {field: {"toolUseId": "t1", "name": "look"}},
         }
     }
-    parts = [event.part for event in said(start, stop()) if isinstance(event, Start | Whole)]
+    parts = [
+        event.part for event in said(start, stop()) if isinstance(event, PartStart | PartComplete)
+    ]
     assert [(part.family, part.executor) for part in parts if isinstance(part, Call | Result)] == [
         (entry.family, entry.executor)
     ]
@@ -497,7 +513,7 @@ def test_padding_says_nothing() -> None:
     padded: Chunk = {
         "contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}, "p": "abcdefghijk"}
     }
-    assert not any(isinstance(event, Left) for event in said(padded, stop()))
+    assert not any(isinstance(event, Unsupported) for event in said(padded, stop()))
     assert "p" not in json.dumps(fold([padded, stop()], "bedrock")).replace("output", "").replace(
         "stop", ""
     )
@@ -539,10 +555,10 @@ def test_a_block_left_open_when_the_tokens_ran_out_was_cut() -> None:
             "start": {"toolUse": {"toolUseId": "t1", "name": "look"}},
         }
     }
-    assert [event.cut for event in said(start, stop("max_tokens")) if isinstance(event, End)] == [
-        True
-    ]
-    assert [event.cut for event in said(start, stop("tool_use")) if isinstance(event, End)] == [
+    assert [
+        event.cut for event in said(start, stop("max_tokens")) if isinstance(event, PartEnd)
+    ] == [True]
+    assert [event.cut for event in said(start, stop("tool_use")) if isinstance(event, PartEnd)] == [
         False
     ]
 
@@ -550,13 +566,13 @@ def test_a_block_left_open_when_the_tokens_ran_out_was_cut() -> None:
 def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
     events = case("stream-parallel-calls-of-one-tool").events[:7]
     body = fold(events, "bedrock")
-    assert get(body, ("error", "message")) == CUT
+    assert get(body, ("error", "message")) == STREAM_CUT
     assert content(body)[1] == {
         "toolUse": {"toolUseId": "tooluse_a", "name": "get_weather", "input": {"_raw": '{"city":'}}
     }
     assert isinstance(decode(body, "bedrock", "response"), Conversation)
     out = said(*events)  # type: ignore[arg-type]
-    assert out[-2:] == [End(1, cut=True), Fault(CUT, cut=True)]
+    assert out[-2:] == [PartEnd(1, cut=True), StreamError(STREAM_CUT, cut=True)]
 
 
 def test_frames_cut_in_the_middle_are_a_stream_that_broke_off() -> None:
@@ -564,14 +580,14 @@ def test_frames_cut_in_the_middle_are_a_stream_that_broke_off() -> None:
     body = fold(data[: len(data) // 2], "bedrock")
     assert get(body, ("error", "type")) == "stream_cut"
     last = list(restream(data[: len(data) // 2], "bedrock", "anthropic", framed=False))[-1]
-    assert last == {"type": "error", "error": {"type": "api_error", "message": CUT}}
+    assert last == {"type": "error", "error": {"type": "api_error", "message": STREAM_CUT}}
 
 
 def test_an_exception_is_a_fault_after_what_was_open_is_closed() -> None:
     failed: Chunk = {"throttlingException": {"message": "slow down"}}
     assert said(delta(0, text="Well"), failed)[-2:] == [
-        End(0, cut=True),
-        Fault("slow down", "throttlingException"),
+        PartEnd(0, cut=True),
+        StreamError("slow down", "throttlingException"),
     ]
     body = fold(frames([delta(0, text="Well"), failed]), "bedrock")
     assert content(body) == [{"text": "Well"}]
@@ -631,7 +647,10 @@ def test_boto3_raises_what_we_say_went_wrong() -> None:
     broken = list(restream(CALLED[:4], "anthropic", "bedrock"))
     with pytest.raises(EventStreamError) as raised:
         ask(broken)
-    assert raised.value.response["Error"] == {"Code": "modelStreamErrorException", "Message": CUT}
+    assert raised.value.response["Error"] == {
+        "Code": "modelStreamErrorException",
+        "Message": STREAM_CUT,
+    }
 
 
 @pytest.mark.parametrize("stream", [one for one in STREAMS if one is not STRANGE], ids=str)

@@ -13,10 +13,20 @@ from streams.loopback import serve
 
 from toolwire import Call, Conversation, Reasoning, RemoteError, Text, decode, translate
 from toolwire.conversation.json import JSON, get
-from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Left, Note, Start
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    Metadata,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
+)
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.engine.stream import CUT, DONE, Reader, named
+from toolwire.wires.engine.stream import DONE, STREAM_CUT, StreamReader, named_sse
 
 STREAMS = load_streams("cohere")
 CALLED: list[JSON] = [
@@ -70,10 +80,10 @@ def case(name: str) -> Streamed:
 
 
 def frames(events: list[JSON]) -> bytes:
-    return b"".join(named(event) for event in events) + DONE  # type: ignore[arg-type]
+    return b"".join(named_sse(event) for event in events) + DONE  # type: ignore[arg-type]
 
 
-def reader(*, keep: bool = False) -> Reader:
+def reader(*, keep: bool = False) -> StreamReader:
     stream = wire("cohere").stream
     assert stream is not None
     return stream.reader(keep=keep)
@@ -140,7 +150,7 @@ def test_cutting_the_text_anywhere_changes_nothing_of_what_goes_out(stream: Stre
         == out
     )
     assert (
-        b"".join(restream([named(event) for event in stream.events], "cohere", "openai-chat"))  # type: ignore[arg-type]
+        b"".join(restream([named_sse(event) for event in stream.events], "cohere", "openai-chat"))  # type: ignore[arg-type]
         == out
     )
     assert b"".join(restream(stream.events, "cohere", "openai-chat")) == out
@@ -213,8 +223,13 @@ def test_the_plan_is_told_as_it_grows_and_is_over_when_a_call_begins() -> None:
         event("tool-plan-delta", tool_plan="look."),
         started(0, "c1"),
     )
-    assert out[:4] == [Start(0, Reasoning("")), Delta(0, "I "), Delta(0, "look."), End(0)]
-    assert isinstance(out[4], Start) and isinstance(out[4].part, Call)
+    assert out[:4] == [
+        PartStart(0, Reasoning("")),
+        PartDelta(0, "I "),
+        PartDelta(0, "look."),
+        PartEnd(0),
+    ]
+    assert isinstance(out[4], PartStart) and isinstance(out[4].part, Call)
 
 
 def test_content_and_calls_are_counted_each_for_itself() -> None:
@@ -224,7 +239,7 @@ def test_content_and_calls_are_counted_each_for_itself() -> None:
         event("content-delta", 0, content={"text": "a"}),
         event("tool-call-delta", 0, tool_calls={"function": {"arguments": "{}"}}),
     ]
-    assert [(one.slot, one.text) for one in said(*events) if isinstance(one, Delta)] == [
+    assert [(one.slot, one.text) for one in said(*events) if isinstance(one, PartDelta)] == [
         (0, "a"),
         (1, "{}"),
     ]
@@ -242,7 +257,7 @@ def test_a_blank_id_is_none_and_two_of_them_are_two(missing: str | None) -> None
     told = [
         one.part.id
         for one in said(*events)
-        if isinstance(one, Start) and isinstance(one.part, Call)
+        if isinstance(one, PartStart) and isinstance(one.part, Call)
     ]
     assert len(set(told)) == 2
     assert told == [
@@ -255,7 +270,7 @@ def test_text_in_the_opening_event_comes_before_the_deltas() -> None:
         event("content-start", 0, content={"type": "text", "text": "a"}),
         event("content-delta", 0, content={"text": "b"}),
     ]
-    assert [one.text for one in said(*events) if isinstance(one, Delta)] == ["a", "b"]
+    assert [one.text for one in said(*events) if isinstance(one, PartDelta)] == ["a", "b"]
 
 
 def test_a_call_that_was_never_opened_is_still_a_call() -> None:
@@ -284,7 +299,7 @@ def test_a_message_may_come_whole_in_its_first_event() -> None:
 
 def test_citations_and_odds_are_kept_and_reported_once() -> None:
     stream = case("stream-thinking-citations-and-logprobs")
-    left = [one.path[1:] for one in said(*stream.events) if isinstance(one, Left)]  # type: ignore[arg-type]
+    left = [one.path[1:] for one in said(*stream.events) if isinstance(one, Unsupported)]  # type: ignore[arg-type]
     assert left == [
         ("logprobs",),
         ("delta", "message", "citations"),
@@ -340,7 +355,7 @@ def test_the_tokens_come_with_the_reason() -> None:
     (note,) = [
         one
         for one in said(ended(usage={"tokens": {"input_tokens": 3, "output_tokens": 4}}))
-        if isinstance(one, Note)
+        if isinstance(one, Metadata)
     ]
     assert "input=3, output=4" in repr(note)
 
@@ -348,15 +363,18 @@ def test_the_tokens_come_with_the_reason() -> None:
 def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
     events = case("stream-parallel-calls-with-a-plan").events[:5]
     body = fold(events, "cohere")
-    assert get(body, ("error",)) == CUT
+    assert get(body, ("error",)) == STREAM_CUT
     assert get(body, ("message", "tool_calls", 0, "function", "arguments")) == '{"city":'
     assert isinstance(decode(body, "cohere", "response"), Conversation)
-    assert said(*events)[-2:] == [End(1, cut=True), Fault(CUT, cut=True)]  # type: ignore[arg-type]
+    assert said(*events)[-2:] == [PartEnd(1, cut=True), StreamError(STREAM_CUT, cut=True)]  # type: ignore[arg-type]
 
 
 def test_a_call_that_was_cut_off_goes_out_as_far_as_it_came() -> None:
     out = list(restream(CALLED[:6], "bedrock", "cohere", framed=False))
-    assert out[-1] == {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": CUT}}
+    assert out[-1] == {
+        "type": "message-end",
+        "delta": {"finish_reason": "ERROR", "error": STREAM_CUT},
+    }
     assert (
         get(fold(out, "cohere"), ("message", "tool_calls", 0, "function", "arguments"))
         == '{"city":'
@@ -368,14 +386,14 @@ def test_an_error_at_the_end_is_a_fault_and_stands_in_the_body() -> None:
         event("content-delta", 0, content={"text": "Well"}),
         ended("ERROR", error="overloaded"),
     ]
-    assert said(*events)[-2:] == [End(0, cut=True), Fault("overloaded", "ERROR")]
+    assert said(*events)[-2:] == [PartEnd(0, cut=True), StreamError("overloaded", "ERROR")]
     body = fold(events, "cohere")
     assert get(body, ("error",)) == "overloaded"
     assert get(body, ("message", "content")) == [{"type": "text", "text": "Well"}]
 
 
 def test_an_error_body_in_place_of_an_event_is_a_fault() -> None:
-    assert said({"message": "internal server error"}) == [Fault("internal server error")]
+    assert said({"message": "internal server error"}) == [StreamError("internal server error")]
     assert fold([{"message": "internal server error"}], "cohere") == {
         "message": "internal server error"
     }
@@ -429,7 +447,7 @@ def test_the_official_client_reads_reasoning_and_is_told_of_a_fault() -> None:
         "Hm."
     ]
     assert got[-1].type == "message-end" and got[-1].delta is not None
-    assert (got[-1].delta.finish_reason, got[-1].delta.error) == ("ERROR", CUT)
+    assert (got[-1].delta.finish_reason, got[-1].delta.error) == ("ERROR", STREAM_CUT)
 
 
 @pytest.mark.parametrize("stream", [one for one in STREAMS if "unknown" not in one.name], ids=str)

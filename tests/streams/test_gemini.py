@@ -11,7 +11,16 @@ from streams.loopback import serve
 
 from toolwire import Call, RemoteError, decode, translate
 from toolwire.conversation.json import JSON, Object, get, text_of
-from toolwire.streaming.events import Chunk, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    PartComplete,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
+)
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 from toolwire.wires.families.contents.stream_parts import Arguments, steps
@@ -174,7 +183,7 @@ def test_values_by_path_are_told_as_the_text_of_an_object() -> None:
 def test_a_path_that_leads_back_gives_the_whole_text_at_the_end() -> None:
     given = (at("$.a.x", numberValue=1), at("$.b", numberValue=2), at("$.a.y", numberValue=3))
     events = [chunk(grows(name="f", willContinue=True)), chunk(grows(*given)), STOP]
-    (ended,) = (event for event in read(*events) if isinstance(event, End))
+    (ended,) = (event for event in read(*events) if isinstance(event, PartEnd))
     assert ended.whole == '{"a":{"x":1,"y":3},"b":2}'
     assert parts(fold(events, NAME)) == [
         {"functionCall": {"name": "f", "args": {"a": {"x": 1, "y": 3}, "b": 2}}}
@@ -196,7 +205,7 @@ def test_the_closing_mark_is_all_that_parts_two_calls_of_one_tool() -> None:
         "Delta",
         "End",
     ] * 2 + ["Finish"]
-    calls = [event.part for event in events if isinstance(event, Start)]
+    calls = [event.part for event in events if isinstance(event, PartStart)]
     assert len({call.id for call in calls if isinstance(call, Call)}) == 2
 
 
@@ -238,8 +247,8 @@ def test_arguments_that_broke_off_stay_as_they_came() -> None:
     ]
     assert isinstance(body, dict) and body["error"]
     *_, ended, fault = read(*events)
-    assert isinstance(ended, End) and ended.cut and ended.signature == "c2VhbA=="
-    assert isinstance(fault, Fault) and fault.cut
+    assert isinstance(ended, PartEnd) and ended.cut and ended.signature == "c2VhbA=="
+    assert isinstance(fault, StreamError) and fault.cut
 
 
 # --- the end, and faults --------------------------------------------------------------------------
@@ -247,8 +256,8 @@ def test_arguments_that_broke_off_stay_as_they_came() -> None:
 
 def test_a_stream_without_a_reason_was_cut_off() -> None:
     *_, ended, fault = read(chunk({"text": "Hel"}))
-    assert isinstance(ended, End) and ended.cut
-    assert isinstance(fault, Fault) and fault.cut
+    assert isinstance(ended, PartEnd) and ended.cut
+    assert isinstance(fault, StreamError) and fault.cut
 
 
 def test_an_error_may_stand_where_a_response_should() -> None:
@@ -257,8 +266,8 @@ def test_an_error_may_stand_where_a_response_should() -> None:
     body = fold(events, NAME)
     assert parts(body) == [{"text": "Hel"}] and isinstance(body, dict) and body["error"] == error
     assert read(*events)[-2:] == [
-        End(0, cut=True),
-        Fault("The model is overloaded.", "UNAVAILABLE"),
+        PartEnd(0, cut=True),
+        StreamError("The model is overloaded.", "UNAVAILABLE"),
     ]
     alone = fold([{"error": error}], NAME)
     assert alone == {"candidates": [], "error": error}
@@ -304,9 +313,9 @@ def test_an_array_and_server_sent_events_are_the_same_stream() -> None:
 
 def test_what_nobody_knows_is_kept_and_reported_once() -> None:
     events = [chunk({"hologram": 1}, mood="fine"), chunk({"text": "x"}, mood="fine"), STOP]
-    left = [event.path for event in read(*events) if isinstance(event, Left)]
+    left = [event.path for event in read(*events) if isinstance(event, Unsupported)]
     assert left == [(0, "candidates", 0, "mood")]
-    assert any(isinstance(event, Whole) for event in read(*events))
+    assert any(isinstance(event, PartComplete) for event in read(*events))
     assert parts(fold(events, NAME))[0] == {"hologram": 1}
 
 
@@ -319,7 +328,7 @@ def test_calls_without_ids_get_the_ids_that_the_whole_body_gives_them() -> None:
     told = [
         event.part.id
         for event in read(*events)
-        if isinstance(event, Whole) and isinstance(event.part, Call)
+        if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
     assert told == [one.id for one in decode(fold(events, NAME), NAME, "response").calls()]
 

@@ -17,16 +17,16 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Result, Text
 from toolwire.streaming.events import (
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
 )
 from toolwire.wires import wire
 
@@ -82,12 +82,12 @@ def calls(events: list[Event]) -> dict[str, str]:
     slots: dict[int, str] = {}
     found: dict[str, str] = {}
     for event in events:
-        if isinstance(event, Start) and isinstance(event.part, Call):
+        if isinstance(event, PartStart) and isinstance(event.part, Call):
             slots[event.slot] = event.part.id
             found[event.part.id] = ""
-        elif isinstance(event, Delta) and event.slot in slots:
+        elif isinstance(event, PartDelta) and event.slot in slots:
             found[slots[event.slot]] += event.text
-        elif isinstance(event, Whole) and isinstance(event.part, Call):
+        elif isinstance(event, PartComplete) and isinstance(event.part, Call):
             found[event.part.id] = event.part.arguments
     return found
 
@@ -104,8 +104,8 @@ def test_snapshots_open_a_call_at_once_and_tell_its_input_once_it_is_not_partial
         ),
         whole(asks("c1", {"city": "Oslo"}), asks("c2", {"city": "Rome"})),
     )
-    assert [type(event) for event in events[1:3]] == [Start, Start]
-    assert [event.text for event in events if isinstance(event, Delta)] == [ROME, OSLO]
+    assert [type(event) for event in events[1:3]] == [PartStart, PartStart]
+    assert [event.text for event in events if isinstance(event, PartDelta)] == [ROME, OSLO]
     assert calls(events) == {"c1": OSLO, "c2": ROME}
 
 
@@ -128,7 +128,7 @@ def test_fragments_are_told_as_they_come() -> None:
         *framed(*map(chunk, fragments)),
         whole(asks("c1", {"city": "Oslo"}), asks("c2", {"city": "Rome"})),
     )
-    assert [event.text for event in events if isinstance(event, Delta)] == [
+    assert [event.text for event in events if isinstance(event, PartDelta)] == [
         '{"city"',
         ':"Oslo"}',
         ROME,
@@ -139,8 +139,8 @@ def test_fragments_are_told_as_they_come() -> None:
 def test_fragments_that_break_off_stay_as_far_as_they_came() -> None:
     events = framed(chunk(asks("c1", '{"ci')), chunk(asks(None, 'ty":"Os', "")))
     assert said(*events)[-2:] == [
-        End(0, cut=True),
-        Fault("the stream ended before the answer was over", cut=True),
+        PartEnd(0, cut=True),
+        StreamError("the stream ended before the answer was over", cut=True),
     ]
     body = fold(events, "genkit")
     assert isinstance(body, dict) and body["error"] == {
@@ -194,21 +194,21 @@ def test_an_agent_s_stream_is_turns_and_each_result_names_its_call_though_the_la
         *framed(*TURNS),
         whole({"text": "Cold and warm."}, usage={"inputTokens": 3, "outputTokens": 2}),
     )
-    assert [event.role for event in events if isinstance(event, Turn)] == ["tool", "assistant"]
+    assert [event.role for event in events if isinstance(event, TurnStart)] == ["tool", "assistant"]
     results = [
         event.part
         for event in events
-        if isinstance(event, Whole) and isinstance(event.part, Result)
+        if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ]
     assert [(one.call_id, one.text) for one in results] == [("c2", '{"c":30}'), ("c1", "cold")]
-    assert [event.text for event in events if isinstance(event, Delta)] == [
+    assert [event.text for event in events if isinstance(event, PartDelta)] == [
         "Looking.",
         OSLO,
         ROME,
         "Cold ",
         "and warm.",
     ]
-    assert events[-2:] == [Note({"usage": Usage(3, 2)}), Finish("stop")]
+    assert events[-2:] == [Metadata({"usage": Usage(3, 2)}), Finish("stop")]
 
 
 def test_the_turns_before_the_last_stand_in_the_messages_of_the_request() -> None:
@@ -233,7 +233,7 @@ def test_results_without_refs_go_to_the_calls_without_refs_in_their_order() -> N
     results = [
         event.part
         for event in events
-        if isinstance(event, Whole) and isinstance(event.part, Result)
+        if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ]
     assert [(each.call_id, each.output) for each in results] == [(one, 1), (three, 2), (two, 3)]
 
@@ -266,7 +266,7 @@ def test_bare_chunks_lines_and_plain_texts_are_streams_too() -> None:
 
 def test_a_response_alone_is_told_in_full() -> None:
     events = said(whole({"reasoning": "Hm."}, {"text": "Noon."}, asks(None, {}, "now")))
-    parts = [event.part for event in events if isinstance(event, Whole)]
+    parts = [event.part for event in events if isinstance(event, PartComplete)]
     assert [type(part).__name__ for part in parts] == ["Reasoning", "Text", "Call"]
 
 
@@ -275,8 +275,8 @@ def test_what_only_the_response_has_is_told_at_the_end() -> None:
     events = said(
         *framed(chunk({"text": "A do"})), whole({"text": "A dot."}, media, asks("c1", {}, "now"))
     )
-    assert [event.text for event in events if isinstance(event, Delta)] == ["A do", "t."]
-    assert [type(event.part).__name__ for event in events if isinstance(event, Whole)] == [
+    assert [event.text for event in events if isinstance(event, PartDelta)] == ["A do", "t."]
+    assert [type(event.part).__name__ for event in events if isinstance(event, PartComplete)] == [
         "Call",
         "Media",
     ]
@@ -285,7 +285,7 @@ def test_what_only_the_response_has_is_told_at_the_end() -> None:
 def test_an_error_closes_what_is_open_and_says_its_status() -> None:
     error: Object = {"error": {"status": "RESOURCE_EXHAUSTED", "message": "slow down"}}
     events = said(*framed(chunk({"text": "Hm"})), error)
-    assert events[-2:] == [End(0, cut=True), Fault("slow down", "RESOURCE_EXHAUSTED")]
+    assert events[-2:] == [PartEnd(0, cut=True), StreamError("slow down", "RESOURCE_EXHAUSTED")]
     assert list(restream([error], "genkit", "ollama", framed=False)) == [{"error": "slow down"}]
     assert list(restream([{"error": "no"}], "ollama", "genkit", framed=False)) == [
         {"error": {"status": "INTERNAL", "message": "no"}}
@@ -293,7 +293,7 @@ def test_an_error_closes_what_is_open_and_says_its_status() -> None:
 
 
 def test_a_flow_that_never_gives_its_result_broke_off_and_bare_chunks_just_end() -> None:
-    assert said(*framed(chunk({"text": "Hm"})))[-1] == Fault(
+    assert said(*framed(chunk({"text": "Hm"})))[-1] == StreamError(
         "the stream ended before the answer was over", cut=True
     )
     assert said(chunk({"text": "Hm"}))[-1] == Finish(None)
@@ -309,7 +309,7 @@ def test_nulls_that_python_writes_do_not_keep_a_text_from_growing() -> None:
         return {"text": words, "media": None, "toolRequest": None, "metadata": None}
 
     events = said(*framed(chunk(piece("a")), chunk(piece("b"))), whole({"text": "ab"}))
-    assert [event for event in events if isinstance(event, Start)] == [Start(0, Text(""))]
+    assert [event for event in events if isinstance(event, PartStart)] == [PartStart(0, Text(""))]
 
 
 def test_fields_of_a_chunk_that_nobody_knows_are_reported_once() -> None:
@@ -317,7 +317,9 @@ def test_fields_of_a_chunk_that_nobody_knows_are_reported_once() -> None:
         *framed(chunk({"text": "a"}, custom={"n": 1}), chunk({"text": "b"}, custom={"n": 2})),
         whole({"text": "ab"}),
     )
-    assert [event.path for event in events if isinstance(event, Left)] == [(0, "message", "custom")]
+    assert [event.path for event in events if isinstance(event, Unsupported)] == [
+        (0, "message", "custom")
+    ]
 
 
 def test_over_a_socket_it_is_a_flow_with_chunks_and_a_result() -> None:

@@ -18,7 +18,15 @@ from msgspec import Struct
 from toolwire import Call, Conversation, Text, decode
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON
-from toolwire.streaming.events import Delta, End, Event, Fault, Finish, Start, Whole
+from toolwire.streaming.events import (
+    Event,
+    Finish,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 
@@ -1348,23 +1356,23 @@ def test_to_its_own_wire_the_chunks_stay_as_they_are(row: Row) -> None:
 @each("row", CORPUS)
 def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None:
     calls: dict[int, tuple[Call, list[str], int]] = {}
-    ends: dict[int, End] = {}
+    ends: dict[int, PartEnd] = {}
     found: list[tuple[Call, str, bool, int]] = []
     events = told(row)
     opened: set[int] = set()
     for event in events:
         match event:
-            case Start(slot=slot, part=part, choice=choice):
+            case PartStart(slot=slot, part=part, choice=choice):
                 assert slot not in opened
                 opened.add(slot)
                 if isinstance(part, Call):
                     assert part.id and part.name
                     calls[slot] = (part, [], choice)
-            case Delta(slot=slot, text=text):
+            case PartDelta(slot=slot, text=text):
                 assert slot in opened and slot not in ends
                 if slot in calls:
                     calls[slot][1].append(text)
-            case End(slot=slot):
+            case PartEnd(slot=slot):
                 assert slot in opened and slot not in ends
                 ends[slot] = event
                 if slot in calls:
@@ -1377,7 +1385,7 @@ def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None
                             choice,
                         )
                     )
-            case Whole(part=Call() as call, choice=choice):
+            case PartComplete(part=Call() as call, choice=choice):
                 found.append((call, call.arguments, False, choice))
     assert set(ends) == opened
     assert len([one for one in found if not one[3]]) == len(row.calls)
@@ -1390,13 +1398,13 @@ def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None
                 json.loads(text) if text.strip() else {} for text in texts if _valid(text)
             ]
     if row.broken:
-        assert isinstance(events[-1], Fault)
+        assert isinstance(events[-1], StreamError)
         broken = [text for _, text, cut, _ in found if cut]
         assert [input for _, _, input in row.calls if isinstance(input, str)] == [
             text for text in broken if not text or not _valid(text)
         ]
     else:
-        assert not any(isinstance(event, Fault) for event in events)
+        assert not any(isinstance(event, StreamError) for event in events)
         assert any(isinstance(event, Finish) for event in events)
 
 
@@ -1412,16 +1420,16 @@ def test_what_is_cut_off_keeps_its_text_and_says_so() -> None:
     rows = [row for row in CORPUS if row.broken and row.name.startswith("cut")]
     for row in rows:
         fault = told(row)[-1]
-        assert isinstance(fault, Fault) and fault.cut, row.name
+        assert isinstance(fault, StreamError) and fault.cut, row.name
 
 
 def test_an_error_record_is_told_in_its_own_words() -> None:
     for row in CORPUS:
         if row.name.startswith("error"):
             fault = told(row)[-1]
-            assert isinstance(fault, Fault) and not fault.cut and "overloaded" in fault.message, (
-                row.name
-            )
+            assert (
+                isinstance(fault, StreamError) and not fault.cut and "overloaded" in fault.message
+            ), row.name
             body = fold(framed(row), SOURCE)
             assert isinstance(body, dict) and "overloaded" in json.dumps(body["error"]), row.name
 
@@ -1476,7 +1484,7 @@ def test_made_ids_are_those_of_the_body() -> None:
             way = [
                 event.part.id
                 for event in told(held)
-                if isinstance(event, Start | Whole) and isinstance(event.part, Call)
+                if isinstance(event, PartStart | PartComplete) and isinstance(event.part, Call)
             ]
             # How many calls the candidates before have is not known while they are given: theirs
             # are only distinct.

@@ -15,16 +15,16 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Opaque, Result, Text
 from toolwire.streaming.events import (
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
 )
 from toolwire.wires import wire
 
@@ -68,14 +68,18 @@ TURNS: list[Object] = [
 
 def test_an_agent_s_stream_is_turns_and_each_result_names_its_call() -> None:
     events = said(*TURNS)
-    told = [event for event in events if isinstance(event, Turn | Whole)]
+    told = [event for event in events if isinstance(event, TurnStart | PartComplete)]
     calls = [
-        event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Call)
+        event.part
+        for event in told
+        if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
     results = [
-        event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Result)
+        event.part
+        for event in told
+        if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ]
-    assert [event.role for event in told if isinstance(event, Turn)] == ["tool", "assistant"]
+    assert [event.role for event in told if isinstance(event, TurnStart)] == ["tool", "assistant"]
     assert [(one.id, one.name) for one in calls] == [("call_1", "now"), ("call_2", "now")]
     assert [(one.call_id, one.text) for one in results] == [
         ("call_2", "13:00"),
@@ -164,17 +168,17 @@ def test_usage_is_added_up() -> None:
         return {"$type": "usage", "details": {"inputTokenCount": read, "outputTokenCount": made}}
 
     events = said(update(counted(3, 1)), update(counted(4, 2)), update(finishReason="stop"))
-    assert [event for event in events if isinstance(event, Note)] == [
-        Note({"usage": Usage(3, 1)}),
-        Note({"usage": Usage(7, 3)}),
+    assert [event for event in events if isinstance(event, Metadata)] == [
+        Metadata({"usage": Usage(3, 1)}),
+        Metadata({"usage": Usage(7, 3)}),
     ]
 
 
 def test_a_stream_without_a_finish_reason_broke_off() -> None:
     updates = [update(text("It is"))]
     assert said(*updates)[-2:] == [
-        End(0, cut=True),
-        Fault("the stream ended before the answer was over", cut=True),
+        PartEnd(0, cut=True),
+        StreamError("the stream ended before the answer was over", cut=True),
     ]
     body = fold(updates, "meai")
     assert isinstance(body, dict) and body["error"] == {
@@ -183,16 +187,18 @@ def test_a_stream_without_a_finish_reason_broke_off() -> None:
 
 
 def test_a_finish_reason_of_an_earlier_message_is_not_the_end() -> None:
-    assert isinstance(said(*TURNS[:4])[-1], Fault)
+    assert isinstance(said(*TURNS[:4])[-1], StreamError)
     assert isinstance(said(*TURNS[:1])[-1], Finish)
 
 
 def test_an_error_content_need_not_be_the_end_but_says_why_if_it_stands_last() -> None:
     trouble: Object = {"$type": "error", "message": "overloaded", "errorCode": "503"}
     went_on = said(update(trouble), update(text("Never mind.")), update(finishReason="stop"))
-    assert any(isinstance(event, Whole) and isinstance(event.part, Opaque) for event in went_on)
+    assert any(
+        isinstance(event, PartComplete) and isinstance(event.part, Opaque) for event in went_on
+    )
     assert went_on[-1] == Finish("stop")
-    assert said(update(text("Hm")), update(trouble))[-1] == Fault("overloaded", "503")
+    assert said(update(text("Hm")), update(trouble))[-1] == StreamError("overloaded", "503")
 
 
 def test_our_own_fault_is_an_error_content_and_no_finish_reason() -> None:
@@ -200,7 +206,7 @@ def test_our_own_fault_is_an_error_content_and_no_finish_reason() -> None:
     assert events == [
         {"role": "assistant", "contents": [{"$type": "error", "message": "out of memory"}]}
     ]
-    assert said(*events)[-1] == Fault("out of memory")
+    assert said(*events)[-1] == StreamError("out of memory")
 
 
 def test_contents_come_out_as_they_come_in_and_two_texts_stay_two() -> None:
@@ -273,8 +279,8 @@ def test_messages_of_users_in_an_answer_are_kept_and_told_to_nobody() -> None:
         update(finishReason="stop"),
     ]
     events = said(*updates)
-    assert [event.text for event in events if isinstance(event, Delta)] == ["Hello"]
-    assert any(isinstance(event, Left) and event.path == (0,) for event in events)
+    assert [event.text for event in events if isinstance(event, PartDelta)] == ["Hello"]
+    assert any(isinstance(event, Unsupported) and event.path == (0,) for event in events)
     body = fold(updates, "meai")
     assert (
         isinstance(body, dict) and isinstance(body["messages"], list) and len(body["messages"]) == 2
@@ -289,13 +295,9 @@ def test_a_text_grows_over_updates_that_repeat_everything_else() -> None:
         update(text("c")),
         update(finishReason="stop"),
     )
-    assert [type(event) for event in events if isinstance(event, Start | Delta | End)] == [
-        Start,
-        Delta,
-        Delta,
-        Delta,
-        End,
-    ]
+    assert [
+        type(event) for event in events if isinstance(event, PartStart | PartDelta | PartEnd)
+    ] == [PartStart, PartDelta, PartDelta, PartDelta, PartEnd]
 
 
 @pytest.mark.parametrize("target", ["meai", "genkit"])

@@ -16,16 +16,16 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Reasoning, Text
 from toolwire.streaming.events import (
-    Begin,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
 from toolwire.wires import wire
 
@@ -180,8 +180,17 @@ def test_a_call_is_told_with_its_line_and_a_text_with_each_piece() -> None:
         last(eval_count=3),
     )
     kinds = [type(event) for event in events]
-    assert kinds == [Begin, Start, Delta, Delta, End, Whole, Note, Finish]
-    assert events[-2] == Note({"usage": Usage(None, 3)})
+    assert kinds == [
+        MessageStart,
+        PartStart,
+        PartDelta,
+        PartDelta,
+        PartEnd,
+        PartComplete,
+        Metadata,
+        Finish,
+    ]
+    assert events[-2] == Metadata({"usage": Usage(None, 3)})
 
 
 def test_stop_is_said_although_tools_were_called_and_others_are_told_better() -> None:
@@ -202,7 +211,7 @@ def test_calls_without_ids_in_several_lines_get_the_ids_that_the_whole_body_give
     live = [
         event.part.id
         for event in said(*lines)
-        if isinstance(event, Whole) and isinstance(event.part, Call)
+        if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
     assert live == [one.id for one in decode(fold(lines, "ollama"), "ollama", "response").calls()]
     assert len(set(live)) == 2 and all(map(is_minted, live))
@@ -210,7 +219,10 @@ def test_calls_without_ids_in_several_lines_get_the_ids_that_the_whole_body_give
 
 def test_an_error_line_ends_the_stream_after_what_was_open_is_closed() -> None:
     lines: list[Object] = [line(content="Hm"), {"error": "model runner has unexpectedly stopped"}]
-    assert said(*lines)[-2:] == [End(0, cut=True), Fault("model runner has unexpectedly stopped")]
+    assert said(*lines)[-2:] == [
+        PartEnd(0, cut=True),
+        StreamError("model runner has unexpectedly stopped"),
+    ]
     assert fold(lines, "ollama") == {
         **line(content="Hm"),
         "error": "model runner has unexpectedly stopped",
@@ -218,7 +230,7 @@ def test_an_error_line_ends_the_stream_after_what_was_open_is_closed() -> None:
 
 
 def test_a_stream_may_consist_of_an_error() -> None:
-    assert said({"error": "no such model"}) == [Fault("no such model")]
+    assert said({"error": "no such model"}) == [StreamError("no such model")]
     assert (
         list(restream([{"error": "no such model"}], "ollama", "anthropic", framed=False))[-1][
             "type"
@@ -230,8 +242,8 @@ def test_a_stream_may_consist_of_an_error() -> None:
 def test_a_stream_without_its_last_line_broke_off() -> None:
     lines = [line(thinking="Well"), line(content="It is")]
     assert said(*lines)[-2:] == [
-        End(1, cut=True),
-        Fault("the stream ended before the answer was over", cut=True),
+        PartEnd(1, cut=True),
+        StreamError("the stream ended before the answer was over", cut=True),
     ]
     body = fold(lines, "ollama")
     assert isinstance(body, dict) and body["error"] and body["done"] is False
@@ -252,7 +264,7 @@ def test_fields_nobody_knows_are_kept_and_reported_once() -> None:
     body = fold(lines, "ollama")
     assert isinstance(body, dict) and body["odd"] == 2
     assert body["message"] == {"role": "assistant", "content": "ab", "hologram": {"n": [1, 2]}}
-    assert [event.path for event in said(*lines) if isinstance(event, Left)] == [
+    assert [event.path for event in said(*lines) if isinstance(event, Unsupported)] == [
         (0, "odd"),
         (0, "message", "hologram"),
     ]
@@ -263,10 +275,10 @@ def test_a_call_that_is_no_object_costs_only_itself() -> None:
     assert [
         event.part.id
         for event in events
-        if isinstance(event, Whole) and isinstance(event.part, Call)
+        if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ] == ["c1"]
     assert any(
-        isinstance(event, Left) and event.path == (0, "message", "tool_calls", 0)
+        isinstance(event, Unsupported) and event.path == (0, "message", "tool_calls", 0)
         for event in events
     )
 
@@ -296,13 +308,15 @@ def test_the_pieces_add_up_to_what_the_whole_body_says(case: Streamed) -> None:
     whole = decode(fold(events, "ollama"), "ollama", "response")
     texts: dict[int, str] = {}
     for event in told:
-        if isinstance(event, Delta):
+        if isinstance(event, PartDelta):
             texts[event.slot] = texts.get(event.slot, "") + event.text
     assert list(texts.values()) == [
         part.text for part in whole.parts() if isinstance(part, Text | Reasoning)
     ]
     calls = [
-        event.part for event in told if isinstance(event, Whole) and isinstance(event.part, Call)
+        event.part
+        for event in told
+        if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
     assert [(one.id, one.name, one.arguments) for one in calls] == [
         (one.id, one.name, one.arguments) for one in whole.calls()

@@ -16,10 +16,20 @@ from streams.loopback import serve
 from toolwire import RemoteError, decode, translate
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.parts import Call, Opaque, Reasoning, Result, Text
-from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Left, Start, Whole
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
+)
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.engine.stream import CUT, Reader
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader
 
 Events: TypeAlias = "list[JSON]"
 WIRES = ("openai-responses", "azure-foundry")
@@ -316,7 +326,7 @@ def test_a_call_that_broke_off_is_not_finished_and_stands_in_the_failed_response
         '{"city":',
         "incomplete",
     ]
-    assert get(events[-1], ("response", "error", "message")) == CUT
+    assert get(events[-1], ("response", "error", "message")) == STREAM_CUT
 
 
 def test_custom_calls_stay_free_text_between_wires_of_this_shape() -> None:
@@ -372,10 +382,10 @@ def test_a_call_of_a_kind_of_its_own_keeps_its_kind_between_wires_of_this_shape(
 # --- reading --------------------------------------------------------------------------------------
 
 
-def reader(name: str = "openai-responses", *, keep: bool = False) -> Reader:
+def reader(name: str = "openai-responses", *, keep: bool = False) -> StreamReader:
     spoken = wire(name).stream
     assert spoken is not None
-    made: Reader = spoken.reader(keep=keep)
+    made: StreamReader = spoken.reader(keep=keep)
     return made
 
 
@@ -453,13 +463,13 @@ def whole(events: list[Event]) -> dict[str, str]:
     ids = {
         event.slot: event.part.id
         for event in events
-        if isinstance(event, Start) and isinstance(event.part, Call)
+        if isinstance(event, PartStart) and isinstance(event.part, Call)
     }
     texts: dict[int, str] = dict.fromkeys(ids, "")
     for event in events:
-        if isinstance(event, Delta) and event.slot in texts:
+        if isinstance(event, PartDelta) and event.slot in texts:
             texts[event.slot] += event.text
-        elif isinstance(event, End) and event.slot in texts and event.whole is not None:
+        elif isinstance(event, PartEnd) and event.slot in texts and event.whole is not None:
             texts[event.slot] = event.whole
     return {ids[slot]: text for slot, text in texts.items()}
 
@@ -472,7 +482,7 @@ def test_a_call_is_told_under_its_call_id_with_the_id_of_its_item_beside_it() ->
             piece("function_call_arguments", 0, "fc_1", "{}"),
         ]
     )
-    start = next(event for event in events if isinstance(event, Start))
+    start = next(event for event in events if isinstance(event, PartStart))
     assert isinstance(start.part, Call)
     assert (start.part.id, start.part.item, start.part.origin) == ("call_1", "fc_1", "wire")
 
@@ -506,7 +516,10 @@ def test_what_came_with_the_opening_is_told_if_nothing_else_comes() -> None:
         added(1, function(1, "{}")),
         {"type": "response.completed", "response": {}},
     ]
-    assert [event.text for event in heard(events) if isinstance(event, Delta)] == ["Hello", "{}"]
+    assert [event.text for event in heard(events) if isinstance(event, PartDelta)] == [
+        "Hello",
+        "{}",
+    ]
     assert get(fold(events, "openai-responses"), ("output", 0, "content")) == [part]
 
 
@@ -566,10 +579,10 @@ def test_a_call_without_an_id_waits_until_the_finished_item_has_one() -> None:
             done(0, function(1, "{}")),
         ]
     )
-    (event,) = [event for event in events if isinstance(event, Whole)]
+    (event,) = [event for event in events if isinstance(event, PartComplete)]
     assert isinstance(event.part, Call)
     assert (event.part.id, event.part.arguments) == ("call_1", "{}")
-    assert not [event for event in events if isinstance(event, Start)]
+    assert not [event for event in events if isinstance(event, PartStart)]
 
 
 def test_pieces_of_an_item_that_nobody_opened_open_it() -> None:
@@ -579,7 +592,7 @@ def test_pieces_of_an_item_that_nobody_opened_open_it() -> None:
         piece("output_text", 0, "msg_1", "lo", content_index=0),
         completed(),
     ]
-    assert [event.text for event in heard(events) if isinstance(event, Delta)] == ["Hel", "lo"]
+    assert [event.text for event in heard(events) if isinstance(event, PartDelta)] == ["Hel", "lo"]
     assert get(fold(events, "openai-responses"), ("output", 0, "content", 0, "text")) == "Hello"
 
 
@@ -588,8 +601,8 @@ def test_what_comes_after_the_end_of_an_item_is_reported_and_not_told() -> None:
     events = heard(
         [created(), done(0, said("msg_1", "Hello")), late, done(0, said("msg_1", "Hello"))]
     )
-    assert [event.part for event in events if isinstance(event, Whole)] == [Text("Hello")]
-    assert [event.reason for event in events if isinstance(event, Left)] == [
+    assert [event.part for event in events if isinstance(event, PartComplete)] == [Text("Hello")]
+    assert [event.reason for event in events if isinstance(event, Unsupported)] == [
         "an event of an item that is over"
     ]
 
@@ -614,7 +627,7 @@ def test_what_only_the_finished_response_has_is_told_then_and_nothing_twice() ->
     events = heard(
         [created(), done(0, said("msg_1", "Hello")), added(1, function(1, "")), completed(*output)]
     )
-    assert [event.part for event in events if isinstance(event, Whole)] == [Text("Hello")]
+    assert [event.part for event in events if isinstance(event, PartComplete)] == [Text("Hello")]
     assert whole(events) == {"call_1": "{}", "call_2": "{}"}
 
 
@@ -637,8 +650,8 @@ def test_a_hosted_call_and_its_result_come_of_one_item() -> None:
             completed(full),
         ]
     )
-    start = next(event for event in events if isinstance(event, Start))
-    (result,) = [event.part for event in events if isinstance(event, Whole)]
+    start = next(event for event in events if isinstance(event, PartStart))
+    (result,) = [event.part for event in events if isinstance(event, PartComplete)]
     assert isinstance(start.part, Call)
     assert isinstance(result, Result)
     assert (start.part.id, start.part.origin, start.part.executor) == ("mcp_1", "item", "provider")
@@ -662,7 +675,7 @@ def test_code_is_told_as_json_while_it_is_written() -> None:
             done(0, {**item, "code": 'print("a")\n', "outputs": [], "status": "completed"}),
         ]
     )
-    pieces = [event.text for event in events if isinstance(event, Delta)]
+    pieces = [event.text for event in events if isinstance(event, PartDelta)]
     assert pieces == ['{"code":"', 'print(\\"', 'a\\")\\n', '"}']
 
 
@@ -677,7 +690,7 @@ def test_what_follows_an_unfinished_hosted_item_waits_for_it() -> None:
         done(0, found),
         completed(found, said("msg_1", "Found.")),
     ]
-    parts = [event.part for event in heard(events) if isinstance(event, Start | Whole)]
+    parts = [event.part for event in heard(events) if isinstance(event, PartStart | PartComplete)]
     assert [type(part) for part in parts] == [Call, Result, Text]
 
 
@@ -692,7 +705,7 @@ def test_a_message_inside_a_workflow_is_told_while_the_workflow_goes_on() -> Non
     for n, event in enumerate(case.events):
         assert isinstance(event, dict)
         for heard_now in one.read(event):
-            if isinstance(heard_now, Delta):
+            if isinstance(heard_now, PartDelta):
                 when[heard_now.text] = n
     assert [get(case.events, (when[text], "delta")) for text in ("Cor", "rect!")] == [
         "Cor",
@@ -702,21 +715,25 @@ def test_a_message_inside_a_workflow_is_told_while_the_workflow_goes_on() -> Non
 
 def test_summaries_are_one_thought_and_its_seal_comes_last() -> None:
     events = heard(CASES["stream-parallel-calls-of-one-tool"].events)
-    start = next(event for event in events if isinstance(event, Start))
+    start = next(event for event in events if isinstance(event, PartStart))
     assert isinstance(start.part, Reasoning)
     assert (
         "".join(
-            event.text for event in events if isinstance(event, Delta) and event.slot == start.slot
+            event.text
+            for event in events
+            if isinstance(event, PartDelta) and event.slot == start.slot
         )
         == "Two cities.\n\nAsk for both."
     )
-    assert next(event.signature for event in events if isinstance(event, End)) == "gAAA-sealed"
+    assert next(event.signature for event in events if isinstance(event, PartEnd)) == "gAAA-sealed"
 
 
 def test_a_thought_of_which_there_is_only_the_seal_is_hidden() -> None:
     item: JSON = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
     events = heard([created(), added(0, item), done(0, item), completed(item)])
-    assert [event.part for event in events if isinstance(event, Whole)] == [Reasoning("", "gAAA")]
+    assert [event.part for event in events if isinstance(event, PartComplete)] == [
+        Reasoning("", "gAAA")
+    ]
 
 
 def test_an_unknown_item_is_opaque_and_an_unknown_event_is_reported() -> None:
@@ -724,9 +741,9 @@ def test_an_unknown_item_is_opaque_and_an_unknown_event_is_reported() -> None:
     assert [
         event.part.type
         for event in events
-        if isinstance(event, Whole) and isinstance(event.part, Opaque)
+        if isinstance(event, PartComplete) and isinstance(event.part, Opaque)
     ] == ["hologram_call"]
-    reasons = [event.reason for event in events if isinstance(event, Left)]
+    reasons = [event.reason for event in events if isinstance(event, Unsupported)]
     assert "an unknown event: response.weather.changed" in reasons
     assert not any("keepalive" in reason for reason in reasons)
 
@@ -749,20 +766,20 @@ def test_whether_tools_were_called_is_seen_from_the_calls() -> None:
 def test_a_stream_that_breaks_off_keeps_what_came_and_says_so() -> None:
     events = CASES["stream-parallel-calls-of-one-tool"].events[:-6]
     body = fold(events, "openai-responses")
-    assert get(body, ("error",)) == {"code": "stream_cut", "message": CUT}
+    assert get(body, ("error",)) == {"code": "stream_cut", "message": STREAM_CUT}
     assert [get(body, ("output", n, "arguments")) for n in (2, 3)] == [
         '{"city": "Oslo"}',
         '{"city":',
     ]
     assert get(body, ("status",)) == "in_progress"
     told_events = heard(events)
-    assert [event.cut for event in told_events if isinstance(event, End)] == [
+    assert [event.cut for event in told_events if isinstance(event, PartEnd)] == [
         False,
         False,
         True,
         True,
     ]
-    assert told_events[-1] == Fault(CUT, cut=True)
+    assert told_events[-1] == StreamError(STREAM_CUT, cut=True)
     assert [call.id for call in decode(body, "openai-responses", "response").calls()] == [
         "call_1",
         "call_2",
@@ -804,8 +821,8 @@ def test_an_error_is_a_fault_after_everything_is_closed(event: JSON) -> None:
         event,
     ]
     out = heard(events)
-    assert [event.cut for event in out if isinstance(event, End)] == [True]
-    assert out[-1] == Fault("Slow down", "rate_limit_exceeded")
+    assert [event.cut for event in out if isinstance(event, PartEnd)] == [True]
+    assert out[-1] == StreamError("Slow down", "rate_limit_exceeded")
     body = fold(events, "openai-responses")
     assert get(body, ("error", "message")) == "Slow down"
     assert get(body, ("output", 0, "arguments")) == '{"a'
@@ -826,7 +843,7 @@ def test_an_error_and_the_failed_response_after_it_are_one_fault() -> None:
         },
     }
     events = heard([created(), {"type": "error", "code": "server_error", "message": "No."}, failed])
-    assert [event.message for event in events if isinstance(event, Fault)] == ["No."]
+    assert [event.message for event in events if isinstance(event, StreamError)] == ["No."]
     assert not [event for event in events if isinstance(event, Finish)]
 
 
@@ -856,6 +873,6 @@ def test_a_stream_marked_as_done_whose_items_are_all_finished_is_over() -> None:
     raw = b"".join(map(spoken.frame, events))
     assert get(fold(raw + b"data: [DONE]\n\n", "openai-responses"), ("error",)) != {
         "code": "stream_cut",
-        "message": CUT,
+        "message": STREAM_CUT,
     }
     assert get(fold(raw, "openai-responses"), ("error", "code")) == "stream_cut"

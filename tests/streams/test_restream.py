@@ -21,7 +21,7 @@ from toolwire import Call, LocalError, RemoteError, Text, decode, fold, restream
 from toolwire.conversation.json import JSON
 from toolwire.streaming.events import Chunk
 from toolwire.wires import wire
-from toolwire.wires.engine.server_tools import Hosted
+from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 STREAMING = streaming()
 OTHERS = [name for name in STREAMING if name != "anthropic"]
@@ -349,7 +349,7 @@ HOSTED = answer(
 @pytest.mark.parametrize("policy", ["text", "call", "drop"])
 @pytest.mark.parametrize("target", OTHERS)
 def test_tools_that_a_provider_ran_become_what_translate_makes_of_them(
-    target: str, policy: Hosted
+    target: str, policy: ServerToolPolicy
 ) -> None:
     stream = restream(HOSTED, "anthropic", target, hosted=policy)
     there = decode(fold(b"".join(stream), target), target, "response")

@@ -17,11 +17,20 @@ from streams.loopback import serve
 
 from toolwire import Call, Conversation, Media, Opaque, Part, Reasoning, Text, decode, translate
 from toolwire.conversation.json import JSON, Object
-from toolwire.streaming.accumulate import Gather
-from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Start, Whole
+from toolwire.streaming.accumulate import Accumulator
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.text.dialects import CALLS, Block, Dialect
+from toolwire.wires.text.dialects import CALLS, CallBlock, Dialect
 from toolwire.wires.text.scanner import MARKS, Scan, find_calls
 
 CASES = load_streams("text")
@@ -56,17 +65,17 @@ def read(events: list[Chunk]) -> list[list[Event]]:
 
 def parts(events: list[Event]) -> list[Part]:
     """The parts of the first candidate."""
-    gather = Gather()
+    gather = Accumulator()
     out: list[Part] = []
     for event in events:
         match event:
-            case Start(choice=0):
+            case PartStart(choice=0):
                 gather.start(event)
-            case Delta() if event.slot in gather:
+            case PartDelta() if event.slot in gather:
                 gather.delta(event)
-            case End() if event.slot in gather:
+            case PartEnd() if event.slot in gather:
                 out.append(gather.end(event))
-            case Whole(choice=0):
+            case PartComplete(choice=0):
                 out.append(event.part)
     return out
 
@@ -87,14 +96,14 @@ def gist(found: list[Part]) -> list[tuple[str, ...]]:
 
 
 def words(said: list[Event]) -> str:
-    return "".join(event.text for event in said if isinstance(event, Delta))
+    return "".join(event.text for event in said if isinstance(event, PartDelta))
 
 
 def calls(events: list[Event]) -> list[str]:
     return [
         event.part.id
         for event in events
-        if isinstance(event, Whole) and isinstance(event.part, Call)
+        if isinstance(event, PartComplete) and isinstance(event.part, Call)
     ]
 
 
@@ -149,7 +158,7 @@ PIECES = (
 )
 
 
-def by_force(text: str) -> tuple[Dialect | None, list[Block]]:
+def by_force(text: str) -> tuple[Dialect | None, list[CallBlock]]:
     """The blocks of a text, found by trying every dialect at every place."""
     for one in CALLS.values():
         whole = (
@@ -160,7 +169,7 @@ def by_force(text: str) -> tuple[Dialect | None, list[Block]]:
         if whole is not None:
             return one, [whole]
     spoken: Dialect | None = None
-    out: list[Block] = []
+    out: list[CallBlock] = []
     at = 0
     while at < len(text):
         tried = [
@@ -326,7 +335,7 @@ def test_a_call_that_is_cut_off_comes_out_as_the_words_it_is(cut: int) -> None:
     }
     told = [event for said in read(events) for event in said]
     assert gist(parts(told)) == [("text", "Look. " + TAGGED[:cut])]
-    assert isinstance(told[-1], Fault) and told[-1].cut
+    assert isinstance(told[-1], StreamError) and told[-1].cut
     out = list(restream(events, "text", "anthropic", framed=False))
     assert (
         "".join(text for event in out if isinstance(text := _at(event, "delta", "text"), str))
@@ -347,7 +356,9 @@ def test_an_error_lets_go_of_what_is_held_before_it_is_told() -> None:
         {"error": {"message": "overloaded", "type": "server_error"}},
     ]
     told = read(events)
-    assert words(told[2]) == "<tool_call>{" and told[2][-1] == Fault("overloaded", "server_error")
+    assert words(told[2]) == "<tool_call>{" and told[2][-1] == StreamError(
+        "overloaded", "server_error"
+    )
     assert told[3] == []
 
 
@@ -393,7 +404,7 @@ def test_made_ids_are_those_of_the_body_and_no_two_candidates_share_one() -> Non
         {"id": "x", "choices": [{"index": n, "delta": {"content": text}, "finish_reason": "stop"}]}
         for n, text in pieces
     ]
-    told = [event for said in read(events) for event in said if isinstance(event, Whole)]
+    told = [event for said in read(events) for event in said if isinstance(event, PartComplete)]
     first = [event.part.id for event in told if isinstance(event.part, Call) and event.choice == 0]
     body = decode(fold(events, "text"), "text", "response")
     assert first == [part.id for part in body.messages[0].parts if isinstance(part, Call)]

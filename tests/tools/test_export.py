@@ -97,7 +97,7 @@ def test_names_are_of_the_wire_no_two_alike_and_lead_back(wire: str) -> None:
     tools = shelf()
     offered = offer(tools, wire)
     assert sorted(str(one.id) for one in offered.names.values()) == sorted(IDS)
-    assert [name for name in offered.names if not profile(wire).names.fits(name)] == []
+    assert [name for name in offered.names if not profile(wire).name_rule.fits(name)] == []
     assert all(offered.names[offered.name(one)] is one for one in tools)
     assert offered.name(tools.resolve("Stock.Search")) == "Stock_Search"
     assert offered.name(tools.resolve("Stock.Search_1_9_0")) == "Stock_Search_1_9_0"

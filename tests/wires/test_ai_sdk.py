@@ -131,7 +131,7 @@ def test_every_type_of_call_and_result_is_read_as_the_catalogue_says(
     }
     assert encode(conversation, "ai-sdk").body == held[0]
     said = [
-        (e.tell, e.direction, e.family, e.executor, e.origin)
+        (e.discriminator, e.direction, e.family, e.executor, e.origin)
         for e in catalogue()
         if e.wire == "ai-sdk"
     ]

@@ -467,5 +467,5 @@ def test_a_message_added_to_a_request_for_one_leaves_the_rest_to_the_letter() ->
 def test_only_json_rpc_is_taken_for_this_wire() -> None:
     assert detect([ask(1), tell(1, "x")]) == "mcp"
     assert detect(case("answer-of-a-model", "response")) == "mcp"
-    assert mcp.looks({"method": "tools/call"}) == 0
-    assert mcp.looks([]) == 0
+    assert mcp.match_score({"method": "tools/call"}) == 0
+    assert mcp.match_score([]) == 0

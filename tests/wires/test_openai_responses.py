@@ -82,7 +82,7 @@ def holds(entry: dict[str, object], name: str) -> None:
         entry["family"],
         entry["origin_class"],
     )
-    assert row.tell == entry["discriminator"]
+    assert row.discriminator == entry["discriminator"]
     found = {(one.wire, one.direction, one.family, one.origin) for one in catalogue()}
     assert (name, entry["direction"], entry["family"], entry["origin_class"]) in found
     assert encode(conversation, name, kind).body == body

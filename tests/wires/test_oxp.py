@@ -434,5 +434,8 @@ def test_bodies_of_this_wire_are_told_from_others() -> None:
         if one.name != "refused-for-missing-requirements":
             assert detect(one.body) == "oxp"
     assert (
-        oxp.looks({"message": "x"}) == oxp.looks([]) == oxp.looks({"tools": [{"name": "f"}]}) == 0
+        oxp.match_score({"message": "x"})
+        == oxp.match_score([])
+        == oxp.match_score({"tools": [{"name": "f"}]})
+        == 0
     )

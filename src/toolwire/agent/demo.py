@@ -17,7 +17,7 @@ from toolwire.agent._demo_ids import call_id, token
 from toolwire.agent._demo_script import DIRECTIVES, Directive, Told, directives
 from toolwire.agent._demo_words import Asked, asked, steps
 from toolwire.codec import decode, encode
-from toolwire.conversation.ids import free, settle
+from toolwire.conversation.ids import assign_ids, first_free
 from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Choice, Conversation, Tool
@@ -203,7 +203,7 @@ class _Turn:
             made = (
                 self._id(self.question, 0, "same", "")
                 if "repeat-id" in self.words
-                else free(form, taken)
+                else first_free(form, taken)
             )
             taken.add(made)
             args = LazyJson(_HALF) if "broken-json" in self.words else LazyJson(text_of(one.given))
@@ -265,7 +265,7 @@ def _read(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], bool]:
             else replace(message, parts=tuple(parts))
         )
     tagged = any(map(lambda new, old: new is not old, out, messages))
-    return (settle(tuple(out), seed="", ordered=True), True) if tagged else (messages, False)
+    return (assign_ids(tuple(out), seed="", ordered=True), True) if tagged else (messages, False)
 
 
 def _same(one: Part, other: Part) -> bool:

@@ -17,13 +17,13 @@ from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, text_of
 from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.errors import WireError
-from toolwire.streaming.events import End
+from toolwire.streaming.events import PartEnd
 from toolwire.tools.asking import Answer
 
 MARK = "[toolwire]"
 """How a text begins that no tool has said."""
 
-SAYS = {
+FINISH_REASON_TO_WIRE = {
     "running": "it is still running elsewhere; its result is not known yet",
     "lost": "it was started, and it is not known how it ended; it was not run again",
     "mismatch": "another call was recorded under the id of this one, so it was not run",
@@ -49,7 +49,7 @@ def outcome_of(call: Call, answer: Answer) -> Result:
     """What became of a call as its result."""
     outcome = answer.outcome
     if outcome is None:
-        return failed(call, SAYS[answer.state])
+        return failed(call, FINISH_REASON_TO_WIRE[answer.state])
     if outcome.failure is None:
         return call.result(_readable(outcome.value))
     told = [outcome.failure.message]
@@ -87,7 +87,7 @@ def arguments_of(call: Call) -> dict[str, JSON] | None:
     return value if isinstance(value, dict) else None
 
 
-def named(part: Part, event: End) -> Part:
+def named(part: Part, event: PartEnd) -> Part:
     """A part that is over; a call under the id that its wire gave it late."""
     return (
         replace(part, id=event.alias, origin="wire")
@@ -99,7 +99,7 @@ def named(part: Part, event: End) -> Part:
 def adopts(target: str) -> bool:
     """Whether calls have ids on a wire, so that one without gets one that is sent."""
     rules = resolve(target)[1]
-    return rules.needs_ids or rules.wire == PLAIN
+    return rules.requires_ids or rules.wire == PLAIN
 
 
 def adopted(part: Part) -> Part:

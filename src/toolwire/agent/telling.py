@@ -15,9 +15,9 @@ from toolwire.agent.machine import Phase
 from toolwire.agent.talk import Again, Asking, Done, Over, Seen
 from toolwire.conversation.parts import Call, Part
 from toolwire.streaming import events
-from toolwire.streaming.accumulate import emptied
+from toolwire.streaming.accumulate import without_text
 from toolwire.streaming.events import Chunk, Event
-from toolwire.streaming.stream_translator import Telling
+from toolwire.streaming.stream_translator import EventTranslator
 
 Out = TypeVar("Out")
 
@@ -32,7 +32,7 @@ class Told(Generic[Out]):
         *,
         version: int | None = None,
     ) -> None:
-        self._pipe: Telling[Out] = Telling(target, shape, version=version)
+        self._pipe: EventTranslator[Out] = EventTranslator(target, shape, version=version)
         self._base = 0
         """The slots of this turn begin here."""
         self._next = 0
@@ -71,33 +71,35 @@ class Told(Generic[Out]):
             case Asking(turn=turn):
                 self._base = self._next
                 self._known.clear()
-                return [events.Turn("assistant")] if turn > 1 else []
+                return [events.TurnStart("assistant")] if turn > 1 else []
             case Again():
-                closing: list[Event] = [events.End(slot, cut=True) for slot in sorted(self._open)]
+                closing: list[Event] = [
+                    events.PartEnd(slot, cut=True) for slot in sorted(self._open)
+                ]
                 self._open.clear()
                 self._base = self._next
                 return closing
             case Done(call=call, result=result):
-                told: list[Event] = [*self._call(call), events.Whole(result)]
+                told: list[Event] = [*self._call(call), events.PartComplete(result)]
                 if self._pipe.joins and any(self._open.values()):
                     self._held += told
                     return []
                 return told
             case Over(phase=Phase.BROKEN, why=why):
-                return [events.Fault(why or "the model could not be asked")]
+                return [events.StreamError(why or "the model could not be asked")]
             case Over(usage=usage):
-                return [events.Note({"usage": usage})]
-            case events.Start(slot=slot, part=part):
+                return [events.Metadata({"usage": usage})]
+            case events.PartStart(slot=slot, part=part):
                 return self._start(seen, self._moved(slot), part)
-            case events.Delta(slot=slot):
+            case events.PartDelta(slot=slot):
                 moved = self._moved(slot)
                 return [] if moved in self._muted else [replace(seen, slot=moved)]
-            case events.End(slot=slot, alias=alias):
+            case events.PartEnd(slot=slot, alias=alias):
                 moved = self._moved(slot)
                 self._open.pop(moved, None)
                 self._known |= {alias} if alias is not None else set()
                 return [] if moved in self._muted else [replace(seen, slot=moved, signature=None)]
-            case events.Begin(settings) | events.Note(
+            case events.MessageStart(settings) | events.Metadata(
                 settings
             ):  # what all turns use up together is told at the end
                 return [
@@ -106,13 +108,13 @@ class Told(Generic[Out]):
                         settings={key: value for key, value in settings.items() if key != "usage"},
                     )
                 ]
-            case events.Whole(part=Call(executor="client") as call):
+            case events.PartComplete(part=Call(executor="client") as call):
                 return self._call(call) if call.id not in self._known else []
-            case events.Whole() | events.Finish():
+            case events.PartComplete() | events.Finish():
                 return [seen]
         return []
 
-    def _start(self, event: events.Start, slot: int, part: Part) -> list[Event]:
+    def _start(self, event: events.PartStart, slot: int, part: Part) -> list[Event]:
         if isinstance(part, Call) and part.executor == "client":
             if part.id in self._known:  # it will run under another id, and is told then
                 self._muted.add(slot)
@@ -136,9 +138,9 @@ class Told(Generic[Out]):
         slot = self._next
         self._next += 1
         return [
-            events.Start(slot, emptied(call)),
-            events.Delta(slot, call.arguments or "{}"),
-            events.End(slot),
+            events.PartStart(slot, without_text(call)),
+            events.PartDelta(slot, call.arguments or "{}"),
+            events.PartEnd(slot),
         ]
 
     def _moved(self, slot: int) -> int:

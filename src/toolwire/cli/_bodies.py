@@ -157,7 +157,7 @@ def wire_of(one: Held, source: str | None, target: str | None) -> str:
         return detect(one.text)
     except LocalError as error:
         spoken = resolve(target)[0] if target is not None else None
-        if spoken is not None and spoken.looks(load(one.text, "")[0]) > 0:
+        if spoken is not None and spoken.match_score(load(one.text, "")[0]) > 0:
             return spoken.name
         raise LocalError("", (), f"{said(error)} (--from WIRE decides)") from None
 
@@ -165,4 +165,4 @@ def wire_of(one: Held, source: str | None, target: str | None) -> str:
 def known(one: Held) -> bool:
     """Whether it looks like a body of any wire."""
     value, _ = load(one.text, "")
-    return any(wire(name).looks(value) for name in names())
+    return any(wire(name).match_score(value) for name in names())

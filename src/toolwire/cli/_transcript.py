@@ -53,15 +53,15 @@ class Transcript:
                     self._remark(f"repaired {change}")
             case Again(why=why, wait=wait):
                 self._remark(f"again in {wait:.1f} s: {why}" if wait else f"again: {why}")
-            case events.Start(slot=slot, part=Text()):
+            case events.PartStart(slot=slot, part=Text()):
                 self._texts[slot] = True
                 self.line()
-            case events.Start(slot=slot, part=Reasoning()):
+            case events.PartStart(slot=slot, part=Reasoning()):
                 self._texts[slot] = False
                 self.line()
-            case events.Delta(slot=slot, text=text) if slot in self._texts:
+            case events.PartDelta(slot=slot, text=text) if slot in self._texts:
                 self._write(text, dim=not self._texts[slot])
-            case events.End(slot=slot) if self._texts.pop(slot, None) is not None:
+            case events.PartEnd(slot=slot) if self._texts.pop(slot, None) is not None:
                 self.line()
             case Running(n=n, call=call):
                 self._begin(n, call)
@@ -148,9 +148,9 @@ def _row(seen: Seen) -> JSON:
             }
         case Again(why=why, wait=wait):
             return {"type": "again", "why": why, "wait": wait}
-        case events.Delta(slot=slot, text=text):
+        case events.PartDelta(slot=slot, text=text):
             return {"type": "delta", "slot": slot, "text": text}
-        case events.Start(slot=slot, part=part):
+        case events.PartStart(slot=slot, part=part):
             return {"type": "start", "slot": slot, "part": type(part).__name__.lower()}
         case Running(n=n, call=call):
             return {

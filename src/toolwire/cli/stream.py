@@ -15,7 +15,7 @@ from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout,
 from toolwire.cli._view import view
 from toolwire.conversation.json import dump
 from toolwire.streaming.restream import fold, restream
-from toolwire.wires.engine.server_tools import POLICIES, Hosted
+from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 
 PIECE = 65536
 """So many bytes are read at most before they are passed on; fewer if fewer are there."""
@@ -76,7 +76,7 @@ def verb(
     target: str | None,
     whole: bool,
     version: int | None,
-    hosted: Hosted,
+    hosted: ServerToolPolicy,
     ids: str | None,
     ids_file: str | None,
     quiet: bool,

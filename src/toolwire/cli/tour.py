@@ -139,7 +139,7 @@ def _fact(pair: Pair, *, early: bool) -> str:
     said: list[str] = []
     if call.origin == "minted":
         said.append(f"The call came without an id. It gets {call.id}, the same in every process.")
-    rule = profile(HOME).ids
+    rule = profile(HOME).id_rule
     if not rule.fits(call.id):
         said.append(f"Its id has {len(call.id)} characters; the safe limit here is {rule.longest}.")
     if result is None:

@@ -13,7 +13,7 @@ from toolwire.codec import decode
 from toolwire.conversation.model import Kind
 from toolwire.errors import RemoteError, WireError
 from toolwire.translate import detect, translate
-from toolwire.wires.engine.server_tools import POLICIES, Hosted
+from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 
 
 @click.command("translate")
@@ -69,7 +69,7 @@ def verb(
     source: str | None,
     target: str,
     kind: Kind,
-    hosted: Hosted,
+    hosted: ServerToolPolicy,
     ids: str | None,
     ids_file: str | None,
     no_repair: bool,

@@ -10,7 +10,7 @@ from toolwire.conversation.json import JSON
 from toolwire.profiles.table import PROFILES
 from toolwire.translate import catalogue, wires
 from toolwire.wires import wire
-from toolwire.wires.engine.specs import Entry, Id
+from toolwire.wires.engine.specs import CatalogueEntry, Id
 
 
 @click.command("wires")
@@ -69,9 +69,9 @@ def _wire_cells(row: dict[str, JSON]) -> list[str]:
 TYPE_COLUMNS = ("wire", "type", "told by", "direction", "family", "run by", "ids", "origin")
 
 
-def type_cells(entry: Entry) -> list[str]:
+def type_cells(entry: CatalogueEntry) -> list[str]:
     """One type as words."""
-    told = " ".join(f"{key}={value}" for key, value in entry.tell.items())
+    told = " ".join(f"{key}={value}" for key, value in entry.discriminator.items())
     named = ", ".join(map(id_words, entry.ids))
     return [
         entry.wire,
@@ -92,7 +92,7 @@ def id_words(one: Id) -> str:
     return named if one.required and not one.nullable else f"{named}?"
 
 
-def _type_row(entry: Entry) -> JSON:
+def _type_row(entry: CatalogueEntry) -> JSON:
     ids: list[JSON] = [
         {"name": one.name, "role": one.role, "required": one.required, "nullable": one.nullable}
         for one in entry.ids
@@ -100,7 +100,7 @@ def _type_row(entry: Entry) -> JSON:
     return {
         "wire": entry.wire,
         "type": entry.type,
-        "tell": dict(entry.tell),
+        "tell": dict(entry.discriminator),
         "direction": entry.direction,
         "family": entry.family,
         "executor": entry.executor,

@@ -53,7 +53,7 @@ def _list_pattern(rule: IdRule) -> re.Pattern[str]:
     return re.compile(f"(?:{one}\n)*")
 
 
-JOINT = "::"
+NAMESPACE_SEPARATOR = "::"
 """Between the names of a tool that has one inside another. A dot would be mistaken for part of a
 name, and is in many."""
 _FEW = 5
@@ -153,7 +153,7 @@ def is_minted(text: str) -> bool:
     return text.startswith(MINTED) and len(text) == len(MINTED) + 16
 
 
-def settle(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tuple[Message, ...]:
+def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tuple[Message, ...]:
     """The messages with an id for every call and result that came without: results get that of
     their call."""
     named: list[str] = []
@@ -183,7 +183,7 @@ def _settle(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Me
         for part in message.parts:
             if isinstance(part, Call):
                 if not part.id:
-                    new = free(
+                    new = first_free(
                         lambda salt, n=ordinal, p=part: mint(f"{seed}{salt}", n, p.name),  # type: ignore[misc]
                         taken,
                     )
@@ -221,7 +221,7 @@ def _swap(messages: tuple[Message, ...], made: Mapping[int, Part]) -> tuple[Mess
     )
 
 
-def follow(
+def follow_calls(
     messages: tuple[Message, ...], before: tuple[Message, ...], *, ordered: bool
 ) -> tuple[Message, ...]:
     """The messages with the results that lean on an edited call edited along, so that they still
@@ -288,10 +288,10 @@ def fit(text: str, rule: IdRule, taken: Iterable[str] = ()) -> str:
 def _fitted(text: str, rule: IdRule, taken: set[str]) -> str:
     if rule.fits(text):
         return text
-    return free(lambda salt: _shortened(text, rule, salt), taken)
+    return first_free(lambda salt: _shortened(text, rule, salt), taken)
 
 
-def free(make: Callable[[str], str], taken: set[str]) -> str:
+def first_free(make: Callable[[str], str], taken: set[str]) -> str:
     """The first of the salted tries that nobody has: the one without salt, nearly always."""
     salt = 0
     while (made := make(f"#{salt}" if salt else "")) in taken:
@@ -352,7 +352,7 @@ def fit_calls(
         if call.id in home:
             new = home[call.id]
         elif call.id in latest and (unique or id(call) in twice):
-            new = free(lambda salt, t=call.id, n=n: _shortened(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
+            new = first_free(lambda salt, t=call.id, n=n: _shortened(f"{t} {n}", rule, salt), taken)  # type: ignore[misc]
         else:
             new = latest.get(call.id) or _fitted(call.id, rule, taken)
         latest[call.id] = new
@@ -390,7 +390,7 @@ def _twice(messages: Iterable[Message]) -> set[int]:
     return found
 
 
-def needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
+def minted_ids_needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
     """Whether minted ids have to be sent: without them, somebody who goes by name and order would
     pair otherwise.
 
@@ -441,7 +441,7 @@ def needed(messages: tuple[Message, ...], *, ordered: bool) -> bool:
     return before != after
 
 
-def odd(texts: Collection[str], rule: IdRule) -> list[str]:
+def invalid_ids(texts: Collection[str], rule: IdRule) -> list[str]:
     """Those that break a rule of the wire they came from: on the way home they must not be fitted
     to it."""
     return [] if _all_fit(texts, rule) else [text for text in texts if not rule.fits(text)]
@@ -463,7 +463,7 @@ def fit_names(names: Iterable[str], rule: IdRule, home: Mapping[str, str]) -> di
     return sent
 
 
-class Fitting:
+class IdFitter:
     """Ids and names fitted one by one as they come, as `fit_calls` and `fit_names` do for a whole
     conversation."""
 
@@ -505,7 +505,7 @@ class Fitting:
             new = self._home.ids[before]
         elif before in (self._latest if self._unique else self._seen):
             again = f"{before} {self._count}"
-            new = free(lambda salt: _shortened(again, self._ids, salt), self._taken)
+            new = first_free(lambda salt: _shortened(again, self._ids, salt), self._taken)
         else:
             new = self._latest.get(before) or _fitted(before, self._ids, self._taken)
         self._count += 1

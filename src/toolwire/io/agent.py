@@ -73,7 +73,7 @@ from toolwire.io.memory import MemoryLedger
 from toolwire.io.threads import Store
 from toolwire.lint import repair
 from toolwire.streaming import events
-from toolwire.streaming.accumulate import Gather
+from toolwire.streaming.accumulate import Accumulator
 from toolwire.tools.asking import Ask as Asked
 from toolwire.tools.asking import MissingRequirements
 from toolwire.tools.canonical import key_of
@@ -328,10 +328,10 @@ class _Turn:
         """Hand on what the model says; a call that is complete is run at once."""
         model = self.agent.model
         own = adopts(model.target)
-        open_ = Gather()
+        open_ = Accumulator()
         said: list[Part] = []
         async for event in answer:
-            if own and isinstance(event, events.Start | events.Whole):
+            if own and isinstance(event, events.PartStart | events.PartComplete):
                 event = replace(event, part=adopted(event.part))
             if isinstance(event, Reply):
                 message = in_text(event.message, self.agent.offer.names, native=model.native)
@@ -340,18 +340,18 @@ class _Turn:
                 self._events.put_nowait(Answered(message, event.usage))
                 return
             if isinstance(event, Again):
-                open_, said = Gather(), []
+                open_, said = Accumulator(), []
             self.seen.put_nowait(event)
             part: Part | None = None
             match event:
-                case events.Start(choice=0):
+                case events.PartStart(choice=0):
                     open_.start(event)
-                case events.Delta(slot=slot) if slot in open_:
+                case events.PartDelta(slot=slot) if slot in open_:
                     open_.delta(event)
-                case events.End(slot=slot, cut=cut) if slot in open_:
+                case events.PartEnd(slot=slot, cut=cut) if slot in open_:
                     whole = named(open_.end(event), event)
                     part = None if cut else whole
-                case events.Whole(part=part, choice=0):
+                case events.PartComplete(part=part, choice=0):
                     pass
             if isinstance(part, Call) and part.executor == "client":
                 self._events.put_nowait(Complete(part, tuple(said)))

@@ -36,9 +36,17 @@ from toolwire.io.upstream import allowed
 from toolwire.lint import check
 from toolwire.lint.explain import explain
 from toolwire.protocols.refusals import said
-from toolwire.streaming.accumulate import Gather, unfold
-from toolwire.streaming.events import Delta, End, Event, Fault, Finish, Start, Whole
-from toolwire.streaming.stream_input import Events, streaming
+from toolwire.streaming.accumulate import Accumulator, conversation_events
+from toolwire.streaming.events import (
+    Event,
+    Finish,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
+from toolwire.streaming.stream_input import EventInput, resolve_stream
 
 BUSY = frozenset({408, 429})
 """What a server says, beside 500 and above, when it may work later. 408 is its word for a
@@ -252,7 +260,10 @@ class HttpModel:
             text = self._hide(said(data))
             raise ModelError(f"{name}: an answer without a message: {text}", again=_passes(text))
         usage = read.settings.get("usage")
-        return [*unfold(read), Reply(read.messages[0], usage if isinstance(usage, Usage) else None)]
+        return [
+            *conversation_events(read),
+            Reply(read.messages[0], usage if isinstance(usage, Usage) else None),
+        ]
 
     async def _streamed(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Event | Reply]:
         heard = Heard(self._wire)
@@ -278,8 +289,8 @@ class HttpModel:
 
     def _told(self, event: Event) -> Event:
         return (
-            Fault(self._hide(event.message), event.code, event.cut)
-            if isinstance(event, Fault)
+            StreamError(self._hide(event.message), event.code, event.cut)
+            if isinstance(event, StreamError)
             else event
         )
 
@@ -317,16 +328,16 @@ class Heard:
     """A stream being listened to: its neutral events, and the message that they come to."""
 
     def __init__(self, wire: str) -> None:
-        spoken, how = streaming(wire)
+        spoken, how = resolve_stream(wire)
         self._wire = spoken.name
-        self._events = Events(spoken.name, how)
+        self._events = EventInput(spoken.name, how)
         self._reader = how.reader(keep=True)
-        self._open = Gather()
+        self._open = Accumulator()
         self._parts: list[Part] = []
         self._cut = False
         self.calls = 0
         """Calls that are complete."""
-        self.fault: Fault | None = None
+        self.fault: StreamError | None = None
         self.stop: str | None = None
         """Why the model stopped, if it said so."""
 
@@ -340,10 +351,10 @@ class Heard:
         try:
             found = self._events.take(data)
         except WireError as error:
-            found = [Fault(str(error))]
+            found = [StreamError(str(error))]
         out: list[Event] = []
         for event in found:
-            if isinstance(event, Fault):
+            if isinstance(event, StreamError):
                 out.append(event)
             else:
                 out += self._reader.read(event)
@@ -354,7 +365,7 @@ class Heard:
         """What is left to say."""
         rest: list[Event] = []
         for event in self._events.rest():
-            rest += [event] if isinstance(event, Fault) else self._reader.read(event)
+            rest += [event] if isinstance(event, StreamError) else self._reader.read(event)
         self._reader.done = self._events.done
         return self._seen([*rest, *(self._reader.end() if self.fault is None else [])])
 
@@ -362,19 +373,19 @@ class Heard:
         for event in events:
             part: Part | None = None
             match event:
-                case Start(choice=0):
+                case PartStart(choice=0):
                     self._open.start(event)
-                case End(slot=slot, cut=cut) if slot in self._open:
+                case PartEnd(slot=slot, cut=cut) if slot in self._open:
                     whole = named(self._open.end(event), event)
                     self._cut = self._cut or cut
                     part = None if cut and isinstance(whole, Call) else whole
-                case Whole(part=part, choice=0):
+                case PartComplete(part=part, choice=0):
                     pass
-                case Fault():
+                case StreamError():
                     self.fault = self.fault or event
                 case Finish(stop=stop, choice=0):
                     self.stop = stop
-                case Delta(slot=slot) if slot in self._open:
+                case PartDelta(slot=slot) if slot in self._open:
                     self._open.delta(event)
             if part is not None:
                 self._parts.append(part)

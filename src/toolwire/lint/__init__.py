@@ -21,10 +21,10 @@ from toolwire.conversation.ids import IdMap
 from toolwire.conversation.json import JSON, Body, dump
 from toolwire.conversation.model import Change, Conversation, Kind
 from toolwire.errors import LocalError
-from toolwire.lint.facts import View
-from toolwire.lint.rename_tracker import Trail
+from toolwire.lint.facts import Facts
+from toolwire.lint.rename_tracker import RenameTracker
 from toolwire.lint.rule import Finding, Rule
-from toolwire.lint.stream_facts import StreamView, look
+from toolwire.lint.stream_facts import StreamFacts, stream_facts
 from toolwire.profiles.table import Profile
 
 Input: TypeAlias = "Body | Iterable[object]"
@@ -89,7 +89,7 @@ def check(
     not of this wire.
     """
     if kind == "stream":
-        return _told(look(body, wire, _rules(wire, target)))
+        return _told(stream_facts(body, wire, _rules(wire, target)))
     return found(_view(decode(body, wire, kind), wire, target))  # type: ignore[arg-type]
 
 
@@ -109,61 +109,65 @@ def repair(
     this wire.
     """
     if kind == "stream":
-        stream = look(body, wire, _rules(wire, target))
+        stream = stream_facts(body, wire, _rules(wire, target))
         return Repaired(list(stream.events), [], _told(stream))
     conversation = decode(body, wire, kind)  # type: ignore[arg-type]  # what is no body is refused there
-    view = _view(conversation, wire, target)
-    findings = found(view)
+    facts = _view(conversation, wire, target)
+    findings = found(facts)
     if not any(finding.fix is not None for finding in findings):
         return Repaired(conversation.source.body, [], findings, conversation.source.raw)
     changes: list[Change] = []
-    trail = Trail(conversation)
+    trail = RenameTracker(conversation)
     for _ in range(MOST):
         names = {
             finding.name
             for finding in findings
             if finding.fix == "safe" or (unsafe and finding.fix)
         }
-        mended = _mended(view, names, unsafe)
+        mended = _mended(facts, names, unsafe)
         if mended is None:
             break
         rule_of, new, told = mended
         changes += [Change(rule_of.code, rule_of.name, path, message) for path, message in told]
-        view = _view(decode(new, wire, kind), wire, target)
-        trail.follow(view.conversation)
-        findings = found(view)
+        facts = _view(decode(new, wire, kind), wire, target)
+        trail.follow(facts.conversation)
+        findings = found(facts)
     return Repaired(
-        view.body, changes, findings, conversation.source.raw if not changes else None, trail.home()
+        facts.body,
+        changes,
+        findings,
+        conversation.source.raw if not changes else None,
+        trail.home(),
     )
 
 
 def _mended(
-    view: View, names: set[str], unsafe: bool
+    facts: Facts, names: set[str], unsafe: bool
 ) -> tuple[Rule, JSON, tuple[tuple[tuple[str | int, ...], str], ...]] | None:
     for one in _in_order():
         if one.name in names and one.mend is not None:
-            fixed = one.mend(view, unsafe)
-            if fixed is not None and fixed.body != view.body:
+            fixed = one.mend(facts, unsafe)
+            if fixed is not None and fixed.body != facts.body:
                 return one, fixed.body, fixed.changes
     return None
 
 
-def found(view: View) -> list[Finding]:
+def found(facts: Facts) -> list[Finding]:
     """What the rules find, in the order of their codes."""
     return [
-        Finding(one.code, one.name, one.weighs(view.profile), path, message, fix)
+        Finding(one.code, one.name, one.weighs(facts.profile), path, message, fix)
         for one in every()
-        for path, message, fix in one.check(view)
+        for path, message, fix in one.check(facts)
     ]
 
 
-def _told(stream: StreamView) -> list[Finding]:
+def _told(stream: StreamFacts) -> list[Finding]:
     """What is found in a stream: a recording is not mended."""
     return [replace(finding, fix=None) for finding in found(stream)]
 
 
-def _view(conversation: Conversation, wire: str, target: str | None) -> View:
-    return View(conversation, _rules(wire, target))
+def _view(conversation: Conversation, wire: str, target: str | None) -> Facts:
+    return Facts(conversation, _rules(wire, target))
 
 
 def _rules(wire: str, target: str | None) -> Profile:

@@ -19,10 +19,10 @@ from toolwire.conversation.ids import NO_MAP
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, put, snake, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Source
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import Row
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import Block
 
 Kind: TypeAlias = Literal["invalid", "empty", "double", "type", "merged"]
 
@@ -69,7 +69,7 @@ class Form(Struct, frozen=True):
 
 
 @lru_cache(256)
-def _form(row: Row) -> Form | None:
+def _form(row: Block) -> Form | None:
     """Where a row has the arguments of a call: found by writing one."""
     if row.write is None:
         return None
@@ -83,7 +83,9 @@ def _form(row: Row) -> Form | None:
     )
     try:
         found = list(
-            _places(row.write(trial, Page("", "request", ids=None, names={}, home=NO_MAP)), ())
+            _places(
+                row.write(trial, EncodeContext("", "request", ids=None, names={}, home=NO_MAP)), ()
+            )
         )
     except (
         KeyError,
@@ -105,25 +107,29 @@ def _places(value: JSON, at: JsonPath) -> Iterator[Form]:
             yield from _places(inner, (*at, key))
 
 
-_LOOKED: WeakKeyDictionary[View, list[Fault]] = WeakKeyDictionary()
+_LOOKED: WeakKeyDictionary[Facts, list[Fault]] = WeakKeyDictionary()
 
 
-def faults(view: View, kind: Kind) -> list[Fault]:
+def faults(facts: Facts, kind: Kind) -> list[Fault]:
     """The calls whose arguments have this fault."""
-    if not view.profile.arguments or not view.calls or view.conversation.kind != "request":
+    if (
+        not facts.profile.arguments_format
+        or not facts.calls
+        or facts.conversation.kind != "request"
+    ):
         return []
-    found = _LOOKED.get(view)
+    found = _LOOKED.get(facts)
     if found is None:
-        found = _LOOKED[view] = list(_looked(view))
+        found = _LOOKED[facts] = list(_looked(facts))
     return [fault for fault in found if fault.kind == kind] if found else found
 
 
-def _looked(view: View) -> Iterator[Fault]:
-    wants = view.profile.arguments
-    for call in view.calls:
+def _looked(facts: Facts) -> Iterator[Fault]:
+    wants = facts.profile.arguments_format
+    for call in facts.calls:
         row = call.spec
         if (
-            not isinstance(row, Row)
+            not isinstance(row, Block)
             or row.family not in _FUNCTIONS
             or not isinstance(call.raw, dict)
         ):
@@ -230,17 +236,17 @@ def _pieces(text: str) -> tuple[Object, ...]:
     return tuple(out) if len(out) > 1 else ()
 
 
-def reported(view: View, kind: Kind, why: str) -> Iterator[tuple[JsonPath, str, Fix | None]]:
+def reported(facts: Facts, kind: Kind, why: str) -> Iterator[tuple[JsonPath, str, Fix | None]]:
     """A finding for each; safe where it is clear what is meant."""
-    for fault in faults(view, kind):
+    for fault in faults(facts, kind):
         shown = fault.given if isinstance(fault.given, str) else text_of(fault.given)
         said = f"the arguments of {fault.who} {why}: {shown[:60]!r}"
         yield fault.path, said, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
 
 
-def mended(view: View, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | None:
+def mended(facts: Facts, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | None:
     """The body with other arguments in some calls."""
-    body = view.body
+    body = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for fault, value, what in found:
         body = put(body, fault.path, fault.written(value))
@@ -248,13 +254,13 @@ def mended(view: View, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | None
     return Fixed(body, tuple(changes)) if changes else None
 
 
-def meant(view: View, kind: Kind, what: str, *, unsafe: bool) -> Fixed | None:
+def meant(facts: Facts, kind: Kind, what: str, *, unsafe: bool) -> Fixed | None:
     """The body with the arguments as they are meant; as they are, in a field of their own, where
     nobody can tell."""
     found: list[tuple[Fault, JSON, str]] = []
-    for fault in faults(view, kind):
+    for fault in faults(facts, kind):
         if not isinstance(fault.value, UnsetType):
             found.append((fault, fault.value, what))
         elif unsafe:
             found.append((fault, {RAW: fault.given}, f"what was given is kept under `{RAW}`"))
-    return mended(view, found)
+    return mended(facts, found)

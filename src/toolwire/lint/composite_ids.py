@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import anew, more_than_ids, moved, one_of, retied, torn, under, used
 from toolwire.lint.id_formats import like, short
 from toolwire.lint.rule import Fix, Fixed
@@ -19,16 +19,16 @@ from toolwire.lint.transforms import written
 Reduce = Callable[[str], str | None]
 
 
-def found(view: View, reduce: Reduce, what: str) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def found(facts: Facts, reduce: Reduce, what: str) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     """The ids that hold more and do harm; `what` says what they are, before the id they
     should be.
     """
-    for odd in more_than_ids(view, reduce):
+    for odd in more_than_ids(facts, reduce):
         part = odd.part
         if isinstance(part, Call):
             why = (
-                f"{view.profile.name} does not take it"
-                if part.id in view.strange_ids
+                f"{facts.profile.name} does not take it"
+                if part.id in facts.strange_ids
                 else "its result bears another"
             )
             said = (
@@ -45,33 +45,33 @@ def found(view: View, reduce: Reduce, what: str) -> Iterable[tuple[JsonPath, str
 
 
 def reduced(
-    view: View, reduce: Reduce, also: Callable[[Call, Call], Call] | None = None
+    facts: Facts, reduce: Reduce, also: Callable[[Call, Call], Call] | None = None
 ) -> Fixed | None:
     """The body with the ids that do harm reduced; `also` does more to a call, given as it was and
     under its new id."""
-    ties = torn(view, reduce)
-    taken = used(view)
+    ties = torn(facts, reduce)
+    taken = used(facts)
     new: dict[int, Call] = {}
     kept: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for odd in more_than_ids(view, reduce):
+    for odd in more_than_ids(facts, reduce):
         part = odd.part
         if isinstance(part, Call):
             # A result that bears the plain id already is this call's, and no other.
-            mine = [id(result) for result in view.stray if ties.get(id(result)) is part]
-            free = taken - {one_of(result) for result in view.stray if id(result) in mine}
+            mine = [id(result) for result in facts.stray if ties.get(id(result)) is part]
+            free = taken - {one_of(result) for result in facts.stray if id(result) in mine}
             one = (
                 odd.plain
-                if odd.plain not in free and not view.profile.native
-                else anew(view, part, odd.plain, free)
+                if odd.plain not in free and not facts.profile.own_id_pattern
+                else anew(facts, part, odd.plain, free)
             )
             taken.add(one)
             new[id(part)] = under(part, one) if also is None else also(part, under(part, one))
             kept |= dict.fromkeys(mine, part)
-            changes.append((part.path, moved(view, part, one)))
+            changes.append((part.path, moved(facts, part, one)))
         elif odd.call is not None:
             kept[id(part)] = odd.call
             changes.append(
                 (part.path, f"the result for {short(part.call_id)} goes under {short(odd.call.id)}")
             )
-    return Fixed(written(retied(view, new, kept)), tuple(changes)) if changes else None
+    return Fixed(written(retied(facts, new, kept)), tuple(changes)) if changes else None

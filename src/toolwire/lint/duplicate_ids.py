@@ -6,24 +6,26 @@ Knows no rule.
 from __future__ import annotations
 
 from toolwire.conversation.parts import Call
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 
 
-def repeated(view: View) -> bool:
+def repeated(facts: Facts) -> bool:
     """Whether any id is that of several calls."""
-    return len({call.id for call in view.calls}) < len(view.calls)
+    return len({call.id for call in facts.calls}) < len(facts.calls)
 
 
-def once(view: View) -> bool:
+def once(facts: Facts) -> bool:
     """Whether the target refuses an id that two calls of a turn share, or the two results that go
     with it."""
-    return view.profile.unique or (view.profile.single and view.profile.needs_ids)
+    return facts.profile.ids_unique_in_request or (
+        facts.profile.rejects_duplicate_results and facts.profile.requires_ids
+    )
 
 
-def twins(view: View) -> list[list[Call]]:
+def twins(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id, for each turn and id."""
     found: list[list[Call]] = []
-    for turn in view.turns if repeated(view) else ():
+    for turn in facts.turns if repeated(facts) else ():
         groups: dict[str, list[Call]] = {}
         for call in turn.calls:
             groups.setdefault(call.id, []).append(call)
@@ -31,51 +33,51 @@ def twins(view: View) -> list[list[Call]]:
     return found
 
 
-def copies(view: View, group: list[Call]) -> list[Call]:
+def copies(facts: Facts, group: list[Call]) -> list[Call]:
     """The calls of a group that are another one again: the same tool, the same arguments, and no
     result that is its own."""
     found: list[Call] = []
     kept: list[Call] = []
     for call in group:
-        if any(_same(view, call, other) for other in kept):
+        if any(_same(facts, call, other) for other in kept):
             found.append(call)
         else:
             kept.append(call)
     return found
 
 
-def _same(view: View, call: Call, other: Call) -> bool:
+def _same(facts: Facts, call: Call, other: Call) -> bool:
     if (call.name, call.family, call.args.canonical) != (
         other.name,
         other.family,
         other.args.canonical,
     ):
         return False
-    mine, theirs = view.answer.get(id(call)), view.answer.get(id(other))
+    mine, theirs = facts.answer.get(id(call)), facts.answer.get(id(other))
     return mine is None or (
         theirs is not None and (mine.text, mine.error) == (theirs.text, theirs.error)
     )
 
 
-def distinct(view: View) -> list[list[Call]]:
+def distinct(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id and are not copies of one another, for each
     turn and id.
     """
     groups = (
-        [call for call in group if not any(call is one for one in copies(view, group))]
-        for group in twins(view)
+        [call for call in group if not any(call is one for one in copies(facts, group))]
+        for group in twins(facts)
     )
     return [group for group in groups if len(group) > 1]
 
 
-def revenants(view: View) -> list[tuple[Call, int]]:
+def revenants(facts: Facts) -> list[tuple[Call, int]]:
     """The first call of a turn under an id that an earlier turn had, and the how manieth call of
     that id it is."""
-    if not repeated(view):
+    if not repeated(facts):
         return []
     found: list[tuple[Call, int]] = []
     count: dict[str, int] = {}
-    for turn in view.turns:
+    for turn in facts.turns:
         here: set[str] = set()
         before = set(count)
         for call in turn.calls:

@@ -16,7 +16,7 @@ from toolwire.conversation.ids import IdRule
 from toolwire.conversation.json import Body, get, text_of
 from toolwire.errors import LocalError, pointer
 from toolwire.lint import every, found
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.provider_errors import Sign, Told, plain, signs, speakers, told
 from toolwire.lint.rule import Finding, Fix
 from toolwire.profiles.table import PROFILES, Profile
@@ -96,14 +96,14 @@ def _ranks(seen: list[Sign]) -> dict[str, int]:
 
 def _in_body(seen: list[Sign], named: Told, body: Body, wire: str | None) -> list[Explanation]:
     spoken, row = _reader(named.text, body, wire)
-    view = View(decode(body, spoken), _proven(row, seen, named))
+    facts = Facts(decode(body, spoken), _proven(row, seen, named))
     ranks = _ranks(seen)
-    findings = [one for one in found(view) if one.name in ranks or one.severity == "error"]
-    meant = _meant(named, view)
+    findings = [one for one in found(facts) if one.name in ranks or one.severity == "error"]
+    meant = _meant(named, facts)
     findings.sort(
         key=lambda one: (
             one.name not in ranks,
-            *_distance(one, named, meant, view),
+            *_distance(one, named, meant, facts),
             ranks.get(one.name, 0),
         )
     )
@@ -149,25 +149,29 @@ def _proven(row: Profile, seen: list[Sign], named: Told) -> Profile:
     stays so."""
     for sign in reversed(seen):
         proof = {**sign.proves}
-        if _STRICTER.index(row.answers) > _STRICTER.index(str(proof.get("answers", ""))):
-            proof.pop("answers", None)
-        for key in ("echo", "arguments", "content"):
+        if _STRICTER.index(row.result_placement) > _STRICTER.index(
+            str(proof.get("result_placement", ""))
+        ):
+            proof.pop("result_placement", None)
+        for key in ("reasoning_to_return", "arguments_format", "assistant_content"):
             if key in proof and getattr(row, key) not in ("", "text"):
                 del proof[key]
         row = replace(row, **proof)
-    if named.longest and not row.ids.exact and "id-too-long" in _ranks(seen):
-        chars = (row.takes or row.ids).chars
+    if named.longest and not row.id_rule.exact and "id-too-long" in _ranks(seen):
+        chars = (row.accepted_ids or row.id_rule).chars
         row = replace(
-            row, ids=IdRule(row.ids.chars, named.longest), takes=IdRule(chars, named.longest)
+            row,
+            id_rule=IdRule(row.id_rule.chars, named.longest),
+            accepted_ids=IdRule(chars, named.longest),
         )
     return row
 
 
-def _meant(named: Told, view: View) -> tuple[str, ...]:
+def _meant(named: Told, facts: Facts) -> tuple[str, ...]:
     """The ids and names of tools that a text names: those it shows to be ones, and those of the
     body that occur in it."""
-    ids = {*(call.id for call in view.calls), *(result.call_id for result in view.results)}
-    tools = {call.name for call in view.calls}
+    ids = {*(call.id for call in facts.calls), *(result.call_id for result in facts.results)}
+    tools = {call.name for call in facts.calls}
     inside = [one for one in ids if len(one) > 2 and one in named.text and _word(one, named.text)]
     inside += [
         one for one in tools if one and re.search(rf"['\"`]{re.escape(one)}['\"`]", named.text)
@@ -179,10 +183,12 @@ def _word(one: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", text) is not None
 
 
-def _distance(finding: Finding, named: Told, meant: tuple[str, ...], view: View) -> tuple[int, int]:
+def _distance(
+    finding: Finding, named: Told, meant: tuple[str, ...], facts: Facts
+) -> tuple[int, int]:
     """How far a finding is from what a text names: by what it names, then by the messages in
     between."""
-    there = get(view.body, finding.path) if len(finding.path) > 1 else ""
+    there = get(facts.body, finding.path) if len(finding.path) > 1 else ""
     words = (
         finding.message
         if isinstance(there, UnsetType)

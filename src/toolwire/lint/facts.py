@@ -12,7 +12,7 @@ from functools import cached_property
 
 from msgspec import Struct, UnsetType
 
-from toolwire.conversation.ids import IdRule, odd
+from toolwire.conversation.ids import IdRule, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.pairing import pairs
@@ -40,7 +40,7 @@ class Turn(Struct, frozen=True):
     """Whether nobody has spoken after it: its calls may still be answered."""
 
 
-class Block(Struct, frozen=True, eq=False):
+class CallBatch(Struct, frozen=True, eq=False):
     """Messages of the assistant directly one after the other that all call tools, and what answers
     them."""
 
@@ -52,7 +52,7 @@ class Block(Struct, frozen=True, eq=False):
     """The answers of the client, in the order in which they stand."""
 
 
-class Unclear(Struct, frozen=True, eq=False):
+class AmbiguousGroup(Struct, frozen=True, eq=False):
     """Open calls of one turn and results without ids that could be theirs, in a way that nobody can
     tell."""
 
@@ -60,7 +60,7 @@ class Unclear(Struct, frozen=True, eq=False):
     results: tuple[Result, ...]
 
 
-class View:
+class Facts:
     """A history, and what is to be known of it."""
 
     def __init__(self, conversation: Conversation, profile: Profile) -> None:
@@ -186,7 +186,7 @@ class View:
     @cached_property
     def strange_ids(self) -> set[str]:
         """Ids that the target does not take."""
-        rule = self.profile.takes or self.profile.ids
+        rule = self.profile.accepted_ids or self.profile.id_rule
         return set(
             self.unfit(
                 [*(call.id for call in self.calls), *(result.call_id for result in self.results)],
@@ -196,7 +196,7 @@ class View:
 
     def unfit(self, texts: list[str], rule: IdRule) -> list[str]:
         """Those that a rule refuses, asked once for all of them."""
-        return odd(texts, rule)
+        return invalid_ids(texts, rule)
 
     def after(self, n: int) -> Message | None:
         """The message after a place."""
@@ -205,12 +205,12 @@ class View:
     # --- where results stand ---
 
     @cached_property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[CallBatch]:
         """The batches of calls, in order, with the results that were found for them."""
         held: dict[int, list[Call]] = {}
         for call in self.calls:
             held.setdefault(self._place[id(call)], []).append(call)
-        found: list[Block] = []
+        found: list[CallBatch] = []
         asks: list[int] = []
         for n in held:
             if asks and asks[-1] != n - 1:
@@ -219,7 +219,7 @@ class View:
             asks.append(n)
         return [*found, self._block(asks, held)] if asks else found
 
-    def _block(self, asks: list[int], held: dict[int, list[Call]]) -> Block:
+    def _block(self, asks: list[int], held: dict[int, list[Call]]) -> CallBatch:
         calls = [call for n in asks for call in held[n]]
         answers = [
             result
@@ -228,7 +228,7 @@ class View:
         ]
         if len(answers) > 1:
             answers.sort(key=lambda result: self._nth[id(result)])
-        return Block(tuple(asks), tuple(calls), tuple(answers))
+        return CallBatch(tuple(asks), tuple(calls), tuple(answers))
 
     @cached_property
     def _nth(self) -> dict[int, int]:
@@ -240,19 +240,19 @@ class View:
         return bool(parts) and all(part.__class__ is Result for part in parts)
 
     @cached_property
-    def faults(self) -> dict[str, list[Block]]:
+    def faults(self) -> dict[str, list[CallBatch]]:
         """Batches whose results do not stand where the target wants them, by what is wrong."""
         profile = self.profile
-        found: dict[str, list[Block]] = {}
+        found: dict[str, list[CallBatch]] = {}
         if self.conversation.kind == "request" and (
-            profile.answers in ("next", "alone") or profile.ordered
+            profile.result_placement in ("next", "alone") or profile.results_follow_call_order
         ):
             for block in self.blocks:
                 for name in () if self._tidy(block) else self._amiss(block):
                     found.setdefault(name, []).append(block)
         return found
 
-    def _tidy(self, block: Block) -> bool:
+    def _tidy(self, block: CallBatch) -> bool:
         """Whether the results stand right behind their calls, with nothing beside them: what nearly
         all do."""
         results, end, messages, place = block.results, block.asks[-1], self.messages, self._place
@@ -260,7 +260,7 @@ class View:
         if (
             len(block.asks) > 1
             or many == 0
-            or (self.profile.ordered and many > 1)
+            or (self.profile.results_follow_call_order and many > 1)
             or isinstance(messages[end].raw, UnsetType)
         ):
             return False
@@ -268,37 +268,37 @@ class View:
             return len(messages[end + 1].parts) == many and all(
                 place[id(result)] == end + 1 for result in results
             )
-        if self.profile.batch or place[id(results[-1])] != end + many:
+        if self.profile.results_share_one_message or place[id(results[-1])] != end + many:
             return False
         return all(
             place[id(result)] == n and len(messages[n].parts) == 1
             for n, result in enumerate(results, end + 1)
         )
 
-    def _amiss(self, block: Block) -> list[str]:
+    def _amiss(self, block: CallBatch) -> list[str]:
         profile, results, end = self.profile, block.results, block.asks[-1]
         places = {self._place[id(result)] for result in results}
         names: list[str] = []
-        if profile.answers in ("next", "alone"):
-            if len(block.asks) > 1 and not profile.merges:
+        if profile.result_placement in ("next", "alone"):
+            if len(block.asks) > 1 and not profile.merges_assistant_messages:
                 names.append("calls-split")
             if places and self._parted(block, places):
                 names.append("result-separated")
-            elif profile.batch and len(places) > 1:
+            elif profile.results_share_one_message and len(places) > 1:
                 names.append("results-split")
             mixed = [self.messages[n].parts for n in places if n > end and not self.bare(n)]
-            if mixed and profile.answers == "alone":
+            if mixed and profile.result_placement == "alone":
                 names.append("result-with-extra")
-            elif mixed and profile.first and any(_late(parts) for parts in mixed):
+            elif mixed and profile.results_come_first and any(_late(parts) for parts in mixed):
                 names.append("result-not-first")
-        if profile.ordered and len(results) > 1 and not self.tied(block):
+        if profile.results_follow_call_order and len(results) > 1 and not self.tied(block):
             order = {id(call): n for n, call in enumerate(block.calls)}
             seen = [order[id(self.owner[id(result)])] for result in results]
             if seen != sorted(seen):
                 names.append("results-out-of-order")
         return names
 
-    def _parted(self, block: Block, places: set[int]) -> bool:
+    def _parted(self, block: CallBatch, places: set[int]) -> bool:
         end = block.asks[-1]
         if min(places) <= end:
             return True  # a client's result inside the message that asks for it
@@ -323,10 +323,10 @@ class View:
             else ()
         )
 
-    def tied(self, block: Block) -> bool:
+    def tied(self, block: CallBatch) -> bool:
         """Whether every answer names its call by an id that the target looks at, so that their
         order says nothing."""
-        return self.profile.has_ids and all(
+        return self.profile.has_id_field and all(
             result.origin != "minted" and self.owner[id(result)].origin != "minted"
             for result in block.results
         )
@@ -355,13 +355,13 @@ class View:
         ]
 
     @cached_property
-    def unclear(self) -> list[Unclear]:
+    def unclear(self) -> list[AmbiguousGroup]:
         """What nobody can join: results without ids, and either several open calls for each, or
         fewer calls than results."""
         nameless = (
             [result for result in self.stray if result.origin == "minted"] if self.stray else []
         )
-        found: list[Unclear] = []
+        found: list[AmbiguousGroup] = []
         for turn in self.turns if nameless else ():
             here = [result for result in nameless if self.message_index(result) in turn.follows]
             calls = [call for call in turn.calls if id(call) not in self.answer]
@@ -380,7 +380,7 @@ class View:
                     if (one.name == name if name else not one.name or one.name in called)
                 )
                 if len(could) > 1 or (could and len(named) > 1):
-                    found.append(Unclear(could, named))
+                    found.append(AmbiguousGroup(could, named))
         return found
 
     @cached_property
@@ -426,7 +426,7 @@ class View:
         return found
 
     @cached_property
-    def left(self) -> list[tuple[Block, Call]]:
+    def left(self) -> list[tuple[CallBatch, Call]]:
         """The calls that will never be answered, each with its batch: the history has moved on."""
         if not self.open or self.continued or self.conversation.kind != "request":
             return []

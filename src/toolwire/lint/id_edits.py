@@ -12,14 +12,14 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import NO_MAP, IdRule, digest, fit, free
+from toolwire.conversation.ids import NO_MAP, IdRule, digest, first_free, fit
 from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
-from toolwire.lint.facts import Turn, View
+from toolwire.lint.facts import Facts, Turn
 from toolwire.lint.id_formats import native, short
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import Id, Row
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import Block, Id
 
 Lack: TypeAlias = Literal["", "missing", "empty", "odd"]
 Side: TypeAlias = "Call | Result"
@@ -30,17 +30,17 @@ def one_of(part: Side) -> str:
     return part.id if isinstance(part, Call) else part.call_id
 
 
-def rule_of(view: View) -> IdRule:
+def rule_of(facts: Facts) -> IdRule:
     """The ids that the target takes."""
-    return view.profile.takes or view.profile.ids
+    return facts.profile.accepted_ids or facts.profile.id_rule
 
 
-def refused(view: View) -> list[Call]:
+def refused(facts: Facts) -> list[Call]:
     """The calls whose ids the target does not take. One that we gave because there was none is not
     the history's."""
-    strange = view.strange_ids
+    strange = facts.strange_ids
     return (
-        [call for call in view.calls if call.id in strange and call.origin == "wire"]
+        [call for call in facts.calls if call.id in strange and call.origin == "wire"]
         if strange
         else []
     )
@@ -53,7 +53,7 @@ def place(part: Side) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
     """Where in its block the id of a part stands, and what stands there; None if such a block has
     no id at all."""
     row, raw = part.spec, part.raw
-    if not isinstance(row, Row) or not isinstance(raw, dict):
+    if not isinstance(row, Block) or not isinstance(raw, dict):
         return None
     known = next((one for one in row.ids if one.role == "correlation"), None)
     if known is None:
@@ -69,7 +69,7 @@ def place(part: Side) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
     return (known.name,), UNSET, known
 
 
-def lack(part: Side, view: View) -> Lack:
+def lack(part: Side, facts: Facts) -> Lack:
     """What is wrong with an id as JSON: there is none, it is empty, or it is no text."""
     found = place(part)
     if found is None:
@@ -81,71 +81,75 @@ def lack(part: Side, view: View) -> Lack:
         return "missing"
     if isinstance(value, str):
         return "empty" if not value.strip() or value == "null" else ""
-    return "odd" if not _number_here(part, at, view) else ""
+    return "odd" if not _number_here(part, at, facts) else ""
 
 
-def _number_here(part: Side, at: JsonPath, view: View) -> bool:
+def _number_here(part: Side, at: JsonPath, facts: Facts) -> bool:
     """Whether the wire itself would write a number there."""
     row = part.spec
-    if not isinstance(row, Row) or row.write is None:
+    if not isinstance(row, Block) or row.write is None:
         return False
-    page = Page(view.conversation.wire, view.conversation.kind, ids=None, names={}, home=NO_MAP)
+    page = EncodeContext(
+        facts.conversation.wire, facts.conversation.kind, ids=None, names={}, home=NO_MAP
+    )
     value = get(row.write(part, page), at)
     return value.__class__ is int
 
 
-def lacking(view: View, kind: Lack) -> list[Side]:
+def lacking(facts: Facts, kind: Lack) -> list[Side]:
     """Calls and results whose id is wrong in one way, in order; none where the target needs no ids.
 
     Who wants arguments as objects reads everything by its type: a number is no id there, also where
     none is needed.
     """
-    typed = kind == "odd" and view.profile.arguments == "object" and view.profile.has_ids
-    if not (view.profile.needs_ids or typed) or not view.untold_ids:
+    typed = (
+        kind == "odd" and facts.profile.arguments_format == "object" and facts.profile.has_id_field
+    )
+    if not (facts.profile.requires_ids or typed) or not facts.untold_ids:
         return []
-    return [part for part in view.untold_ids if lack(part, view) == kind]
+    return [part for part in facts.untold_ids if lack(part, facts) == kind]
 
 
 # --- which result is whose ------------------------------------------------------------------------
 
 
-def turn_of(view: View) -> dict[int, Turn]:
+def turn_of(facts: Facts) -> dict[int, Turn]:
     """The turn that a call belongs to and that a result stands in, by their identity."""
-    by_place = {n: turn for turn in view.turns for n in (*turn.asks, *turn.follows)}
-    sides: list[Side] = [*view.calls, *view.results]
-    found = {id(part): by_place.get(view.message_index(part)) for part in sides}
+    by_place = {n: turn for turn in facts.turns for n in (*turn.asks, *turn.follows)}
+    sides: list[Side] = [*facts.calls, *facts.results]
+    found = {id(part): by_place.get(facts.message_index(part)) for part in sides}
     return {key: turn for key, turn in found.items() if turn is not None}
 
 
-def surplus(view: View) -> dict[int, Call]:
+def surplus(facts: Facts) -> dict[int, Call]:
     """The call of each result that came when it already had one, by the identity of the result."""
-    if not view.stray:
+    if not facts.stray:
         return {}
-    stray = {id(result) for result in view.stray}
+    stray = {id(result) for result in facts.stray}
     latest: dict[str, Call] = {}
     found: dict[int, Call] = {}
-    for message in view.messages:
+    for message in facts.messages:
         for part in message.parts:
             if isinstance(part, Call):
                 latest[part.id] = part
             elif isinstance(part, Result) and id(part) in stray and part.origin != "minted":
                 call = latest.get(part.call_id)
-                if call is not None and id(call) in view.answer:
+                if call is not None and id(call) in facts.answer:
                     found[id(part)] = call
     return found
 
 
-def torn(view: View, reduce: Callable[[str], str | None]) -> dict[int, Call]:
+def torn(facts: Facts, reduce: Callable[[str], str | None]) -> dict[int, Call]:
     """The open call of each stray result whose id is the same once both are reduced, by the
     identity of the result."""
-    if not view.open or not view.stray:
+    if not facts.open or not facts.stray:
         return {}
-    turns = turn_of(view)
+    turns = turn_of(facts)
     wanted: dict[tuple[int, str], list[Call]] = {}
-    for call in view.open:
+    for call in facts.open:
         wanted.setdefault((id(turns.get(id(call))), reduce(call.id) or call.id), []).append(call)
     came: dict[tuple[int, str], list[Result]] = {}
-    for result in view.stray:
+    for result in facts.stray:
         came.setdefault(
             (id(turns.get(id(result))), reduce(result.call_id) or result.call_id), []
         ).append(result)
@@ -165,15 +169,19 @@ class Odd(Struct, frozen=True, eq=False):
     """The open call of a result that bears it."""
 
 
-def more_than_ids(view: View, reduce: Callable[[str], str | None]) -> list[Odd]:
+def more_than_ids(facts: Facts, reduce: Callable[[str], str | None]) -> list[Odd]:
     """Ids that reduce to less and do harm as they are: the target refuses them, or call and result
     do not meet."""
-    if not view.strange_ids and not (view.open and view.stray):
+    if not facts.strange_ids and not (facts.open and facts.stray):
         return []
-    found = [Odd(call, plain) for call in refused(view) if (plain := reduce(call.id)) is not None]
-    ties = torn(view, reduce) if view.profile.owned or view.profile.complete else {}
+    found = [Odd(call, plain) for call in refused(facts) if (plain := reduce(call.id)) is not None]
+    ties = (
+        torn(facts, reduce)
+        if facts.profile.rejects_orphan_results or facts.profile.rejects_missing_results
+        else {}
+    )
     known = {id(odd.part) for odd in found}
-    for result in view.stray if ties else ():
+    for result in facts.stray if ties else ():
         call = ties.get(id(result))
         if call is None:
             continue
@@ -188,34 +196,34 @@ def more_than_ids(view: View, reduce: Callable[[str], str | None]) -> list[Odd]:
 # --- new ids --------------------------------------------------------------------------------------
 
 
-def used(view: View) -> set[str]:
+def used(facts: Facts) -> set[str]:
     """Every id that the history itself has."""
-    sides: list[Side] = [*view.calls, *view.hosted, *view.results]
+    sides: list[Side] = [*facts.calls, *facts.hosted, *facts.results]
     return {one_of(part) for part in sides if part.origin != "minted"}
 
 
-def anew(view: View, call: Call, wish: str, taken: set[str]) -> str:
+def anew(facts: Facts, call: Call, wish: str, taken: set[str]) -> str:
     """An id that the target takes and nobody has, added to those that are taken.
 
     The wished one if it may be, else one made of it; a model that names its calls itself gets one
     of its own kind.
     """
-    rule = view.profile.ids
-    made = own(view, call, taken)
-    made = made or free(
+    rule = facts.profile.id_rule
+    made = own(facts, call, taken)
+    made = made or first_free(
         lambda salt: fit(f"{wish}_{digest(wish, salt)[:8]}" if salt else wish, rule), taken
     )
     taken.add(made)
     return made
 
 
-def own(view: View, call: Call, taken: set[str]) -> str:
+def own(facts: Facts, call: Call, taken: set[str]) -> str:
     """The id that the target's model would have given to a call at this place; empty if it does not
     name calls itself."""
-    pattern = view.profile.native
+    pattern = facts.profile.own_id_pattern
     if not pattern or not re.fullmatch(pattern, native(call.name, 0)):
         return ""
-    n = next(n for n, other in enumerate(view.calls) if other is call)
+    n = next(n for n, other in enumerate(facts.calls) if other is call)
     while native(call.name, n) in taken:
         n += 1
     return native(call.name, n)
@@ -226,10 +234,10 @@ def again(one: str, n: int) -> str:
     return f"{one}_{digest(one, n)[:8]}"
 
 
-def moved(view: View, call: Call, new: str) -> str:
+def moved(facts: Facts, call: Call, new: str) -> str:
     """What a fix says that gives another id to a call."""
     before = f" under {short(call.id)}" if call.origin == "wire" and call.id != new else ""
-    after = ", and so does its result" if id(call) in view.answer else ""
+    after = ", and so does its result" if id(call) in facts.answer else ""
     return f"the call of {call.name or 'a tool'}{before} goes under {short(new)}{after}"
 
 
@@ -242,7 +250,7 @@ def under(call: Call, one: str) -> Call:
 
 
 def retied(
-    view: View, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None
+    facts: Facts, calls: Mapping[int, Call], ties: Mapping[int, Call] | None = None
 ) -> Conversation:
     """The conversation with calls replaced, by their identity, and every result of theirs under
     their new ids.
@@ -250,19 +258,19 @@ def retied(
     `ties` gives stray results to calls, by the identity of the result. The ids are written even if
     they read the same.
     """
-    given = {**surplus(view), **(ties or {})}
+    given = {**surplus(facts), **(ties or {})}
     new: dict[int, Part] = {}
-    for call in view.calls:
+    for call in facts.calls:
         if id(call) in calls:
             new[id(call)] = calls[id(call)]
-            result = view.answer.get(id(call))
+            result = facts.answer.get(id(call))
             if result is not None:
                 given[id(result)] = call
-    for result in view.results:
+    for result in facts.results:
         owner = given.get(id(result))
         if owner is not None and (id(owner) in calls or (ties and id(result) in ties)):
             new[id(result)] = replace(result, call_id=calls.get(id(owner), owner).id, origin="wire")
-    return _put(view.conversation, new)
+    return _put(facts.conversation, new)
 
 
 def _put(conversation: Conversation, new: Mapping[int, Part]) -> Conversation:

@@ -9,7 +9,7 @@ import re
 
 from toolwire.conversation.json import parse
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import surplus, turn_of
 from toolwire.lint.id_formats import explained
 
@@ -41,25 +41,27 @@ def is_output(one: str, result: Result) -> bool:
     )
 
 
-def traded(view: View, call: Call) -> bool:
+def traded(facts: Facts, call: Call) -> bool:
     """Whether a call and its result both go under what the result says."""
-    result = view.answer.get(id(call))
+    result = facts.answer.get(id(call))
     return result is not None and is_output(call.id, result)
 
 
-def strays(view: View) -> list[tuple[Result, list[Call], int]]:
+def strays(facts: Facts) -> list[tuple[Result, list[Call], int]]:
     """Stray results that bear output for an id, each with the open calls of its turn, and how many
     such results there are."""
-    if not view.stray or not view.open or view.continued:
+    if not facts.stray or not facts.open or facts.continued:
         return []
-    turns, more = turn_of(view), surplus(view)
+    turns, more = turn_of(facts), surplus(facts)
     open_by: dict[int, list[Call]] = {}
-    for call in view.open:
+    for call in facts.open:
         if (
             turn := turns.get(id(call))
         ) is not None:  # a call that somebody else than the assistant makes is in no turn
             open_by.setdefault(id(turn), []).append(call)
-    alone = [one for one in view.stray if id(one) not in more and id(turns.get(id(one))) in open_by]
+    alone = [
+        one for one in facts.stray if id(one) not in more and id(turns.get(id(one))) in open_by
+    ]
     by_turn: dict[int, list[Result]] = {}
     for result in alone:
         by_turn.setdefault(id(turns[id(result)]), []).append(result)
@@ -68,7 +70,7 @@ def strays(view: View) -> list[tuple[Result, list[Call], int]]:
         calls = [
             call
             for call in open_by[key]
-            if view.message_index(call) < view.message_index(results[0])
+            if facts.message_index(call) < facts.message_index(results[0])
         ]
         odd = [
             result

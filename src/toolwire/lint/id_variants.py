@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 
 _JOINTS = re.compile(r"[|\n\r]+")
 _PAYLOAD = re.compile(r"(__thought__|_ts_).*", re.S)
@@ -38,22 +38,23 @@ def _unit(text: str) -> str:
     return text[:at] if 0 < at < len(text) else ""
 
 
-def reattached(view: View) -> dict[int, Call]:
+def reattached(facts: Facts) -> dict[int, Call]:
     """The open call that each orphan must belong to, by the identity of the orphan: the only one
     that its id can have meant."""
-    if not view.orphans or not view.open:
+    if not facts.orphans or not facts.open:
         return {}
-    calls = [(call, forms(call.id)) for call in view.open if call.origin != "minted"]
+    calls = [(call, forms(call.id)) for call in facts.open if call.origin != "minted"]
     found: dict[int, Call] = {}
     wanted: dict[int, list[Result]] = {}
-    for result in view.orphans:
+    for result in facts.orphans:
         if result.origin == "minted":
             continue
         mine = forms(result.call_id)
         could = [
             call
             for call, theirs in calls
-            if view.message_index(call) < view.message_index(result) and not mine.isdisjoint(theirs)
+            if facts.message_index(call) < facts.message_index(result)
+            and not mine.isdisjoint(theirs)
         ]
         if len(could) == 1:
             found[id(result)] = could[0]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from toolwire.conversation.ids import fit
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import (
     Lack,
     anew,
@@ -33,14 +33,14 @@ from toolwire.lint.transforms import written
 _PLAIN = re.compile(r"[\w.:|-]+")
 
 
-def found(view: View, kind: Lack, what: str) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def found(facts: Facts, kind: Lack, what: str) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     """The calls and results that lack an id in one way; `what` says how, after the part."""
-    parts = lacking(view, kind)
+    parts = lacking(facts, kind)
     if not parts:
         return
-    stuck = _stuck(view)
+    stuck = _stuck(facts)
     for part in parts:
-        where = f"message {view.message_index(part)}"
+        where = f"message {facts.message_index(part)}"
         if isinstance(part, Call):
             said = f"the call of {part.name or 'a tool'} in {where} {what}"
         else:
@@ -55,26 +55,26 @@ def found(view: View, kind: Lack, what: str) -> Iterable[tuple[JsonPath, str, Fi
             yield part.path, said, "safe"
 
 
-def given(view: View, kind: Lack) -> Fixed | None:
+def given(facts: Facts, kind: Lack) -> Fixed | None:
     """The body with ids given to those that lack them in one way, and to the other halves of their
     pairs."""
-    stuck = _stuck(view)
-    adopted = _adopted(view)
-    taken, more = used(view), surplus(view)
+    stuck = _stuck(facts)
+    adopted = _adopted(facts)
+    taken, more = used(facts), surplus(facts)
     calls: dict[int, Call] = {}
     ties: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for part in lacking(view, kind):
+    for part in lacking(facts, kind):
         if id(part) in stuck:
             continue
         if isinstance(part, Call):
-            calls[id(part)] = new = under(part, _new(view, part, adopted, taken))
-            changes.append((part.path, moved(view, part, new.id)))
-        elif (call := view.owner.get(id(part)) or more.get(id(part))) is not None and id(
+            calls[id(part)] = new = under(part, _new(facts, part, adopted, taken))
+            changes.append((part.path, moved(facts, part, new.id)))
+        elif (call := facts.owner.get(id(part)) or more.get(id(part))) is not None and id(
             call
         ) not in calls:
-            if lack(call, view):  # it has none either: the rule that says so gives one to both
-                calls[id(call)] = under(call, _new(view, call, adopted, taken))
+            if lack(call, facts):  # it has none either: the rule that says so gives one to both
+                calls[id(call)] = under(call, _new(facts, call, adopted, taken))
             ties[id(part)] = call
             changes.append(
                 (
@@ -85,64 +85,64 @@ def given(view: View, kind: Lack) -> Fixed | None:
                     ),
                 )
             )
-    return Fixed(written(retied(view, calls, ties)), tuple(changes)) if changes else None
+    return Fixed(written(retied(facts, calls, ties)), tuple(changes)) if changes else None
 
 
-def _new(view: View, call: Call, adopted: dict[int, str], taken: set[str]) -> str:
+def _new(facts: Facts, call: Call, adopted: dict[int, str], taken: set[str]) -> str:
     if id(call) in adopted:
         return adopted[id(call)]
     if call.origin == "wire":  # a number: its digits
-        return fit(call.id, view.profile.ids, taken - {call.id})
+        return fit(call.id, facts.profile.id_rule, taken - {call.id})
     # Where an item's id stood in, it is told apart from that of the call.
-    return anew(view, call, call.id if call.origin == "minted" else f"call_{call.id}", taken)
+    return anew(facts, call, call.id if call.origin == "minted" else f"call_{call.id}", taken)
 
 
-def _adopted(view: View) -> dict[int, str]:
+def _adopted(facts: Facts) -> dict[int, str]:
     """Open calls without an id that are alone in their turn, as is a stray result that has one: it
     is theirs."""
-    if not view.open or not view.stray:
+    if not facts.open or not facts.stray:
         return {}
-    turns, more = turn_of(view), surplus(view)
+    turns, more = turn_of(facts), surplus(facts)
     found: dict[int, str] = {}
-    for call in view.open:
+    for call in facts.open:
         turn = turns.get(id(call))
         if turn is None:  # somebody else than the assistant makes it
             continue
-        opens = [other for other in turn.calls if id(other) not in view.answer]
+        opens = [other for other in turn.calls if id(other) not in facts.answer]
         here = [
             result
-            for result in view.stray
+            for result in facts.stray
             if turns.get(id(result)) is turn and id(result) not in more
         ]
-        if call.origin == "minted" and len(opens) == len(here) == 1 and _fits(view, call, here[0]):
+        if call.origin == "minted" and len(opens) == len(here) == 1 and _fits(facts, call, here[0]):
             found[id(call)] = here[0].call_id
     return found
 
 
-def _fits(view: View, call: Call, result: Result) -> bool:
+def _fits(facts: Facts, call: Call, result: Result) -> bool:
     one = result.call_id
     if (
         result.origin != "wire"
-        or one in {other.id for other in view.calls}
+        or one in {other.id for other in facts.calls}
         or result.name not in (None, "", call.name)
     ):
         return False
     return (
-        rule_of(view).fits(one) and _PLAIN.fullmatch(one) is not None and lack(result, view) == ""
+        rule_of(facts).fits(one) and _PLAIN.fullmatch(one) is not None and lack(result, facts) == ""
     )
 
 
-def _stuck(view: View) -> set[int]:
+def _stuck(facts: Facts) -> set[int]:
     """Those of which nobody can say whose they are: results that found no call, and the open calls
     that they may answer."""
-    if not view.stray:
+    if not facts.stray:
         return set()
-    turns, more, adopted = turn_of(view), surplus(view), _adopted(view)
-    alone = [result for result in view.stray if id(result) not in more]
+    turns, more, adopted = turn_of(facts), surplus(facts), _adopted(facts)
+    alone = [result for result in facts.stray if id(result) not in more]
     unclear = {id(turns.get(id(result))) for result in alone}
     calls = {
         id(call)
-        for call in view.open
+        for call in facts.open
         if id(turns.get(id(call))) in unclear and id(call) not in adopted
     }
     return calls | {id(result) for result in alone}

@@ -7,15 +7,15 @@ Knows no rule and no wire.
 from __future__ import annotations
 
 from toolwire.conversation.parts import Call, Message, Result
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_variants import reattached
 
 
-def leading(view: View) -> list[Result]:
+def leading(facts: Facts) -> list[Result]:
     """The orphans with which the history begins, before anybody has said anything."""
     found: list[Result] = []
-    orphans = {id(result) for result in view.orphans}
-    for message in view.messages[view.opening :] if orphans else ():
+    orphans = {id(result) for result in facts.orphans}
+    for message in facts.messages[facts.opening :] if orphans else ():
         parts = message.parts
         mine = [part for part in parts if isinstance(part, Result) and id(part) in orphans]
         if not mine or parts[0] is not mine[0]:
@@ -26,20 +26,20 @@ def leading(view: View) -> list[Result]:
     return found
 
 
-def traced(view: View) -> dict[int, Message]:
+def traced(facts: Facts) -> dict[int, Message]:
     """The orphans that stand with the answers to a message of the assistant, by identity, and that
     message.
 
     It called other tools, or it has an empty list of calls or says nothing at all: what it called
     was taken out.
     """
-    known = {id(result) for result in leading(view)} | reattached(view).keys()
+    known = {id(result) for result in leading(facts)} | reattached(facts).keys()
     found: dict[int, Message] = {}
-    for result in view.orphans:
-        n = view.message_index(result) - 1
-        while n >= 0 and view.bare(n):
+    for result in facts.orphans:
+        n = facts.message_index(result) - 1
+        while n >= 0 and facts.bare(n):
             n -= 1
-        before = view.messages[n] if n >= 0 else None
+        before = facts.messages[n] if n >= 0 else None
         if (
             id(result) not in known
             and result.origin != "minted"
@@ -60,9 +60,9 @@ def _robbed(message: Message) -> bool:
     return emptied or not message.parts or any(isinstance(part, Call) for part in message.parts)
 
 
-def surplus(view: View) -> list[Result]:
+def surplus(facts: Facts) -> list[Result]:
     """The orphans without an id that stand with the answers of a turn which has no call left for
     them."""
-    nameless = [result for result in view.orphans if result.origin == "minted"]
-    places = {n for turn in view.turns for n in turn.follows} if nameless else set()
-    return [result for result in nameless if view.message_index(result) in places]
+    nameless = [result for result in facts.orphans if result.origin == "minted"]
+    places = {n for turn in facts.turns for n in turn.follows} if nameless else set()
+    return [result for result in nameless if facts.message_index(result) in places]

@@ -110,7 +110,7 @@ SIGNS = (
         ("id-empty",),
         "the id of a call or result is empty",
         also=r"call_id|tool_calls\[\d+\]\.id",
-        proves={"needs_ids": True},
+        proves={"requires_ids": True},
     ),
     Sign(
         r"empty string\. expected a string with minimum length 1",
@@ -123,27 +123,27 @@ SIGNS = (
         ("empty-tool-calls",),
         "a message has a list of calls with nothing in it",
         also="tool_calls",
-        proves={"bare": True},
+        proves={"rejects_empty_tool_calls": True},
     ),
     Sign(
         r"expected a string, but got null",
         ("id-missing",),
         "the id of a call or result is null",
         also=r"\.id\b|call_id",
-        proves={"needs_ids": True},
+        proves={"requires_ids": True},
     ),
     Sign(
         r"must have a .?tool_call_id|property .?tool_call_id.? is missing|tool_use_id: field"
         r" required|id cannot be empty",
         ("id-missing", "id-empty"),
         "a call or result has no id",
-        proves={"needs_ids": True},
+        proves={"requires_ids": True},
     ),
     Sign(
         r"not found in .?tool_calls.? of previous message",
         ("id-is-result-content", "id-foreign", *_UNASKED),
         "a result names a call that the message before it did not make",
-        proves={"owned": True},
+        proves={"rejects_orphan_results": True},
     ),
     # --- twice ---
     Sign(
@@ -151,13 +151,13 @@ SIGNS = (
         r" have a single result",
         ("dup-result",),
         "a call has more than one result",
-        proves={"single": True},
+        proves={"rejects_duplicate_results": True},
     ),
     Sign(
         r"tool_use.? ids must be unique|is duplicated|tooluse blocks.{0,200}contain duplicate ids",
         ("id-dup-in-turn", "id-reused-across-turns", "id-dup-call"),
         "two calls have the same id",
-        proves={"unique": True},
+        proves={"ids_unique_in_request": True},
     ),
     Sign(r"duplicate item found with id", ("duplicate-item",), "the same item is there twice"),
     # --- pairs ---
@@ -165,7 +165,7 @@ SIGNS = (
         r"no tool output found for|tool results are missing",
         _UNANSWERED,
         "a call has no result",
-        proves={"complete": True},
+        proves={"rejects_missing_results": True},
     ),
     Sign(
         r"did not have response messages|insufficient tool messages|without .?tool_result.? blocks"
@@ -175,7 +175,7 @@ SIGNS = (
         r"|must be followed by tool messages",
         _UNANSWERED,
         "a call has no result directly after it",
-        proves={"complete": True, "answers": "next"},
+        proves={"rejects_missing_results": True, "result_placement": "next"},
     ),
     Sign(
         r"must be a response to a prec\w+ing message|unexpected .?tool_use_id.? found"
@@ -186,19 +186,19 @@ SIGNS = (
         r"|has no corresponding tooluse|missing corresponding tool call for tool response",
         _UNASKED,
         "a result has no call directly before it",
-        proves={"owned": True},
+        proves={"rejects_orphan_results": True},
     ),
     Sign(
         r"does not follow tool call \(2013\)|tool call and result not match",
         ("result-separated", "result-with-extra", "id-dup-in-turn"),
         "a result does not directly follow its call, or is not alone there",
-        proves={"answers": "alone"},
+        proves={"result_placement": "alone"},
     ),
     Sign(
         r"corresponding .?server_tool_use.? block before it",
         ("server-tool-unpaired",),
         "the result of a tool that the provider ran stands without its call",
-        proves={"hosts": True},
+        proves={"server_results_stay_in_message": True},
     ),
     Sign(
         r"number of function response parts is equal|not the same number of function calls and"
@@ -206,60 +206,64 @@ SIGNS = (
         r"|exceeds the number of tooluse blocks",
         _COUNTED,
         "a turn has not as many results as calls",
-        proves={"complete": True, "owned": True, "single": True},
+        proves={
+            "rejects_missing_results": True,
+            "rejects_orphan_results": True,
+            "rejects_duplicate_results": True,
+        },
     ),
     Sign(
         r"function (call|response) turn comes immediately after",
         ("history-starts-with-call", "result-separated", "result-with-extra"),
         "calls and results are not in the places where this provider wants them",
-        proves={"opens": True, "answers": "alone"},
+        proves={"call_needs_preceding_user": True, "result_placement": "alone"},
     ),
     Sign(
         r"functionresponse\.(id|name).{0,200}does not match|function_response\.name: name cannot be"
         r" empty",
         ("results-out-of-order", "result-name-mismatch"),
         "a result does not bear the id or name of its call",
-        proves={"ordered": True, "named": True},
+        proves={"results_follow_call_order": True, "results_need_tool_name": True},
     ),
     # --- what an id may be ---
     Sign(
         r"unknown name \"id\" at 'contents",
         ("id-field-unsupported",),
         "this provider has no field for the id of a call",
-        proves={"has_ids": False},
+        proves={"has_id_field": False},
     ),
     Sign(
         r"should match pattern '\^\[a-zA-Z0-9_-\]\+\$'",
         ("id-bad-charset", "id-empty"),
         "an id is empty or has characters other than letters, digits, _ and -",
         also=r"id\b",
-        proves={"ids": _WORD, "takes": None, "needs_ids": True},
+        proves={"id_rule": _WORD, "accepted_ids": None, "requires_ids": True},
     ),
     Sign(
         r"must be a-z, A-Z, 0-9, with a length of 9|alphanumeric strings with length 9",
         ("id-wrong-length", "id-bad-charset", "id-empty"),
         "an id is not nine letters or digits",
-        proves={"ids": _NINE, "takes": None, "needs_ids": True},
+        proves={"id_rule": _NINE, "accepted_ids": None, "requires_ids": True},
     ),
     # --- roles ---
     Sign(
         r"unexpected role .?user.? after role .?tool",
         ("user-after-tool", "trailing-assistant"),
         "a user speaks directly after a result, and an assistant should first",
-        proves={"rests": True},
+        proves={"no_user_after_tool": True},
     ),
     Sign(
         r"expected last role to be one of",
         ("trailing-assistant", "user-after-tool"),
         "the request ends with a message of the assistant",
-        proves={"ends": True},
+        proves={"must_end_with_user_or_tool": True},
     ),
     # --- what was thought ---
     Sign(
         r"missing a .?thought_?signature",
         _SIGNED,
         "a call came back without the signature it was made with",
-        proves={"echo": "signature", "thinkers": ".*"},
+        proves={"reasoning_to_return": "signature", "reasoning_models": ".*"},
     ),
     Sign(
         r"corrupted thought signature|invalid .?signature.? in .?thinking",
@@ -272,59 +276,63 @@ SIGNS = (
         _THOUGHT,
         "an item and the reasoning that belongs to it came back one without the other, or are not"
         " stored",
-        proves={"echo": "reasoning"},
+        proves={"reasoning_to_return": "reasoning"},
     ),
     Sign(
         r"expected .?thinking.? or .?redacted_thinking",
         ("thinking-missing",),
         "thinking is on, and the newest turn with calls does not begin with what was thought",
-        proves={"echo": "thinking"},
+        proves={"reasoning_to_return": "thinking"},
     ),
     Sign(
         r"reasoning_content.{0,200}(missing|must be passed back)|missing"
         r" .?reasoning_content|reasoning_text",
         ("reasoning-content-missing",),
         "what the model thought before a call must come back with it",
-        proves={"echo": "reasoning_content", "thinkers": ".*", "lasting": True},
+        proves={
+            "reasoning_to_return": "reasoning_content",
+            "reasoning_models": ".*",
+            "reasoning_needed_in_every_turn": True,
+        },
     ),
     # --- arguments ---
     Sign(
         r"item pairs from a mapping",
         _ARGUMENTS,
         "the arguments of a call are no JSON object",
-        proves={"arguments": "object"},
+        proves={"arguments_format": "object"},
     ),
     Sign(
         r"not a valid JSON string|invalid function arguments json string",
         _ARGUMENTS,
         "the arguments of a call are not JSON",
-        proves={"arguments": "json"},
+        proves={"arguments_format": "json"},
     ),
     # --- the rest ---
     Sign(
         r"toolConfig field must be defined",
         ("tools-undefined",),
         "the history holds calls, but no tools are offered",
-        proves={"offers": True},
+        proves={"calls_need_tool_definitions": True},
     ),
     Sign(
         r"cannot be empty when status value is error",
         ("content-shape",),
         "a result that is an error says nothing",
-        proves={"words": True},
+        proves={"rejects_blank_text": True},
     ),
     Sign(
         r"string does not match pattern",
         ("name-bad-charset", "name-too-long"),
         "the name of a tool has characters that are not taken, or too many",
         also=r"tools\W{0,2}\[|custom\.name|\.name\b",
-        proves={"takes_names": None},
+        proves={"accepted_names": None},
     ),
     Sign(
         r"custom\.name: string should match|invalid function name",
         ("name-bad-charset", "name-too-long"),
         "the name of a tool has characters that are not taken, or too many",
-        proves={"takes_names": None},
+        proves={"accepted_names": None},
     ),
     Sign(
         r"invalid value: 'tool'\. supported values",
@@ -337,7 +345,7 @@ SIGNS = (
         ("name-too-long",),
         "the name of a tool is longer than this provider takes",
         also=r"\.name'?:",
-        proves={"takes_names": None},
+        proves={"accepted_names": None},
     ),
     Sign(
         _LONG,
@@ -350,7 +358,7 @@ SIGNS = (
         ("content-shape",),
         "a message has null where a text is wanted",
         also="wrong_api_format",
-        proves={"content": "some"},
+        proves={"assistant_content": "some"},
     ),
     # --- fields of another type, as servers say it that check types before anything else ---
     Sign(
@@ -358,20 +366,20 @@ SIGNS = (
         r" valid string",
         ("id-not-string",),
         "an id is not a text",
-        proves={"needs_ids": True},
+        proves={"requires_ids": True},
     ),
     Sign(
         r"tool_use\.id: field required",
         ("id-missing",),
         "a call has no id",
-        proves={"needs_ids": True},
+        proves={"requires_ids": True},
     ),
     Sign(
         r"failed to satisfy constraint: member must",
         ("id-missing", "id-empty", "id-bad-charset", "id-too-long", "id-not-string"),
         "the id of a call or result is missing, empty, or not of the shape that is taken",
         also="toolUseId",
-        proves={"needs_ids": True},
+        proves={"requires_ids": True},
     ),
     Sign(
         r"failed to satisfy constraint: member must",
@@ -383,7 +391,7 @@ SIGNS = (
         r"tool use with id .{0,100}was found without a corresponding",
         ("server-tool-unpaired",),
         "a call that the provider ran stands without its result",
-        proves={"hosts": True},
+        proves={"server_results_stay_in_message": True},
     ),
     Sign(
         r"missing required parameter: '?messages\[\d+\]\.role|unknown parameter:"
@@ -405,7 +413,7 @@ SIGNS = (
         r"|tooluse\.input is invalid",
         _ARGUMENTS,
         "the arguments of a call are not of the type that they have here",
-        proves={"arguments": "object"},
+        proves={"arguments_format": "object"},
     ),
     Sign(
         r"tool_use\.name: string should have at least 1|function_call\.name: name cannot be empty"
@@ -417,32 +425,32 @@ SIGNS = (
         r"tool names must be unique|duplicate function declaration",
         ("name-collision",),
         "two tools on offer have one name",
-        proves={"distinct": True},
+        proves={"rejects_duplicate_tool_names": True},
     ),
     Sign(
         r"tool choice '.{0,200}' not found in|not found in provided tools",
         ("name-unknown",),
         "the tool that must be used is not on offer",
-        proves={"knows": True},
+        proves={"tool_choice_must_exist": True},
     ),
     Sign(
         r"the following must be satisfied.{0,100}\.content' : value must be a string",
         ("content-shape",),
         "the content beside calls is a list, and plain text is wanted",
-        proves={"content": "text"},
+        proves={"assistant_content": "text"},
     ),
     Sign(
         r"text content blocks must be non-empty|the text field .{0,80}is blank"
         r"|the content field in the message object .{0,60}is empty",
         ("content-shape",),
         "a text has no words",
-        proves={"words": True},
+        proves={"rejects_blank_text": True},
     ),
     Sign(
         r"unknown variant .?function",
         ("legacy-function-call",),
         "the old role of results is not known here",
-        proves={"legacy": False},
+        proves={"accepts_function_call": False},
     ),
 )
 

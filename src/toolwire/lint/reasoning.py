@@ -7,7 +7,7 @@ import re
 
 from toolwire.conversation.json import get
 from toolwire.conversation.parts import Result
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 
 _SWITCHES = (
     ("thinking", "type"),
@@ -17,33 +17,33 @@ _SWITCHES = (
 """Where a request says whether its model thinks."""
 
 
-def switch(view: View) -> str:
+def switch(facts: Facts) -> str:
     """What a request says about thinking; nothing if it does not."""
-    return next((said for path in _SWITCHES if isinstance(said := get(view.body, path), str)), "")
+    return next((said for path in _SWITCHES if isinstance(said := get(facts.body, path), str)), "")
 
 
-def place(view: View) -> tuple[str, ...]:
+def place(facts: Facts) -> tuple[str, ...]:
     """Where it says so."""
-    return next((path[:-1] for path in _SWITCHES if isinstance(get(view.body, path), str)), ())
+    return next((path[:-1] for path in _SWITCHES if isinstance(get(facts.body, path), str)), ())
 
 
-def thinker(view: View) -> bool:
+def thinker(facts: Facts) -> bool:
     """Whether the model that a request names is one of those that must get back what they
     thought.
     """
-    model = view.conversation.settings.get("model")
+    model = facts.conversation.settings.get("model")
     return (
-        bool(view.profile.thinkers)
+        bool(facts.profile.reasoning_models)
         and isinstance(model, str)
-        and re.search(view.profile.thinkers, model) is not None
+        and re.search(facts.profile.reasoning_models, model) is not None
     )
 
 
-def newest(view: View) -> int:
+def newest(facts: Facts) -> int:
     """The place after the last message in which somebody spoke to the model: the turn that is under
     way begins there."""
-    for n in range(len(view.messages) - 1, -1, -1):
-        message = view.messages[n]
+    for n in range(len(facts.messages) - 1, -1, -1):
+        message = facts.messages[n]
         if message.role in ("user", "system") and any(
             part.__class__ is not Result for part in message.parts
         ):

@@ -19,7 +19,7 @@ Known: TypeAlias = "tuple[str, str, str]"
 T = TypeVar("T", bound="str | Known")
 
 
-class Trail:
+class RenameTracker:
     """The calls and tools of a body as they are now, each with what it was at first; None if a
     repair made it."""
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Kind
 from toolwire.errors import pointer
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.profiles.table import Profile
 
 Severity: TypeAlias = Literal["error", "info"]
@@ -65,8 +65,8 @@ class Rule(Struct, frozen=True, eq=False):
     name: str
     title: str
     loss: Loss
-    check: Callable[[View], Iterable[tuple[JsonPath, str, Fix | None]]]
-    mend: Callable[[View, bool], Fixed | None] | None = None
+    check: Callable[[Facts], Iterable[tuple[JsonPath, str, Fix | None]]]
+    mend: Callable[[Facts, bool], Fixed | None] | None = None
     """Asked with whether unsafe fixes are allowed."""
     severity: Severity = "error"
     eased: Callable[[Profile], bool] | None = None

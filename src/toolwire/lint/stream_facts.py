@@ -18,14 +18,23 @@ from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import BodySource, Conversation
 from toolwire.conversation.parts import Call
 from toolwire.errors import LocalError, RemoteError
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.profiles.table import Profile
-from toolwire.streaming.events import Chunk, Delta, End, Event, Fault, Finish, Start, Whole
-from toolwire.streaming.stream_input import BYTES, Events, Item, streaming
-from toolwire.wires.engine.specs import call_id
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
+from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
+from toolwire.wires.engine.specs import read_id
 
 
-class Piece(Struct, frozen=True):
+class CallFragment(Struct, frozen=True):
     """A piece of a call, in streams where pieces are told apart by an index."""
 
     path: JsonPath
@@ -37,7 +46,7 @@ class Piece(Struct, frozen=True):
     @property
     def known(self) -> str:
         """Its id, if it has one."""
-        return call_id(self.id)[0]
+        return read_id(self.id)[0]
 
     @property
     def key(self) -> tuple[str, int] | None:
@@ -46,7 +55,7 @@ class Piece(Struct, frozen=True):
         return (repr(self.choice), self.index) if number else None  # type: ignore[return-value]
 
 
-class Told(Struct):
+class StreamedCall(Struct):
     """A call of the stream: where it was opened, and what came of it."""
 
     path: JsonPath
@@ -57,7 +66,7 @@ class Told(Struct):
     stop: str | None = None
 
 
-class StreamView(View):
+class StreamFacts(Facts):
     """A recorded stream, and the answer it stands for."""
 
     def __init__(
@@ -77,26 +86,26 @@ class StreamView(View):
         """Whether every piece of a call has an index on this wire."""
 
     @cached_property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[CallFragment]:
         """The pieces of calls, in the order in which they came."""
         return [piece for n, event in enumerate(self.events) for piece in _pieces(event, n)]
 
     @cached_property
-    def told(self) -> list[Told]:
+    def told(self) -> list[StreamedCall]:
         """The calls for a client, in the order in which they were opened."""
-        found: list[Told] = []
-        slots: dict[int, Told] = {}
+        found: list[StreamedCall] = []
+        slots: dict[int, StreamedCall] = {}
         for n, event in self.said:
             match event:
-                case Start(part=Call() as call) | Whole(part=Call() as call) if (
+                case PartStart(part=Call() as call) | PartComplete(part=Call() as call) if (
                     call.executor == "client"
                 ):
-                    found.append(Told((n,), call, call.arguments))
-                    if isinstance(event, Start):
+                    found.append(StreamedCall((n,), call, call.arguments))
+                    if isinstance(event, PartStart):
                         slots[event.slot] = found[-1]
-                case Delta(slot=slot, text=text) if slot in slots:
+                case PartDelta(slot=slot, text=text) if slot in slots:
                     slots[slot].text += text
-                case End(slot=slot) if slot in slots:
+                case PartEnd(slot=slot) if slot in slots:
                     one = slots.pop(slot)
                     one.text = one.text if event.whole is None else event.whole
                     one.alias, one.cut = event.alias, event.cut
@@ -106,7 +115,7 @@ class StreamView(View):
         return found
 
 
-def _pieces(event: JSON, n: int) -> Iterator[Piece]:
+def _pieces(event: JSON, n: int) -> Iterator[CallFragment]:
     choices = event.get("choices") if isinstance(event, dict) else None
     for i, choice in enumerate(choices if isinstance(choices, list) else ()):
         delta = choice.get("delta") if isinstance(choice, dict) else None
@@ -116,22 +125,24 @@ def _pieces(event: JSON, n: int) -> Iterator[Piece]:
                 inner = call.get("function") or call.get("custom")
                 name = inner.get("name") if isinstance(inner, dict) else None
                 at = (n, "choices", i, "delta", "tool_calls", k)
-                yield Piece(at, choice.get("index", i), call.get("index"), call.get("id"), name)
+                yield CallFragment(
+                    at, choice.get("index", i), call.get("index"), call.get("id"), name
+                )
 
 
-def look(stream: object, wire: str, profile: Profile) -> StreamView:
+def stream_facts(stream: object, wire: str, profile: Profile) -> StreamFacts:
     """The view of a recorded stream.
 
     Raises RemoteError if it is no stream of this wire.
     """
-    spoken, how = streaming(wire)
-    events, kept = Events(spoken.name, how), list[Chunk]()
+    spoken, how = resolve_stream(wire)
+    events, kept = EventInput(spoken.name, how), list[Chunk]()
     reader = how.reader(keep=True)
     said: list[tuple[int, Event]] = []
 
-    def take(chunks: Iterable[Chunk | Fault]) -> None:
+    def take(chunks: Iterable[Chunk | StreamError]) -> None:
         for chunk in chunks:
-            if isinstance(chunk, Fault):
+            if isinstance(chunk, StreamError):
                 raise RemoteError(spoken.name, (len(kept),), chunk.message)
             said.extend((len(kept), event) for event in reader.read(chunk))
             kept.append(chunk)
@@ -148,7 +159,7 @@ def look(stream: object, wire: str, profile: Profile) -> StreamView:
         if row.forms == ("stream",)
         for one in row.ids
     )
-    return StreamView(_folded(reader.body(), wire), profile, kept, said, indexed=indexed)
+    return StreamFacts(_folded(reader.body(), wire), profile, kept, said, indexed=indexed)
 
 
 def _folded(body: JSON, wire: str) -> Conversation:

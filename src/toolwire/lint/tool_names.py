@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import JOINT, IdRule, fit_names, odd
+from toolwire.conversation.ids import NAMESPACE_SEPARATOR, IdRule, fit_names, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Choice, Tool
 from toolwire.conversation.parts import Call, Part, Result
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed
 from toolwire.lint.transforms import swapped, without, written
 
@@ -25,37 +25,41 @@ FAMILIES = frozenset({"function", "custom", "function-legacy"})
 KINDS = frozenset({"function", "custom"})
 
 
-def taken(view: View) -> IdRule:
+def taken(facts: Facts) -> IdRule:
     """The names that the target takes."""
-    return view.profile.names if view.profile.takes_names is None else view.profile.takes_names
+    return (
+        facts.profile.name_rule
+        if facts.profile.accepted_names is None
+        else facts.profile.accepted_names
+    )
 
 
-def asked(view: View) -> list[Call]:
+def asked(facts: Facts) -> list[Call]:
     """The calls that bear a name somebody chose."""
-    return [call for call in view.calls if call.family in FAMILIES]
+    return [call for call in facts.calls if call.family in FAMILIES]
 
 
-def offered(view: View) -> list[Tool]:
+def offered(facts: Facts) -> list[Tool]:
     """The tools on offer that a client runs."""
-    return [tool for tool in view.conversation.tools if tool.kind in KINDS]
+    return [tool for tool in facts.conversation.tools if tool.kind in KINDS]
 
 
-def chosen(view: View) -> tuple[str, ...]:
+def chosen(facts: Facts) -> tuple[str, ...]:
     """The tools that the model must or may use."""
-    choice = view.conversation.settings.get("choice")
+    choice = facts.conversation.settings.get("choice")
     return choice.names if isinstance(choice, Choice) else ()
 
 
-def places(view: View) -> dict[str, JsonPath]:
+def places(facts: Facts) -> dict[str, JsonPath]:
     """Every name as it is written, and where it stands first: where the tool is offered, else where
     it is called."""
     found: dict[str, JsonPath] = {}
-    for tool in offered(view):
+    for tool in offered(facts):
         *outer, inner = texts(tool)
         found.setdefault(inner, tool.path)
         for text in outer:
             found.setdefault(text, tool.path[:-2])
-    for call in asked(view):
+    for call in asked(facts):
         for text in texts(call):
             found.setdefault(text, call.path)
     return found
@@ -65,12 +69,16 @@ def texts(named: Tool | Call | Result) -> tuple[str, ...]:
     """The name of a tool as it stands in the body: in one field, or in several, of which a server
     looks at each by itself."""
     name = named.name or ""
-    if JOINT not in name:
+    if NAMESPACE_SEPARATOR not in name:
         return (name,)
     inner = named.raw.get("name") if isinstance(named.raw, dict) else None
-    if not isinstance(inner, str) or not inner or not name.endswith(f"{JOINT}{inner}"):
+    if (
+        not isinstance(inner, str)
+        or not inner
+        or not name.endswith(f"{NAMESPACE_SEPARATOR}{inner}")
+    ):
         return (name,)
-    outer = name[: -len(JOINT) - len(inner)]
+    outer = name[: -len(NAMESPACE_SEPARATOR) - len(inner)]
     return (outer, inner) if outer else (inner,)
 
 
@@ -79,18 +87,18 @@ def _renamed(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None:
     held = texts(named)
     if new.keys().isdisjoint(held):
         return None
-    now = JOINT.join(new.get(text, text) for text in held)
+    now = NAMESPACE_SEPARATOR.join(new.get(text, text) for text in held)
     marked = len(held) == 1 and named.name != held[0]
-    return f"{JOINT}{now}" if marked and JOINT in now else now
+    return f"{NAMESPACE_SEPARATOR}{now}" if marked and NAMESPACE_SEPARATOR in now else now
 
 
-def refused(view: View) -> dict[str, JsonPath]:
+def refused(facts: Facts) -> dict[str, JsonPath]:
     """The names that the target does not take; one that is missing or blank is another matter."""
-    rule = taken(view)
+    rule = taken(facts)
     if not (rule.chars or rule.longest):
         return {}
-    found = places(view)
-    return {name: found[name] for name in odd(list(found), rule) if name.strip()}
+    found = places(facts)
+    return {name: found[name] for name in invalid_ids(list(found), rule) if name.strip()}
 
 
 def too_long(name: str, rule: IdRule) -> bool:
@@ -99,7 +107,7 @@ def too_long(name: str, rule: IdRule) -> bool:
         bool(rule.longest)
         and len(name) > rule.longest
         and rule.fits(name[: rule.longest])
-        and not odd([name], _endless(rule))
+        and not invalid_ids([name], _endless(rule))
     )
 
 
@@ -107,18 +115,18 @@ def _endless(rule: IdRule) -> IdRule:
     return IdRule(rule.chars, first=rule.first)
 
 
-def fitted(view: View, names: Iterable[str]) -> Fixed | None:
+def fitted(facts: Facts, names: Iterable[str]) -> Fixed | None:
     """The body with some names fitted to the target, each to one that no other tool has."""
     wrong = sorted(names)
     if not wrong:
         return None
-    found = places(view)
+    found = places(facts)
     every = {
         *found,
-        *chosen(view),
-        *(text for result in view.results if result.name for text in texts(result)),
+        *chosen(facts),
+        *(text for result in facts.results if result.name for text in texts(result)),
     }
-    new = fit_names(every, taken(view), {})
+    new = fit_names(every, taken(facts), {})
     new = {name: new[name] for name in wrong}
     told = tuple(
         (
@@ -127,29 +135,29 @@ def fitted(view: View, names: Iterable[str]) -> Fixed | None:
         )
         for name in new
     )
-    return Fixed(called(view, new), told)
+    return Fixed(called(facts, new), told)
 
 
-def called(view: View, new: Mapping[str, str]) -> JSON:
+def called(facts: Facts, new: Mapping[str, str]) -> JSON:
     """The body with tools under other names: offered, chosen, called and answered. `new` has them
     as they are written."""
     parts: dict[int, Part] = {
-        id(call): replace(call, name=name) for call in asked(view) if (name := _renamed(call, new))
+        id(call): replace(call, name=name) for call in asked(facts) if (name := _renamed(call, new))
     }
-    for result in view.results:
+    for result in facts.results:
         ours = result.name is not None and result.executor == "client" and result.family in FAMILIES
         if ours and (name := _renamed(result, new)):
             parts[id(result)] = replace(result, name=name)
-    body = written(swapped(view.conversation, parts))
-    for tool in offered(view):
+    body = written(swapped(facts.conversation, parts))
+    for tool in offered(facts):
         *outer, inner = texts(tool)
         if inner in new:
             body = put(body, tool.path + place(tool), new[inner])
         for text in outer:
             if text in new:
                 body = put(body, (*tool.path[:-2], "name"), new[text])
-    at = view.conversation.source.setting_paths.get("choice")
-    if at is not None and chosen(view):
+    at = facts.conversation.source.setting_paths.get("choice")
+    if at is not None and chosen(facts):
         value = get(body, at)
         body = put(body, at, _said(value, new))  # type: ignore[arg-type]
     return body
@@ -180,14 +188,14 @@ def _said(value: JSON, new: Mapping[str, str]) -> JSON:
     return new.get(value, value) if isinstance(value, str) else value
 
 
-def nameless(view: View) -> list[Call]:
+def nameless(facts: Facts) -> list[Call]:
     """Calls whose name is missing or blank, for a target that takes only names of some shape."""
-    rule = taken(view)
+    rule = taken(facts)
     if not (rule.chars or rule.longest):
         return []
     return [
         call
-        for call in view.calls
+        for call in facts.calls
         if not call.name.strip() and call.family in FAMILIES and not _filler(call)
     ]
 
@@ -206,31 +214,31 @@ def empty(call: Call) -> bool:
     return any(isinstance(held.get("name"), str) for held in inner)
 
 
-def known(view: View, call: Call) -> str:
+def known(facts: Facts, call: Call) -> str:
     """The name that a nameless call must have had: its result bears it, or its id does and the tool
     is on offer."""
-    result = view.answer.get(id(call))
+    result = facts.answer.get(id(call))
     if result is not None and result.name and result.name.strip():
         return result.name
-    names = {tool.name for tool in offered(view)}
+    names = {tool.name for tool in offered(facts)}
     said = call.id.removeprefix("functions.").rpartition(":")
     return said[0] if said[2].isdigit() and said[0] in names else ""
 
 
-def remedy(view: View, call: Call) -> Fix:
+def remedy(facts: Facts, call: Call) -> Fix:
     """Whether the name is known, or the call has to go with its result."""
-    return "safe" if known(view, call) else "unsafe"
+    return "safe" if known(facts, call) else "unsafe"
 
 
-def christened(view: View, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
+def christened(facts: Facts, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
     """The body with nameless calls under the names that are known; where nothing is, the pair goes
     if that is allowed."""
     parts: dict[int, Part] = {}
     gone: set[int] = set()
     told: list[tuple[JsonPath, str]] = []
     for call in calls:
-        name = known(view, call)
-        result = view.answer.get(id(call))
+        name = known(facts, call)
+        result = facts.answer.get(id(call))
         if name:
             parts[id(call)] = replace(call, name=name)
             told.append(
@@ -241,7 +249,7 @@ def christened(view: View, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
             )
         elif unsafe:
             pair = [call, *([result] if result is not None else [])]
-            pair += [one for one in view.stray if one.call_id == call.id]
+            pair += [one for one in facts.stray if one.call_id == call.id]
             gone.update(id(part) for part in pair)
             what = "and its result are" if len(pair) > 1 else "is"
             told.append(
@@ -252,4 +260,4 @@ def christened(view: View, calls: Iterable[Call], unsafe: bool) -> Fixed | None:
             )
     if not told:
         return None
-    return Fixed(written(without(swapped(view.conversation, parts), gone)), tuple(told))
+    return Fixed(written(without(swapped(facts.conversation, parts), gone)), tuple(told))

@@ -15,7 +15,7 @@ from toolwire.codec import encode
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text, Traceable
-from toolwire.lint.facts import Block, View
+from toolwire.lint.facts import CallBatch, Facts
 
 MARK = "[toolwire]"
 """What everything begins with that was not said by anybody in the conversation."""
@@ -51,18 +51,18 @@ def _kept(old: Part, new: Part) -> Part:
     )
 
 
-def renamed(view: View, ids: Mapping[int, str]) -> Conversation:
+def renamed(facts: Facts, ids: Mapping[int, str]) -> Conversation:
     """The conversation with calls under other ids, by the identity of the calls; their results
     follow them."""
     new: dict[int, Part] = {}
-    for call in (*view.calls, *view.hosted):
+    for call in (*facts.calls, *facts.hosted):
         if id(call) in ids:
             one = ids[id(call)]
             new[id(call)] = replace(call, id=one, origin="wire")
-            result = view.answer.get(id(call))
+            result = facts.answer.get(id(call))
             if result is not None:
                 new[id(result)] = replace(result, call_id=one, origin="wire")
-    return swapped(view.conversation, new)
+    return swapped(facts.conversation, new)
 
 
 def without(conversation: Conversation, parts: Collection[int]) -> Conversation:
@@ -90,7 +90,7 @@ def note(text: str) -> Message:
 
 
 def laid(
-    view: View, blocks: Iterable[Block], given: Mapping[int, Result] | None = None
+    facts: Facts, blocks: Iterable[CallBatch], given: Mapping[int, Result] | None = None
 ) -> Conversation:
     """The conversation with the results of some batches where the target wants them: after their
     calls, before anybody speaks.
@@ -104,22 +104,22 @@ def laid(
         (block, [*block.results, *(more[id(call)] for call in block.calls if id(call) in more)])
         for block in blocks
     ]
-    out = _Laying(view, {id(result) for _, results in answered for result in results})
+    out = _Laying(facts, {id(result) for _, results in answered for result in results})
     for block, results in answered:
         out.add(block, results)
     return out.done()
 
 
 def answered_for(
-    view: View, left: Iterable[tuple[Block, Call]], make: Callable[[Call], Result]
+    facts: Facts, left: Iterable[tuple[CallBatch, Call]], make: Callable[[Call], Result]
 ) -> Conversation:
     """The conversation with answers to calls that have none, each given with its batch; others move
     only where they must."""
     given = {id(call): (block, make(call)) for block, call in left}
     blocks = {id(block): block for block, _ in given.values()}
-    if view.profile.answers not in ("next", "alone"):
+    if facts.profile.result_placement not in ("next", "alone"):
         blocks = {key: replace(block, results=()) for key, block in blocks.items()}
-    return laid(view, blocks.values(), {key: result for key, (_, result) in given.items()})
+    return laid(facts, blocks.values(), {key: result for key, (_, result) in given.items()})
 
 
 def _silent(message: Message) -> bool:
@@ -147,30 +147,30 @@ class _Laying:
     message.
     """
 
-    def __init__(self, view: View, gone: set[int]) -> None:
-        self.view = view
+    def __init__(self, facts: Facts, gone: set[int]) -> None:
+        self.view = facts
         self.gone = gone
         """Results that go elsewhere, by their identity."""
         self.put: dict[int, tuple[Message, ...]] = {}
         self.dropped: set[int] = set()
 
-    def add(self, block: Block, results: list[Result]) -> None:
+    def add(self, block: CallBatch, results: list[Result]) -> None:
         """Lay one batch."""
-        view, end = self.view, block.asks[-1]
-        if view.profile.ordered and not view.tied(block):
+        facts, end = self.view, block.asks[-1]
+        if facts.profile.results_follow_call_order and not facts.tied(block):
             order = {call.id: n for n, call in enumerate(block.calls)}
             results.sort(key=lambda result: order.get(result.call_id, len(order)))
-        asking = [view.messages[n] for n in block.asks]
+        asking = [facts.messages[n] for n in block.asks]
         said: tuple[Part, ...] = ()
-        if view.profile.answers in ("next", "alone"):
-            said = tuple(part for n in block.asks for part in view.aside(n)) if results else ()
-            if len(asking) > 1 and not view.profile.merges:
+        if facts.profile.result_placement in ("next", "alone"):
+            said = tuple(part for n in block.asks for part in facts.aside(n)) if results else ()
+            if len(asking) > 1 and not facts.profile.merges_assistant_messages:
                 asking = [_joined(asking)]
         self.dropped.update(block.asks)
-        last = max((view.message_index(result) for result in block.results), default=end)
-        self.dropped.update(n for n in range(end + 1, last) if _silent(view.messages[n]))
+        last = max((facts.message_index(result) for result in block.results), default=end)
+        self.dropped.update(n for n in range(end + 1, last) if _silent(facts.messages[n]))
         kept = tuple(self._spared(message, said) for message in asking)
-        after = (Message("assistant", said, None, view.conversation.wire),) if said else ()
+        after = (Message("assistant", said, None, facts.conversation.wire),) if said else ()
         self.put[end] = (*kept, *self._answers(results, end), *after)
 
     def _spared(self, message: Message, said: tuple[Part, ...]) -> Message:
@@ -182,21 +182,21 @@ class _Laying:
     def _answers(self, results: list[Result], end: int) -> tuple[Message, ...]:
         """Results as messages of their own: those they stood in, if they stood there alone, or one
         for all."""
-        view, wire = self.view, self.view.conversation.wire
+        facts, wire = self.view, self.view.conversation.wire
         if not results:
             return ()
-        if not view.profile.batch:
+        if not facts.profile.results_share_one_message:
             return tuple(
                 self._alone(result) or Message("tool", (result,), None, wire) for result in results
             )
-        after = view.after(end)
+        after = facts.after(end)
         if (
             after is not None
             and after.role in ("user", "tool")
             and any(id(part) in self.gone for part in after.parts)
         ):
             others = tuple(part for part in after.parts if id(part) not in self.gone)
-            if not others or view.profile.answers != "alone":
+            if not others or facts.profile.result_placement != "alone":
                 self.dropped.add(end + 1)
                 parts = (*results, *others)
                 same = len(parts) == len(after.parts) and all(map(_is, parts, after.parts))
@@ -250,12 +250,12 @@ def rewritten(conversation: Conversation, messages: Iterable[Message]) -> Conver
     )
 
 
-def taking_turns(view: View, messages: Iterable[Message]) -> Conversation:
+def taking_turns(facts: Facts, messages: Iterable[Message]) -> Conversation:
     """The conversation with other messages; new neighbours of one role are one where the target
     wants the roles to alternate."""
-    if not view.profile.alternates:
-        return rewritten(view.conversation, messages)
-    place = {id(message): n for n, message in enumerate(view.messages)}
+    if not facts.profile.rejects_same_role_twice:
+        return rewritten(facts.conversation, messages)
+    place = {id(message): n for n, message in enumerate(facts.messages)}
     out: list[Message] = []
     ends: list[int] = []
     for message in messages:
@@ -274,21 +274,21 @@ def taking_turns(view: View, messages: Iterable[Message]) -> Conversation:
                 message.role,
                 (*results, *rest),
                 None,
-                view.conversation.wire,
+                facts.conversation.wire,
                 source=Source(path=out[-1].path),
             )
             ends[-1] = -1
         else:
             out.append(message)
             ends.append(n)
-    return rewritten(view.conversation, out)
+    return rewritten(facts.conversation, out)
 
 
 def _side(message: Message) -> str:
     return "user" if message.role == "tool" else message.role
 
 
-def demoted(view: View, results: Iterable[Result]) -> Conversation:
+def demoted(facts: Facts, results: Iterable[Result]) -> Conversation:
     """The conversation with results told as marked words of the user, because their calls are
     nowhere.
 
@@ -298,28 +298,28 @@ def demoted(view: View, results: Iterable[Result]) -> Conversation:
     gone: set[int] = set()
     before: dict[int, list[Message]] = {}
     spans = [
-        (block.asks[0], max([block.asks[-1], *map(view.message_index, block.results)]))
-        for block in view.blocks
+        (block.asks[0], max([block.asks[-1], *map(facts.message_index, block.results)]))
+        for block in facts.blocks
     ]
     for result in results:
         gone.add(id(result))
-        place = view.message_index(result) + 1
+        place = facts.message_index(result) + 1
         for start, end in spans:
             if start < place <= end:
                 place = end + 1
-        if view.waiting and place > view.message_index(view.waiting[0]):
-            place = view.message_index(view.waiting[0])
+        if facts.waiting and place > facts.message_index(facts.waiting[0]):
+            place = facts.message_index(facts.waiting[0])
         before.setdefault(place, []).append(_retold(result))
     messages: list[Message] = []
-    for n, message in enumerate(view.messages):
+    for n, message in enumerate(facts.messages):
         messages += before.get(n, ())
         kept = tuple(part for part in message.parts if id(part) not in gone)
         if len(kept) == len(message.parts):
             messages.append(message)
         elif kept:
             messages.append(replace(message, parts=kept))
-    messages += before.get(len(view.messages), ())
-    return taking_turns(view, messages)
+    messages += before.get(len(facts.messages), ())
+    return taking_turns(facts, messages)
 
 
 def _retold(result: Result) -> Message:
@@ -341,11 +341,11 @@ def _retold(result: Result) -> Message:
     )
 
 
-def place_of(block: Block) -> JsonPath:
+def place_of(block: CallBatch) -> JsonPath:
     """Where a batch of calls begins."""
     return block.calls[0].path
 
 
-def every_call(block: Block) -> str:
+def every_call(block: CallBatch) -> str:
     """The calls of a batch in words."""
     return " and ".join(f"{call.id} of {call.name}" for call in block.calls)

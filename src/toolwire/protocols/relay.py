@@ -92,7 +92,9 @@ class Relay:
         self.rules: Profile = rules
         self.settings = settings or {}
         self.same = front.wire == spoken.name
-        self._thinker = bool(rules.thinkers) and re.search(rules.thinkers, model) is not None
+        self._thinker = (
+            bool(rules.reasoning_models) and re.search(rules.reasoning_models, model) is not None
+        )
         """Whether it is one of those that must get back what they thought."""
         self.recall: Recall | None = None
         """What is known from earlier requests; None where each goes the long way."""
@@ -213,7 +215,7 @@ class Relay:
 
     def _gives(self, body: Object) -> Object:
         """Further fields of a request to a model that will think."""
-        gives = _GIVES.get(self.rules.echo)
+        gives = _GIVES.get(self.rules.reasoning_to_return)
         return (
             gives
             if gives is not None and ("reasoning" in body or _THINKS.match(self.model))
@@ -318,7 +320,7 @@ class Relay:
 
     def keeps(self, turn: Sequence[Message]) -> bool:
         """Whether a turn has to come back as it was, and the client's wire could not."""
-        return not self.same and wanted(turn, thoughts=bool(self.rules.echo))
+        return not self.same and wanted(turn, thoughts=bool(self.rules.reasoning_to_return))
 
     def parcel(self, turn: Sequence[Message], sent: Sent) -> str:
         """The parcel of a turn that was streamed: what the client has put together is what it would

@@ -19,19 +19,28 @@ from toolwire.errors import LocalError, RemoteError
 from toolwire.protocols.fronts import Front
 from toolwire.protocols.parcels import LARGEST
 from toolwire.protocols.sent import Sent, called, customised, unsealed
-from toolwire.streaming.accumulate import Gather, unfold
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Start, Whole
+from toolwire.streaming.accumulate import Accumulator, conversation_events
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
 from toolwire.streaming.restream import fold
 from toolwire.streaming.stream_input import Item
-from toolwire.streaming.stream_translator import Pipe
+from toolwire.streaming.stream_translator import StreamTranslator
 
 
 def _seals(event: Event) -> bool:
     """Whether an event tells of something that a parcel may have to carry."""
     match event:
-        case Start(part=part) | Whole(part=part):
+        case PartStart(part=part) | PartComplete(part=part):
             return part.signature is not None or isinstance(part, Reasoning)
-        case End(signature=seal):
+        case PartEnd(signature=seal):
             return seal is not None
     return False
 
@@ -47,7 +56,7 @@ class Way(Protocol):
     def parcel(self, turn: Sequence[Message], sent: Sent) -> str: ...
 
 
-class RelayPipe(Pipe[bytes]):
+class RelayPipe(StreamTranslator[bytes]):
     """A stream through the gateway, with the parcel of its turn at its end."""
 
     def __init__(self, relay: Way, sent: Sent, *, array: bool = False) -> None:
@@ -69,7 +78,7 @@ class RelayPipe(Pipe[bytes]):
         self._streams = True
         """Whether the client gets a stream; else it gets what the events make together."""
         self._blocks = 0
-        self._calls = Gather()
+        self._calls = Accumulator()
         """Open calls of tools that take a text: what the text is, is known when they are whole."""
         self._whole_turn: Message | None = None
         self._frame: Callable[[Chunk], bytes] = self._shape
@@ -104,7 +113,10 @@ class RelayPipe(Pipe[bytes]):
             raise RemoteError(self._relay.wire, (), "an answer without a message")
         self._whole_turn = read.messages[0]
         return list(
-            map(self._shape, [*self._say(list(unfold(read))), *self._unanswered(), *self._last()])
+            map(
+                self._shape,
+                [*self._say(list(conversation_events(read))), *self._unanswered(), *self._last()],
+            )
         )
 
     def feed(self, item: Item) -> list[bytes]:
@@ -120,10 +132,10 @@ class RelayPipe(Pipe[bytes]):
         if self._keeps and not self._sealed:
             self._sealed = any(map(_seals, events))
         if not self._named:
-            events = [self._called(one) if isinstance(one, Begin) else one for one in events]
+            events = [self._called(one) if isinstance(one, MessageStart) else one for one in events]
         return super()._say(self._texts(events) if self._sent.customs else events)
 
-    def _called(self, begin: Begin) -> Begin:
+    def _called(self, begin: MessageStart) -> MessageStart:
         self._named = True
         return replace(begin, settings=called(begin.settings, self._sent))
 
@@ -133,14 +145,14 @@ class RelayPipe(Pipe[bytes]):
         sent, names = self._sent, self._sent.ids.names
         for event in events:
             match event:
-                case Start(part=Call(family="function", name=name)) if (
+                case PartStart(part=Call(family="function", name=name)) if (
                     names.get(name, name) in sent.customs
                 ):
                     self._calls.start(event)
-                case Delta(slot=slot) if slot in self._calls:
+                case PartDelta(slot=slot) if slot in self._calls:
                     self._calls.delta(event)
-                case End(slot=slot) if slot in self._calls:
-                    out.append(Whole(customised(self._calls.end(event), sent)))
+                case PartEnd(slot=slot) if slot in self._calls:
+                    out.append(PartComplete(customised(self._calls.end(event), sent)))
                 case _:
                     out.append(event)
         return out
@@ -177,4 +189,8 @@ class RelayPipe(Pipe[bytes]):
 
     def failed(self, why: str) -> list[bytes]:
         """What the client is told when the stream cannot go on."""
-        return [] if self.fault is not None else list(map(self._shape, self._through(Fault(why))))
+        return (
+            []
+            if self.fault is not None
+            else list(map(self._shape, self._through(StreamError(why))))
+        )

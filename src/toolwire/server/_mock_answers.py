@@ -18,13 +18,22 @@ from toolwire.conversation.ids import NO_MAP
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Conversation, Setting, Usage
 from toolwire.conversation.parts import Call, Message, Reasoning, Text
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import switch, thinker
 from toolwire.profiles.table import Profile
-from toolwire.streaming.accumulate import unfold
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Finish, Note, Start, Whole
-from toolwire.streaming.stream_input import streaming
-from toolwire.wires.engine.encode_context import Page
+from toolwire.streaming.accumulate import conversation_events
+from toolwire.streaming.events import (
+    Chunk,
+    Finish,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+)
+from toolwire.streaming.stream_input import resolve_stream
+from toolwire.wires.engine.encode_context import EncodeContext
 
 CREATED = 1_760_000_000
 """When every answer was made: a mock has no clock."""
@@ -50,13 +59,13 @@ PIECES = 4
 """In so many pieces a text or the arguments of a call come, if they are long enough."""
 
 
-def thoughtful(view: View) -> bool:
+def thoughtful(view: Facts) -> bool:
     """Whether the model of a request is one that thinks aloud: the request says so, or the model is
     known for it."""
     if view.profile.wire in ("openai-responses", "azure-foundry"):
         return view.conversation.settings.get("effort") not in (None, "none")
     return switch(view) in ("enabled", "adaptive") or (
-        thinker(view) and view.profile.echo == "reasoning_content"
+        thinker(view) and view.profile.reasoning_to_return == "reasoning_content"
     )
 
 
@@ -98,9 +107,9 @@ class Answer:
         unsaid = (*_UNSAID.get(wire, ()), *(() if usage else ("usage",)))
         self.settings = {key: value for key, value in settings.items() if key not in unsaid}
         self._signs = (
-            bool(profile.thinkers)
+            bool(profile.reasoning_models)
             and profile.wire == "gemini"
-            and re.search(profile.thinkers, model) is not None
+            and re.search(profile.reasoning_models, model) is not None
         )
 
     @property
@@ -132,33 +141,37 @@ class Answer:
 
     def events(self, *, cut: bool = False) -> Iterator[Chunk]:
         """The events of the stream; one that is cut ends in the middle of its last part."""
-        _, how = streaming(self.profile.wire)
+        _, how = resolve_stream(self.profile.wire)
         writer = how.writer(
-            Page(self.profile.wire, "response", ids=None, names={}, home=NO_MAP), None
+            EncodeContext(self.profile.wire, "response", ids=None, names={}, home=NO_MAP), None
         )
         moves: dict[type, Callable[..., list[Chunk]]] = {
-            Begin: writer.begin,
-            Start: writer.start,
-            Delta: writer.delta,
-            End: writer.end,
-            Whole: writer.whole,
-            Note: writer.note,
+            MessageStart: writer.begin,
+            PartStart: writer.start,
+            PartDelta: writer.delta,
+            PartEnd: writer.end,
+            PartComplete: writer.whole,
+            Metadata: writer.note,
             Finish: writer.finish,
         }
         last = max(
-            (event.slot for event in unfold(self.conversation) if isinstance(event, Start)),
+            (
+                event.slot
+                for event in conversation_events(self.conversation)
+                if isinstance(event, PartStart)
+            ),
             default=-1,
         )
         sealing = _Sealing(self)
-        for event in unfold(self.conversation):
-            if not isinstance(event, Delta):
+        for event in conversation_events(self.conversation):
+            if not isinstance(event, PartDelta):
                 for chunk in moves[type(event)](event):
                     yield from sealing.chunk(chunk)
                 continue
             pieces = _pieces(event.text)
             halved = cut and event.slot == last
             for piece in pieces[: max(1, len(pieces) // 2)] if halved else pieces:
-                for chunk in writer.delta(Delta(event.slot, piece)):
+                for chunk in writer.delta(PartDelta(event.slot, piece)):
                     yield from sealing.chunk(chunk)
             if halved:
                 return

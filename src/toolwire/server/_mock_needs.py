@@ -302,12 +302,12 @@ def _turns(messages: JSON, profile: Profile) -> Refusal | None:
         if isinstance(messages, list)
         else []
     )
-    if profile.begins and roles[:1] == ["assistant"]:
+    if profile.must_start_with_user and roles[:1] == ["assistant"]:
         return Refusal(
             "A conversation must start with a user message. Try again with a conversation that"
             " starts with a user message."
         )
-    if profile.alternates and any(one == other for one, other in pairwise(roles)):
+    if profile.rejects_same_role_twice and any(one == other for one, other in pairwise(roles)):
         return Refusal(
             "A conversation must alternate between user and assistant roles. Make sure the"
             " conversation alternates between user and assistant roles and try again."

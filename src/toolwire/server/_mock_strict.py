@@ -14,7 +14,7 @@ from toolwire.conversation.json import JsonPath, Object, get, text_of
 from toolwire.conversation.model import Conversation, Tool
 from toolwire.conversation.parts import Call, Result, Traceable
 from toolwire.lint import found
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Finding
 from toolwire.server._mock_shapes import Refusal
 from toolwire.server._mock_words import CODE, CODES, NOTICED, QUIET, STATUS, SYMPTOMS, words
@@ -53,14 +53,14 @@ _IDS = ("id", "tool_call_id", "call_id", "tool_use_id")
 _PREFIX = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
 
 
-def judged(view: View) -> tuple[Refusal | None, list[Finding]]:
+def judged(view: Facts) -> tuple[Refusal | None, list[Finding]]:
     """The refusal of a history that its provider would not take; and what it would take although it
     is wrong."""
     findings = [one for one in found(view) if one.severity == "error" or one.name == "pending-tail"]
     refused: list[tuple[bool, int, Refusal]] = []
     quiet: list[Finding] = []
     for n, one in enumerate(findings):
-        if one.name == "pending-tail" and not view.profile.complete:
+        if one.name == "pending-tail" and not view.profile.rejects_missing_results:
             continue
         told = _told(one, findings, view)
         if told is None:
@@ -71,7 +71,7 @@ def judged(view: View) -> tuple[Refusal | None, list[Finding]]:
     return min(refused, key=lambda one: one[:2])[2] if refused else None, quiet
 
 
-def _told(finding: Finding, findings: Sequence[Finding], view: View) -> tuple[str, Refusal] | None:
+def _told(finding: Finding, findings: Sequence[Finding], view: Facts) -> tuple[str, Refusal] | None:
     spot = _Spot(finding, view)
     symptom = _symptom(finding, spot, view)
     profile = view.profile
@@ -91,12 +91,12 @@ def _told(finding: Finding, findings: Sequence[Finding], view: View) -> tuple[st
     return symptom, Refusal(told, STATUS.get(symptom, 400), spot.param, code, finding.name)
 
 
-def _symptom(finding: Finding, spot: _Spot, view: View) -> str:
+def _symptom(finding: Finding, spot: _Spot, view: Facts) -> str:
     """What a server notices of a fault: of an id of a wrong shape, whichever comes first."""
     symptom = SYMPTOMS.get(finding.name, finding.name)
-    rule = view.profile.takes or view.profile.ids
+    rule = view.profile.accepted_ids or view.profile.id_rule
     if symptom == "shape":
-        if view.profile.echo == "signature" and finding.name == "id-carries-payload":
+        if view.profile.reasoning_to_return == "signature" and finding.name == "id-carries-payload":
             return "unsigned"
         if rule.longest and not rule.exact and len(spot.id) > rule.longest:
             return "long-id"
@@ -131,7 +131,7 @@ def _symptom(finding: Finding, spot: _Spot, view: View) -> str:
 class _Spot:
     """The place of a fault, in every way in which a text may speak of it."""
 
-    def __init__(self, finding: Finding, view: View) -> None:
+    def __init__(self, finding: Finding, view: Facts) -> None:
         self.finding, self.view = finding, view
         self.path = finding.path
         self.part = _part(view.conversation, finding.path)
@@ -206,12 +206,12 @@ class _Spot:
         index = _index(self.path)
         message = self.path[: 2 if len(self.path) > 1 else 1]
         named = [tool.name for tool in self.view.conversation.tools if tool.path == where]
-        part, rule = self.part, self.view.profile.takes or self.view.profile.ids
+        part, rule = self.part, self.view.profile.accepted_ids or self.view.profile.id_rule
         name = part.name if isinstance(part, Call | Result) else next(iter(named), "")
         if symptom == "unknown-name":
             name = self.finding.message.split(" ", 1)[0]
         long = symptom == "long-name"
-        names = self.view.profile.takes_names or self.view.profile.names
+        names = self.view.profile.accepted_names or self.view.profile.name_rule
         result = isinstance(part, Result)
         field = _FIELDS.get(wire, ("id", "tool_call_id"))[result]
         member = "toolResult" if result else "toolUse"

@@ -86,7 +86,10 @@ QUIET: dict[str, str] = {
 }
 """Faults that no server is known to notice, or only some, and what comes of them. They are told in
 a header field."""
-NOTICED = {"results-out-of-order": "named", "ambiguous-same-name": "named"}
+NOTICED = {
+    "results-out-of-order": "results_need_tool_name",
+    "ambiguous-same-name": "results_need_tool_name",
+}
 """Of those, what a profile must say for its server to notice."""
 
 _FOLLOWED = (

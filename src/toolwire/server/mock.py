@@ -24,7 +24,7 @@ from toolwire.agent.demo import Said, said
 from toolwire.codec import decode, resolve
 from toolwire.conversation.json import JSON, Object, dump, load
 from toolwire.errors import LocalError, RemoteError
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.profiles.table import Profile
 from toolwire.server._mock_answers import CREATED, Answer, thinking, thoughtful
 from toolwire.server._mock_needs import disordered, lacking, unknown_caller, unreadable
@@ -45,7 +45,7 @@ from toolwire.server.asgi import (
 )
 from toolwire.server.asgi import answer as send_whole
 from toolwire.streaming.events import Chunk
-from toolwire.streaming.stream_input import streaming
+from toolwire.streaming.stream_input import resolve_stream
 
 KEPT = 200
 """So many answers, and requests, are remembered."""
@@ -234,7 +234,7 @@ class Mock:
             else _written(answer, spoken, quiet)
         )
 
-    def _read(self, body: Object, profile: Profile) -> View:
+    def _read(self, body: Object, profile: Profile) -> Facts:
         """The history of a request, with what was kept of it here."""
         lacks = lacking(body, profile)
         if lacks is not None:
@@ -254,7 +254,7 @@ class Mock:
             body = {key: value for key, value in body.items() if key != "previous_response_id"}
             body["input"] = [*kept[0], *_items(body.get("input"))]
         try:
-            return View(decode(body, profile.wire), profile)
+            return Facts(decode(body, profile.wire), profile)
         except RemoteError as broken:
             raise _Refused(Refusal(f"Invalid value at '{broken.pointer}': {broken.why}.")) from None
 
@@ -269,7 +269,7 @@ class Mock:
         if not spoken.times or self._asked[key] <= spoken.times:
             raise _Refused(asked_for(profile.wire, spoken.status, name))
 
-    def _keep(self, view: View, answer: Answer, body: Object) -> None:
+    def _keep(self, view: Facts, answer: Answer, body: Object) -> None:
         if (
             answer.profile.wire not in ("openai-responses", "azure-foundry")
             or body.get("store") is False
@@ -306,7 +306,7 @@ def _written(answer: Answer, spoken: Said, more: dict[str, str]) -> _Reply:
 
 
 def _streamed(answer: Answer, spoken: Said, more: dict[str, str], *, framed: bool) -> _Reply:
-    _, how = streaming(answer.profile.wire)
+    _, how = resolve_stream(answer.profile.wire)
     events = list(answer.events(cut=spoken.cut))
     headers = {"content-type": how.media, **how.headers, **more}
     pieces: Iterable[bytes] = map(how.frame, events)

@@ -13,7 +13,17 @@ from msgspec.structs import replace
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Text
-from toolwire.streaming.events import Begin, Delta, End, Event, Finish, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Event,
+    Finish,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    TurnStart,
+)
 
 LATE = frozenset({"usage"})
 """Settings that are known only when an answer is over."""
@@ -24,7 +34,7 @@ UNFINISHED = " "
 none."""
 
 
-def grown(part: Part, text: str, signature: str | None = None) -> Part:
+def with_text(part: Part, text: str, signature: str | None = None) -> Part:
     """An open part with all of its text."""
     match part:
         case Text():
@@ -36,7 +46,7 @@ def grown(part: Part, text: str, signature: str | None = None) -> Part:
     return part
 
 
-class Gather:
+class Accumulator:
     """Parts that are still growing."""
 
     __slots__ = ("_open",)
@@ -50,24 +60,24 @@ class Gather:
     def __len__(self) -> int:
         return len(self._open)
 
-    def start(self, event: Start) -> None:
+    def start(self, event: PartStart) -> None:
         """Open a part."""
         self._open[event.slot] = (event.part, [])
 
-    def delta(self, event: Delta) -> None:
+    def delta(self, event: PartDelta) -> None:
         """Let it grow."""
         self._open[event.slot][1].append(event.text)
 
-    def end(self, event: End) -> Part:
+    def end(self, event: PartEnd) -> Part:
         """Close it: the whole part."""
         part, texts = self._open.pop(event.slot)
         text = event.whole if event.whole is not None else "".join(texts)
         if event.cut and not text and isinstance(part, Call):
             text = UNFINISHED
-        return grown(part, text, event.signature)
+        return with_text(part, text, event.signature)
 
 
-def text_in(part: Part) -> str | None:
+def streamed_text(part: Part) -> str | None:
     """The text of a part that can be streamed; None for one that comes whole or not at all."""
     match part:
         case Text(text=text):
@@ -79,34 +89,34 @@ def text_in(part: Part) -> str | None:
     return None
 
 
-def emptied(part: Part) -> Part:
+def without_text(part: Part) -> Part:
     """A part as it is when it opens."""
-    return grown(replace(part, signature=None), "")
+    return with_text(replace(part, signature=None), "")
 
 
-def unfold(conversation: Conversation) -> Iterator[Event]:
+def conversation_events(conversation: Conversation) -> Iterator[Event]:
     """The answer of a response as events, each part in one piece."""
     settings = conversation.settings
-    yield Begin({key: value for key, value in settings.items() if key not in LATE})
+    yield MessageStart({key: value for key, value in settings.items() if key not in LATE})
     slot = 0
     answers = [message for message in conversation.messages if message.role == "assistant"]
     several = len(answers) != len(conversation.messages)
     for n, message in enumerate(conversation.messages):
         if several and n:
-            yield Turn(message.role)
+            yield TurnStart(message.role)
         choice = 0 if several else n
         for part in message.parts:
-            text = text_in(part)
+            text = streamed_text(part)
             if text is None:
-                yield Whole(part, choice)
+                yield PartComplete(part, choice)
                 continue
-            yield Start(slot, emptied(part), choice)
+            yield PartStart(slot, without_text(part), choice)
             if text:
-                yield Delta(slot, text)
-            yield End(slot, signature=part.signature)
+                yield PartDelta(slot, text)
+            yield PartEnd(slot, signature=part.signature)
             slot += 1
     if any(key in LATE for key in settings):
-        yield Note({key: value for key, value in settings.items() if key in LATE})
+        yield Metadata({key: value for key, value in settings.items() if key in LATE})
     for n, message in enumerate(answers):
         if not several or message is answers[-1]:
             yield Finish(message.stop, 0 if several else n)

@@ -50,7 +50,7 @@ class _Shape:
         self.keep = keep
 
 
-class Shortcuts:
+class DeltaCache:
     """The shapes of a stream's events so far, by what stands before the text."""
 
     __slots__ = ("_count", "_heads", "_latest")

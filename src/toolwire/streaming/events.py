@@ -16,20 +16,20 @@ from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Part, Role
 
 
-class Begin(Struct, frozen=True, gc=False):
+class MessageStart(Struct, frozen=True, gc=False):
     """An answer begins: its id, model and time, as far as the wire says."""
 
     settings: dict[str, Setting]
 
 
-class Turn(Struct, frozen=True, gc=False):
+class TurnStart(Struct, frozen=True, gc=False):
     """The next message begins, in streams that hold several: a model's turn, or the results of its
     calls."""
 
     role: Role
 
 
-class Start(Struct, frozen=True, gc=False):
+class PartStart(Struct, frozen=True, gc=False):
     """A part is opened: a text, reasoning, or a call whose id and name are known from here on and
     do not change."""
 
@@ -41,14 +41,14 @@ class Start(Struct, frozen=True, gc=False):
     """Whether this is a text going on that something else interrupted, and not another text."""
 
 
-class Delta(Struct, frozen=True, gc=False):
+class PartDelta(Struct, frozen=True, gc=False):
     """More text of an open part."""
 
     slot: int
     text: str
 
 
-class End(Struct, frozen=True, gc=False):
+class PartEnd(Struct, frozen=True, gc=False):
     """An open part is closed."""
 
     slot: int
@@ -63,7 +63,7 @@ class End(Struct, frozen=True, gc=False):
     """The id that the wire gave a call after all, when it had been announced under another."""
 
 
-class Whole(Struct, frozen=True, gc=False):
+class PartComplete(Struct, frozen=True, gc=False):
     """A part that came at once."""
 
     part: Part
@@ -73,7 +73,7 @@ class Whole(Struct, frozen=True, gc=False):
     its result."""
 
 
-class Note(Struct, frozen=True, gc=False):
+class Metadata(Struct, frozen=True, gc=False):
     """Settings that come late: usage, above all."""
 
     settings: dict[str, Setting]
@@ -86,7 +86,7 @@ class Finish(Struct, frozen=True, gc=False):
     choice: int = 0
 
 
-class Fault(Struct, frozen=True, gc=False):
+class StreamError(Struct, frozen=True, gc=False):
     """The peer reports an error in mid-stream, or the stream broke off (`cut`)."""
 
     message: str
@@ -94,13 +94,16 @@ class Fault(Struct, frozen=True, gc=False):
     cut: bool = False
 
 
-class Left(Struct, frozen=True, gc=False):
+class Unsupported(Struct, frozen=True, gc=False):
     """Something that has no neutral form stays behind: where it stood, and what it was."""
 
     path: JsonPath
     reason: str
 
 
-Event: TypeAlias = "Begin | Turn | Start | Delta | End | Whole | Note | Finish | Fault | Left"
+Event: TypeAlias = (
+    "MessageStart | TurnStart | PartStart | PartDelta | PartEnd | PartComplete | Metadata | Finish"
+    " | StreamError | Unsupported"
+)
 Chunk: TypeAlias = "dict[str, JSON]"
 """One event of a wire, as the JSON object it is there."""

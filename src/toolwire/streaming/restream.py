@@ -19,16 +19,16 @@ from collections.abc import (
 )
 from typing import Generic, Literal, TypeAlias, TypeVar, overload
 
-from toolwire.codec import Ids
+from toolwire.codec import IdMapInput
 from toolwire.conversation.ids import IdMap
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Loss
 from toolwire.errors import LocalError, RemoteError
-from toolwire.streaming.events import Chunk, Fault
-from toolwire.streaming.stream_input import Events, Item, streaming
-from toolwire.streaming.stream_translator import Pipe
-from toolwire.wires.engine.server_tools import Hosted
-from toolwire.wires.engine.stream import Reader
+from toolwire.streaming.events import Chunk, StreamError
+from toolwire.streaming.stream_input import EventInput, Item, resolve_stream
+from toolwire.streaming.stream_translator import StreamTranslator
+from toolwire.wires.engine.server_tools import ServerToolPolicy
+from toolwire.wires.engine.stream import StreamReader
 
 Source: TypeAlias = "Item | Iterable[Item] | AsyncIterable[Item]"
 Out = TypeVar("Out")
@@ -43,8 +43,8 @@ def fold(stream: Source, wire: str) -> JSON:
     An answer that broke off has what came, and an `error`. Raises RemoteError if it is no stream of
     this wire.
     """
-    spoken, how = streaming(wire)
-    events = Events(spoken.name, how)
+    spoken, how = resolve_stream(wire)
+    events = EventInput(spoken.name, how)
     reader = how.reader(keep=True)
     for item in _items(stream, spoken.name):
         _keep(events.take(item), reader, spoken.name)
@@ -54,9 +54,9 @@ def fold(stream: Source, wire: str) -> JSON:
     return reader.body()
 
 
-def _keep(events: Iterable[Chunk | Fault], reader: Reader, wire: str) -> None:
+def _keep(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str) -> None:
     for event in events:
-        if isinstance(event, Fault):
+        if isinstance(event, StreamError):
             raise RemoteError(wire, (reader.count,), event.message)
         reader.read(event)
         reader.count += 1
@@ -85,7 +85,9 @@ class _Under(Generic[Out]):
     this stream.
     """
 
-    def __init__(self, pipe: Pipe[Out], source: Source, tail: Callable[[], list[Out]]) -> None:
+    def __init__(
+        self, pipe: StreamTranslator[Out], source: Source, tail: Callable[[], list[Out]]
+    ) -> None:
         self._pipe = pipe
         self._source = source
         self._tail = tail
@@ -113,14 +115,16 @@ class _Under(Generic[Out]):
         return {"content-type": self._pipe.to.media, **self._pipe.to.headers}
 
 
-class Restreamed(_Under[Out], Iterator[Out]):
+class TranslatedStream(_Under[Out], Iterator[Out]):
     """A stream on its way to another wire: an iterator.
 
     `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with
     this stream.
     """
 
-    def __init__(self, pipe: Pipe[Out], source: Source, tail: Callable[[], list[Out]]) -> None:
+    def __init__(
+        self, pipe: StreamTranslator[Out], source: Source, tail: Callable[[], list[Out]]
+    ) -> None:
         super().__init__(pipe, source, tail)
         self._run = self._running(_items(source, ""))
 
@@ -155,7 +159,7 @@ class Restreamed(_Under[Out], Iterator[Out]):
             close()
 
 
-class AsyncRestreamed(_Under[Out], AsyncIterator[Out]):
+class AsyncTranslatedStream(_Under[Out], AsyncIterator[Out]):
     """A stream on its way to another wire: an asynchronous iterator, since its source is one.
 
     `losses`, `ids` and `fault` say what happened so far; `headers` are those of an HTTP answer with
@@ -163,7 +167,10 @@ class AsyncRestreamed(_Under[Out], AsyncIterator[Out]):
     """
 
     def __init__(
-        self, pipe: Pipe[Out], source: AsyncIterable[Item], tail: Callable[[], list[Out]]
+        self,
+        pipe: StreamTranslator[Out],
+        source: AsyncIterable[Item],
+        tail: Callable[[], list[Out]],
     ) -> None:
         super().__init__(pipe, source, tail)
         self._run = self._running(source)
@@ -211,10 +218,10 @@ def restream(  # type: ignore[overload-overlap]
     target: str,
     *,
     framed: Literal[True] = True,
-    ids: Ids = None,
-    hosted: Hosted = "text",
+    ids: IdMapInput = None,
+    hosted: ServerToolPolicy = "text",
     version: int | None = None,
-) -> AsyncRestreamed[bytes]: ...
+) -> AsyncTranslatedStream[bytes]: ...
 @overload
 def restream(  # type: ignore[overload-overlap]
     stream: AsyncIterable[Item],
@@ -222,10 +229,10 @@ def restream(  # type: ignore[overload-overlap]
     target: str,
     *,
     framed: Literal[False],
-    ids: Ids = None,
-    hosted: Hosted = "text",
+    ids: IdMapInput = None,
+    hosted: ServerToolPolicy = "text",
     version: int | None = None,
-) -> AsyncRestreamed[Chunk]: ...
+) -> AsyncTranslatedStream[Chunk]: ...
 @overload
 def restream(
     stream: Item | Iterable[Item],
@@ -233,10 +240,10 @@ def restream(
     target: str,
     *,
     framed: Literal[True] = True,
-    ids: Ids = None,
-    hosted: Hosted = "text",
+    ids: IdMapInput = None,
+    hosted: ServerToolPolicy = "text",
     version: int | None = None,
-) -> Restreamed[bytes]: ...
+) -> TranslatedStream[bytes]: ...
 @overload
 def restream(
     stream: Item | Iterable[Item],
@@ -244,20 +251,25 @@ def restream(
     target: str,
     *,
     framed: Literal[False],
-    ids: Ids = None,
-    hosted: Hosted = "text",
+    ids: IdMapInput = None,
+    hosted: ServerToolPolicy = "text",
     version: int | None = None,
-) -> Restreamed[Chunk]: ...
+) -> TranslatedStream[Chunk]: ...
 def restream(
     stream: Source,
     source: str,
     target: str,
     *,
     framed: bool = True,
-    ids: Ids = None,
-    hosted: Hosted = "text",
+    ids: IdMapInput = None,
+    hosted: ServerToolPolicy = "text",
     version: int | None = None,
-) -> Restreamed[bytes] | Restreamed[Chunk] | AsyncRestreamed[bytes] | AsyncRestreamed[Chunk]:
+) -> (
+    TranslatedStream[bytes]
+    | TranslatedStream[Chunk]
+    | AsyncTranslatedStream[bytes]
+    | AsyncTranslatedStream[Chunk]
+):
     """A stream of one wire as a stream of another, live: what one event says comes out before the
     next is asked for.
 
@@ -267,21 +279,25 @@ def restream(
     after the target was told.
     """
     if not framed:
-        events: Pipe[Chunk] = Pipe(source, target, _as_is, ids=ids, hosted=hosted, version=version)
-        return (
-            AsyncRestreamed(events, stream, list)
-            if isinstance(stream, AsyncIterable)
-            else Restreamed(events, stream, list)
+        events: StreamTranslator[Chunk] = StreamTranslator(
+            source, target, _as_is, ids=ids, hosted=hosted, version=version
         )
-    pipe: Pipe[bytes] = Pipe(source, target, ids=ids, hosted=hosted, version=version)
+        return (
+            AsyncTranslatedStream(events, stream, list)
+            if isinstance(stream, AsyncIterable)
+            else TranslatedStream(events, stream, list)
+        )
+    pipe: StreamTranslator[bytes] = StreamTranslator(
+        source, target, ids=ids, hosted=hosted, version=version
+    )
 
     def tail() -> list[bytes]:
         return [pipe.tail] if pipe.tail else []
 
     return (
-        AsyncRestreamed(pipe, stream, tail)
+        AsyncTranslatedStream(pipe, stream, tail)
         if isinstance(stream, AsyncIterable)
-        else Restreamed(pipe, stream, tail)
+        else TranslatedStream(pipe, stream, tail)
     )
 
 

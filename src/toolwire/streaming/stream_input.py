@@ -13,11 +13,11 @@ from typing import TypeAlias
 from toolwire.codec import resolve
 from toolwire.conversation.json import load, parse, text_of
 from toolwire.errors import LocalError, RemoteError
-from toolwire.streaming.events import Chunk, Fault
+from toolwire.streaming.events import Chunk, StreamError
 from toolwire.streaming.framing import Decoder, Frame
 from toolwire.streaming.framing.sniff import Sniffed
 from toolwire.wires.engine.specs import Wire
-from toolwire.wires.engine.stream import Stream
+from toolwire.wires.engine.stream import StreamSpec
 
 Item: TypeAlias = "object"
 """What a stream is made of: pieces of bytes or text, or events as dicts or official SDK objects; it
@@ -26,7 +26,7 @@ BYTES = (bytes, bytearray, memoryview, str)
 """What has to be cut into events."""
 
 
-def streaming(name: str) -> tuple[Wire, Stream]:
+def resolve_stream(name: str) -> tuple[Wire, StreamSpec]:
     spoken, _ = resolve(name)
     if spoken.stream is None:
         raise LocalError(spoken.name, (), "this wire does not stream")
@@ -41,10 +41,10 @@ def _texts(value: object) -> object:
     return [_texts(item) for item in value] if isinstance(value, list) else value
 
 
-class Events:
+class EventInput:
     """What comes in, in whatever form, as the events of a wire."""
 
-    def __init__(self, wire: str, stream: Stream) -> None:
+    def __init__(self, wire: str, stream: StreamSpec) -> None:
         self._wire = wire
         self._lift = stream.lift
         self._frames: Decoder = Sniffed()
@@ -68,13 +68,13 @@ class Events:
         """Whether all that came was whole events."""
         return self._frames.idle
 
-    def take(self, item: Item) -> list[Chunk | Fault]:
+    def take(self, item: Item) -> list[Chunk | StreamError]:
         """The events that an item completes."""
         if isinstance(item, BYTES):
             return [event for piece in self.cut(item) if (event := self.event(piece)) is not None]
         return [self.given(item)]
 
-    def given(self, item: Item) -> Chunk | Fault:
+    def given(self, item: Item) -> Chunk | StreamError:
         """An event that came as a value. Some SDKs give as bytes what is base64 on the wire."""
         try:
             value, _ = load(item, self._wire)
@@ -82,20 +82,26 @@ class Events:
             try:
                 value, _ = load(_texts(item), self._wire)
             except (RemoteError, RecursionError) as broken:
-                return Fault(f"not an event: {broken}")
-        return value if isinstance(value, dict) else Fault(f"not an event: {text_of(value)[:200]}")
+                return StreamError(f"not an event: {broken}")
+        return (
+            value
+            if isinstance(value, dict)
+            else StreamError(f"not an event: {text_of(value)[:200]}")
+        )
 
-    def rest(self) -> list[Chunk | Fault]:
+    def rest(self) -> list[Chunk | StreamError]:
         """What stands at the end without its mark; an event that was cut in two is none."""
         found = [self._framed(frame) for frame in self._frames.end()]
-        return [event for event in found if event is not None and not isinstance(event, Fault)]
+        return [
+            event for event in found if event is not None and not isinstance(event, StreamError)
+        ]
 
-    def event(self, piece: bytes) -> Chunk | Fault | None:
+    def event(self, piece: bytes) -> Chunk | StreamError | None:
         """The event of a piece; None if it is none, as a comment is, or the mark of the end."""
         frame = self._frames.frame(piece)
         return None if frame is None else self._framed(frame)
 
-    def _framed(self, frame: Frame) -> Chunk | Fault | None:
+    def _framed(self, frame: Frame) -> Chunk | StreamError | None:
         try:
             value = parse(frame.data)
         except ValueError:
@@ -107,7 +113,11 @@ class Events:
                     frame.data, self._wire
                 )  # it says why, and takes what is only oddly spelled
             except RemoteError:
-                return Fault(f"not an event: {frame.data[:200].decode('utf-8', 'replace')}")
+                return StreamError(f"not an event: {frame.data[:200].decode('utf-8', 'replace')}")
         if self._lift is not None:
             value = self._lift(frame.event, value)
-        return value if isinstance(value, dict) else Fault(f"not an event: {text_of(value)[:200]}")
+        return (
+            value
+            if isinstance(value, dict)
+            else StreamError(f"not an event: {text_of(value)[:200]}")
+        )

@@ -13,38 +13,38 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from toolwire.codec import Ids, resolve
-from toolwire.conversation.ids import Fitting, IdMap
+from toolwire.codec import IdMapInput, resolve
+from toolwire.conversation.ids import IdFitter, IdMap
 from toolwire.conversation.json import text_of
 from toolwire.conversation.model import Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result
 from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
-from toolwire.streaming.accumulate import Gather, emptied, text_in
-from toolwire.streaming.delta_cache import Shortcuts
+from toolwire.streaming.accumulate import Accumulator, streamed_text, without_text
+from toolwire.streaming.delta_cache import DeltaCache
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
 )
-from toolwire.streaming.stream_input import BYTES, Events, Item, streaming
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.server_tools import POLICIES, Hosted, told
-from toolwire.wires.engine.stream import Reader, Writer
+from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy, server_tool_as_text
+from toolwire.wires.engine.stream import StreamReader, StreamWriter
 
 Out = TypeVar("Out")
 
 
-class Pipe(Generic[Out]):
+class StreamTranslator(Generic[Out]):
     """One stream on its way: fed what comes of the source, it gives the events of the target in the
     shape that is wanted."""
 
@@ -54,12 +54,12 @@ class Pipe(Generic[Out]):
         target: str,
         shape: Callable[[Chunk], Out] | None = None,
         *,
-        ids: Ids = None,
-        hosted: Hosted = "text",
+        ids: IdMapInput = None,
+        hosted: ServerToolPolicy = "text",
         version: int | None = None,
     ) -> None:
-        came, self._from = streaming(source)
-        goes, self.to = streaming(target)
+        came, self._from = resolve_stream(source)
+        goes, self.to = resolve_stream(target)
         if hosted not in POLICIES:
             raise LocalError(target, (), f"hosted is one of {', '.join(POLICIES)}, not {hosted!r}")
         if version is not None and version not in self.to.versions:
@@ -69,14 +69,18 @@ class Pipe(Generic[Out]):
             )
         _, rules = resolve(target)
         self._home = IdMap.of(ids)
-        self._hosted: Hosted = hosted
+        self._hosted: ServerToolPolicy = hosted
         self._hosts = goes.hosts and hosted != "drop"
         """Whether the target can hold calls that a provider ran."""
         odd = PROFILES.get(came.name, Profile(came.name, came.name))
-        self._fit = Fitting(
-            rules.ids, rules.names, unique=rules.unique, home=self._home, came=(odd.ids, odd.names)
+        self._fit = IdFitter(
+            rules.id_rule,
+            rules.name_rule,
+            unique=rules.ids_unique_in_request,
+            home=self._home,
+            came=(odd.id_rule, odd.name_rule),
         )
-        self.events = Events(came.name, self._from)
+        self.events = EventInput(came.name, self._from)
         self._version = version
         self.same = (
             came is goes
@@ -86,12 +90,12 @@ class Pipe(Generic[Out]):
         )
         """Whether it goes to the wire it came from: its events stay as they are, as far as the
         version knows them."""
-        self._page = Page(goes.name, "response", ids=None, names={}, home=self._home)
-        self._reader: Reader = self._from.reader(keep=False)
-        self._writer: Writer = self.to.writer(self._page, version)
+        self._context = EncodeContext(goes.name, "response", ids=None, names={}, home=self._home)
+        self._reader: StreamReader = self._from.reader(keep=False)
+        self._writer: StreamWriter = self.to.writer(self._context, version)
         self._shape: Callable[[Chunk], Out] = shape or self.to.frame  # type: ignore[assignment]
         self._framed = shape is None and not self.same
-        self._quick = Shortcuts()
+        self._quick = DeltaCache()
         self._idle = False
         """Whether the next bytes begin an event, and may be like one that was seen."""
         self.over = False
@@ -99,23 +103,23 @@ class Pipe(Generic[Out]):
         self._said: list[Event] = []
         """What the last event said."""
         self._begun = False
-        self.fault: Fault | None = None
+        self.fault: StreamError | None = None
         """What went wrong in the source, if anything did: nothing is told after it."""
-        self._told = Gather()
+        self._told = Accumulator()
         """Calls of a provider that are told in text when they are whole."""
         self._custom: set[int] = set()
         """Open calls whose text goes out as a text inside an object."""
         self._fresh: dict[int, Call] = {}
         """Open calls without arguments so far, for a target that wants an object."""
         self._muted: set[int] = set()
-        self._quiet: dict[int, Start] = {}
+        self._quiet: dict[int, PartStart] = {}
         """Reasoning that was opened and has no words yet; it may never have any."""
         self._joined = False
         """Whether something that was run is told in text: then all turns are one."""
         self._told_in: dict[int, int] = {}
         self._open: dict[str, int] = {}
         """Calls without a result so far, and which candidate asked for them."""
-        self._asked: list[tuple[str, Whole]] = []
+        self._asked: list[tuple[str, PartComplete]] = []
         """Calls of a stream that may also hold their results, for a target that cannot: which it
         is, is known later."""
         self._waits = self._reader.replies and not self._writer.results
@@ -127,20 +131,20 @@ class Pipe(Generic[Out]):
     @property
     def losses(self) -> list[Loss]:
         """What could not be carried so far."""
-        return list(dict.fromkeys(self._page.losses))
+        return list(dict.fromkeys(self._context.losses))
 
     @property
     def usage(self) -> Usage | None:
         """What the answer used up, as far as it was told."""
-        told = self._writer.settings.get("usage")
-        return told if isinstance(told, Usage) else None
+        usage = self._writer.settings.get("usage")
+        return usage if isinstance(usage, Usage) else None
 
     @property
     def ids(self) -> IdMap:
         """The map home so far."""
         home = self._fit.sent
-        hidden = {sent: home.get(before, before) for sent, before in self._page.sent.items()}
-        return IdMap({**home, **hidden}, dict(self._fit.names), dict(self._page.forms))
+        hidden = {sent: home.get(before, before) for sent, before in self._context.sent_ids.items()}
+        return IdMap({**home, **hidden}, dict(self._fit.names), dict(self._context.notes))
 
     def feed(self, item: Item) -> list[Out]:
         """What an item of the source becomes."""
@@ -159,12 +163,12 @@ class Pipe(Generic[Out]):
         try:
             out = self._pieces(self.events.cut(item), quick)
         except RemoteError as broken:
-            out = list(map(self._shape, self._through(Fault(broken.why))))
+            out = list(map(self._shape, self._through(StreamError(broken.why))))
         self.over = self.events.done or self._reader.over or self.fault is not None
         self._idle = self._framed and self.events.idle and not self.over
         return out
 
-    def _pieces(self, pieces: list[bytes], quick: Shortcuts) -> list[Out]:
+    def _pieces(self, pieces: list[bytes], quick: DeltaCache) -> list[Out]:
         out: list[Out] = []
         for piece in pieces:
             said = quick.take(piece)
@@ -175,7 +179,7 @@ class Pipe(Generic[Out]):
             try:
                 event = self.events.event(piece)
             except RemoteError as broken:
-                event = Fault(broken.why)
+                event = StreamError(broken.why)
             if event is not None:
                 shaped = list(map(self._shape, self._through(event)))
                 if self._framed:
@@ -183,10 +187,10 @@ class Pipe(Generic[Out]):
                 out += shaped
         return out
 
-    def _learn(self, quick: Shortcuts, piece: bytes, shaped: list[Out]) -> None:
+    def _learn(self, quick: DeltaCache, piece: bytes, shaped: list[Out]) -> None:
         """Remember an event that was one text and nothing else, read and written."""
         said = self._said
-        if len(said) != 1 or said[0].__class__ is not Delta or len(shaped) != 1:
+        if len(said) != 1 or said[0].__class__ is not PartDelta or len(shaped) != 1:
             quick.forget()
             return
         slot = said[0].slot
@@ -206,7 +210,10 @@ class Pipe(Generic[Out]):
         if self.fault is not None:
             return []
         return list(
-            map(self._shape, self._through(Fault(f"the source failed: {type(broken).__name__}")))
+            map(
+                self._shape,
+                self._through(StreamError(f"the source failed: {type(broken).__name__}")),
+            )
         )
 
     def _rest(self) -> list[Chunk]:
@@ -232,14 +239,16 @@ class Pipe(Generic[Out]):
             return self.to.tail if self.events.done or not self.events.framed else b""
         return b"" if self.fault is not None else self.to.tail
 
-    def _through(self, event: Chunk | Fault) -> list[Chunk]:
+    def _through(self, event: Chunk | StreamError) -> list[Chunk]:
         reader = self._reader
-        if isinstance(event, Fault):
+        if isinstance(event, StreamError):
             self._said = [event]
             if self.same:
                 self.fault = event
                 return self._writer.fault(event)
-            closing: list[Event] = [one for one in reader.end() if isinstance(one, Delta | End)]
+            closing: list[Event] = [
+                one for one in reader.end() if isinstance(one, PartDelta | PartEnd)
+            ]
             return [] if self.fault is not None else self._say([*closing, event])
         if self.same:
             return [event] if self._version is None else self._adapted(event, self._version)
@@ -253,22 +262,24 @@ class Pipe(Generic[Out]):
     def _adapted(self, event: Chunk, version: int) -> list[Chunk]:
         """An event of this wire as a version of it takes it."""
         assert self.to.adapt is not None
-        at, known = self._reader.count, self.to.adapt(event, version)
+        path, known = self._reader.count, self.to.adapt(event, version)
         self._reader.count += 1
         if known is None:
-            self._page.lose(
-                (at,), f"version {version} of this wire has no such event: {event.get('type')}"
+            self._context.report_loss(
+                (path,), f"version {version} of this wire has no such event: {event.get('type')}"
             )
             return []
         for key in event:
             if key not in known:
-                self._page.lose((at, key), f"version {version} of this wire has no such field")
+                self._context.report_loss(
+                    (path, key), f"version {version} of this wire has no such field"
+                )
         return [known]
 
     def _say(self, events: list[Event]) -> list[Chunk]:
         out: list[Chunk] = []
         for event in events:
-            if event.__class__ is Delta:
+            if event.__class__ is PartDelta:
                 slot = event.slot
                 if slot in self._muted:
                     continue
@@ -279,38 +290,40 @@ class Pipe(Generic[Out]):
                 elif slot in self._fresh and event.text.strip():
                     out += self._opening(event)
                 elif slot in self._custom:
-                    out += self._writer.delta(Delta(slot, text_of(event.text)[1:-1]))
+                    out += self._writer.delta(PartDelta(slot, text_of(event.text)[1:-1]))
                 else:
                     out += self._writer.delta(event)
             else:
                 out += _MOVES[event.__class__](self, event)
         return out
 
-    def _opening(self, event: Delta) -> list[Chunk]:
+    def _opening(self, event: PartDelta) -> list[Chunk]:
         """The first words of arguments that have to be an object: what is none goes out as a text
         inside one."""
         call = self._fresh.pop(event.slot)
         if event.text.lstrip()[:1] == "{":
             return self._writer.delta(event)
-        self._page.lose(call, "the arguments are not a JSON object; they are sent under `_raw`")
-        self._page.forms[call.id] = "raw"
+        self._context.report_loss(
+            call, "the arguments are not a JSON object; they are sent under `_raw`"
+        )
+        self._context.notes[call.id] = "raw"
         self._custom.add(event.slot)
         return [
-            *self._writer.delta(Delta(event.slot, '{"_raw":"')),
-            *self._writer.delta(Delta(event.slot, text_of(event.text)[1:-1])),
+            *self._writer.delta(PartDelta(event.slot, '{"_raw":"')),
+            *self._writer.delta(PartDelta(event.slot, text_of(event.text)[1:-1])),
         ]
 
-    def _begin(self, event: Begin) -> list[Chunk]:
+    def _begin(self, event: MessageStart) -> list[Chunk]:
         if self._begun:
-            self._writer.note(Note(event.settings))
+            self._writer.note(Metadata(event.settings))
             return []
         self._begun = True
         return self._writer.begin(event)
 
     def _first(self) -> list[Chunk]:
-        return [] if self._begun else self._begin(Begin({}))
+        return [] if self._begun else self._begin(MessageStart({}))
 
-    def _turn(self, event: Turn) -> list[Chunk]:
+    def _turn(self, event: TurnStart) -> list[Chunk]:
         self._fit.turn()
         return (
             [*self._first(), *self._writer.turn(event)]
@@ -318,11 +331,11 @@ class Pipe(Generic[Out]):
             else []
         )
 
-    def _start(self, event: Start) -> list[Chunk]:
+    def _start(self, event: PartStart) -> list[Chunk]:
         part, writer = event.part, self._writer
         if event.choice and not writer.many:
             self._muted.add(event.slot)
-            self._page.lose(
+            self._context.report_loss(
                 ("choices", event.choice),
                 "an answer here is one message; the other candidates stay behind",
             )
@@ -340,16 +353,20 @@ class Pipe(Generic[Out]):
             if part.executor == "client":
                 self._open[part.id] = event.choice
             if part.family == "custom" and not writer.customs:
-                self._page.lose(
+                self._context.report_loss(
                     part, "a custom call is sent as a function call with one field, `input`"
                 )
-                self._page.forms[part.id] = "custom"
+                self._context.notes[part.id] = "custom"
                 self._custom.add(event.slot)
-                opened = Start(event.slot, replace(part, family="function"), event.choice)
-                return [*out, *writer.start(opened), *writer.delta(Delta(event.slot, '{"input":"'))]
+                opened = PartStart(event.slot, replace(part, family="function"), event.choice)
+                return [
+                    *out,
+                    *writer.start(opened),
+                    *writer.delta(PartDelta(event.slot, '{"input":"')),
+                ]
             if writer.objects:
                 self._fresh[event.slot] = part
-            event = Start(event.slot, part, event.choice)
+            event = PartStart(event.slot, part, event.choice)
         else:
             self._reported(part)
             if isinstance(part, Reasoning):
@@ -375,9 +392,9 @@ class Pipe(Generic[Out]):
 
     def _reported(self, part: Part) -> None:
         if part.signature is not None or not (part.spec is None or part.spec.clean(part.raw)):
-            self._page.leftovers(part)
+            self._context.report_unknown_fields(part)
 
-    def _end(self, event: End) -> list[Chunk]:
+    def _end(self, event: PartEnd) -> list[Chunk]:
         slot = event.slot
         if slot in self._muted:
             self._muted.discard(slot)
@@ -387,51 +404,53 @@ class Pipe(Generic[Out]):
         if event.alias is not None and minted is not None:
             self._fit.sent[minted] = event.alias
         if event.signature is not None:
-            self._page.lose(
+            self._context.report_loss(
                 (self._reader.count,), "a signature that only its own provider can read"
             )
         quiet = self._quiet.pop(slot, None)
         if (
             quiet is not None
         ):  # it says nothing: what becomes of it, the writer of whole parts knows
-            return self._writer.whole(Whole(quiet.part, quiet.choice))
+            return self._writer.whole(PartComplete(quiet.part, quiet.choice))
         if slot in self._told:
             part, choice = self._told.end(event), self._told_in.pop(slot)
             if isinstance(part, Call) and (part.executor == "client" or self._hosts):
-                self._asked.append((part.id, Whole(part, choice)))
+                self._asked.append((part.id, PartComplete(part, choice)))
                 return []
             return self._hosted_part(part, choice)
         if slot in self._custom:
             self._custom.discard(slot)
-            closed = [] if event.cut else self._writer.delta(Delta(slot, '"}'))
-            return [*closed, *self._writer.end(End(slot, cut=event.cut))]
+            closed = [] if event.cut else self._writer.delta(PartDelta(slot, '"}'))
+            return [*closed, *self._writer.end(PartEnd(slot, cut=event.cut))]
         return self._writer.end(event)
 
     def _hosted_part(self, part: Part, choice: int = 0) -> list[Chunk]:
         losses: list[Loss] = []
-        text = told(part, self._hosted, losses)
+        text = server_tool_as_text(part, self._hosted, losses)
         self._joined = True
-        self._page.losses += losses
-        return [] if text is None else self._whole(Whole(text, choice))
+        self._context.losses += losses
+        return [] if text is None else self._whole(PartComplete(text, choice))
 
-    def _whole(self, event: Whole) -> list[Chunk]:
+    def _whole(self, event: PartComplete) -> list[Chunk]:
         part, writer = event.part, self._writer
         if event.unseen and isinstance(part, Call) and self._resumed(part):
             return self._first()
-        text = text_in(part)
+        text = streamed_text(part)
         if text is not None:
             slot = self._slots
             self._slots -= 1
-            grows: list[Event] = [Delta(slot, text)] if text else []
+            grows: list[Event] = [PartDelta(slot, text)] if text else []
             return self._say(
                 [
-                    Start(slot, emptied(part), event.choice),
+                    PartStart(slot, without_text(part), event.choice),
                     *grows,
-                    End(slot, signature=part.signature),
+                    PartEnd(slot, signature=part.signature),
                 ]
             )
         if event.choice and not writer.many:
-            self._page.lose(part, "an answer here is one message; the other candidates stay behind")
+            self._context.report_loss(
+                part, "an answer here is one message; the other candidates stay behind"
+            )
             return []
         out = self._first()
         if isinstance(part, Result):
@@ -448,13 +467,13 @@ class Pipe(Generic[Out]):
             if part.executor == "provider" and not self._hosts:
                 return out + self._hosted_part(part, event.choice)
             if part.executor == "client" and not writer.results:
-                self._page.lose(part, "an answer holds only what the assistant says")
+                self._context.report_loss(part, "an answer holds only what the assistant says")
                 return out
             self._reported(part)
             result = self._fit.result(part)
             if not result.preliminary:
                 self._open.pop(result.call_id, None)
-            return out + writer.whole(Whole(result, event.choice))
+            return out + writer.whole(PartComplete(result, event.choice))
         self._reported(part)
         return out + writer.whole(event)
 
@@ -462,13 +481,15 @@ class Pipe(Generic[Out]):
         """Whether the reader has a call from before, of which only the result comes now; if not, it
         is told as far as known."""
         if self._writer.resume(
-            replace(call, id=self._home.ids.get(call.id, call.id)), self._page.words(call)
+            replace(call, id=self._home.ids.get(call.id, call.id)), self._context.notes_about(call)
         ):
             return True
-        self._page.lose(call, "its call never came; one without arguments is told in its place")
+        self._context.report_loss(
+            call, "its call never came; one without arguments is told in its place"
+        )
         return False
 
-    def _note(self, event: Note) -> list[Chunk]:
+    def _note(self, event: Metadata) -> list[Chunk]:
         return [*self._first(), *self._writer.note(event)]
 
     def _finish(self, event: Finish) -> list[Chunk]:
@@ -488,17 +509,17 @@ class Pipe(Generic[Out]):
         asked, self._asked, self._waits = self._asked, [], False
         return [chunk for _, whole in asked for chunk in self._whole(whole)]
 
-    def _fault(self, event: Fault) -> list[Chunk]:
+    def _fault(self, event: StreamError) -> list[Chunk]:
         out = [*self._first(), *self._unanswered()]
         self.fault = event
         return [*out, *self._writer.fault(event)]
 
-    def _left(self, event: Left) -> list[Chunk]:
-        self._page.lose(event.path, event.reason)
+    def _left(self, event: Unsupported) -> list[Chunk]:
+        self._context.report_loss(event.path, event.reason)
         return []
 
 
-class Telling(Pipe[Out]):
+class EventTranslator(StreamTranslator[Out]):
     """What somebody else knows in neutral events, told as a stream of a wire.
 
     Calls that are told here were run already, or will be: a wire that cannot hold their results
@@ -510,7 +531,7 @@ class Telling(Pipe[Out]):
         target: str,
         shape: Callable[[Chunk], Out] | None = None,
         *,
-        hosted: Hosted = "text",
+        hosted: ServerToolPolicy = "text",
         version: int | None = None,
     ) -> None:
         super().__init__(target, target, shape, hosted=hosted, version=version)
@@ -535,13 +556,13 @@ class Telling(Pipe[Out]):
 
 
 _MOVES: dict[type, Callable[..., list[Chunk]]] = {
-    Begin: Pipe._begin,
-    Turn: Pipe._turn,
-    Start: Pipe._start,
-    End: Pipe._end,
-    Whole: Pipe._whole,
-    Note: Pipe._note,
-    Finish: Pipe._finish,
-    Fault: Pipe._fault,
-    Left: Pipe._left,
+    MessageStart: StreamTranslator._begin,
+    TurnStart: StreamTranslator._turn,
+    PartStart: StreamTranslator._start,
+    PartEnd: StreamTranslator._end,
+    PartComplete: StreamTranslator._whole,
+    Metadata: StreamTranslator._note,
+    Finish: StreamTranslator._finish,
+    StreamError: StreamTranslator._fault,
+    Unsupported: StreamTranslator._left,
 }

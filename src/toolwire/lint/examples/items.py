@@ -12,29 +12,29 @@ from weakref import WeakKeyDictionary
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint.examples.chat import USER
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example
 
 KEY = "input"
 
 
-_LISTED: WeakKeyDictionary[View, list[tuple[int, str, Object]]] = WeakKeyDictionary()
+_LISTED: WeakKeyDictionary[Facts, list[tuple[int, str, Object]]] = WeakKeyDictionary()
 
 
-def items(view: View) -> list[tuple[int, str, Object]]:
+def items(facts: Facts) -> list[tuple[int, str, Object]]:
     """The items of a request to a target that checks their ids: the place, the type and the JSON of
     each."""
     if (
-        not view.profile.items
-        or view.conversation.kind != "request"
-        or not isinstance(view.body, dict)
+        not facts.profile.item_id_prefixes
+        or facts.conversation.kind != "request"
+        or not isinstance(facts.body, dict)
     ):
         return []
-    listed = _LISTED.get(view)
+    listed = _LISTED.get(facts)
     if listed is None:
-        found = view.body.get(KEY)
+        found = facts.body.get(KEY)
         whole = found if isinstance(found, list) else []
-        listed = _LISTED[view] = [
+        listed = _LISTED[facts] = [
             (n, kind_of(item), item) for n, item in enumerate(whole) if isinstance(item, dict)
         ]
     return listed
@@ -48,9 +48,9 @@ def kind_of(item: Object) -> str:
     return "message" if "role" in item else ""
 
 
-def relisted(view: View, new: Mapping[int, Sequence[JSON]]) -> JSON:
+def relisted(facts: Facts, new: Mapping[int, Sequence[JSON]]) -> JSON:
     """The body with some items replaced, each by any number of others."""
-    body = view.body
+    body = facts.body
     found = body.get(KEY) if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(found, list):
         return body

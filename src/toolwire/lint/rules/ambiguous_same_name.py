@@ -15,14 +15,17 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Rule
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not (view.profile.complete or view.profile.owned) or not view.stray:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if (
+        not (facts.profile.rejects_missing_results or facts.profile.rejects_orphan_results)
+        or not facts.stray
+    ):
         return
-    for one in view.unclear:
+    for one in facts.unclear:
         if len(one.calls) > 1:
             calls = " or ".join(f"{each.id} of {each.name}" for each in one.calls)
             for result in one.results:

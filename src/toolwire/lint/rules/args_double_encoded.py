@@ -14,16 +14,16 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.argument_fixes import meant, reported
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    return reported(view, "double", "are JSON text in JSON text")
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    return reported(facts, "double", "are JSON text in JSON text")
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return meant(view, "double", "the arguments are the object that was inside", unsafe=unsafe)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return meant(facts, "double", "the arguments are the object that was inside", unsafe=unsafe)
 
 
 _TWICE = '"{\\"a\\":1}"'

@@ -16,16 +16,16 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.argument_fixes import meant, reported
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    return reported(view, "invalid", "are not JSON")
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    return reported(facts, "invalid", "are not JSON")
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return meant(view, "invalid", "the arguments are an object", unsafe=unsafe)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return meant(facts, "invalid", "the arguments are an object", unsafe=unsafe)
 
 
 _CUT = '{"path": "/et'

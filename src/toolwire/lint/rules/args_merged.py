@@ -18,14 +18,14 @@ from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call
 from toolwire.lint.argument_fixes import Fault, faults
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
-def _robbed(view: View, fault: Fault) -> list[Call]:
+def _robbed(facts: Facts, fault: Fault) -> list[Call]:
     """The calls after it whose arguments it has; none if that is not certain."""
     found: list[Call] = []
-    message = view.messages[view.message_index(fault.call)]
+    message = facts.messages[facts.message_index(fault.call)]
     calls = [part for part in message.parts if isinstance(part, Call) and part.executor == "client"]
     after = next((n for n, one in enumerate(calls, 1) if one is fault.call), len(calls))
     for one in calls[after:]:
@@ -35,10 +35,10 @@ def _robbed(view: View, fault: Fault) -> list[Call]:
     return found if len(found) == len(fault.pieces) - 1 else []
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for fault in faults(view, "merged"):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for fault in faults(facts, "merged"):
         many = f"{fault.who} has the arguments of {len(fault.pieces)} calls"
-        if _robbed(view, fault):
+        if _robbed(facts, fault):
             yield fault.path, f"{many}; the calls after it have none", "unsafe"
         else:
             yield (
@@ -51,11 +51,11 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    body: JSON = view.body
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for fault in faults(view, "merged") if unsafe else ():
-        robbed = _robbed(view, fault)
+    for fault in faults(facts, "merged") if unsafe else ():
+        robbed = _robbed(facts, fault)
         if robbed:
             inside = fault.path[len(fault.call.path) :]
             for one, piece in zip((fault.call, *robbed), fault.pieces, strict=True):

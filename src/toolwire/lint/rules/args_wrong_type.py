@@ -16,16 +16,16 @@ from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.argument_fixes import meant, reported
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.examples.items import answered, asked, listed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    return reported(view, "type", "are of another type than the wire has")
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    return reported(facts, "type", "are of another type than the wire has")
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return meant(view, "type", "the arguments are in the form that the wire has", unsafe=unsafe)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return meant(facts, "type", "the arguments are in the form that the wire has", unsafe=unsafe)
 
 
 def _use(given: JSON) -> Example:

@@ -17,17 +17,17 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.orphans import traced
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import demoted, written
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not view.profile.owned or not view.orphans:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
-    found = traced(view)
-    for result in view.orphans:
+    found = traced(facts)
+    for result in facts.orphans:
         if id(result) in found:
             beside = [part.id for part in found[id(result)].parts if isinstance(part, Call)]
             trace = (
@@ -45,16 +45,16 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    found = traced(view)
-    left = [result for result in view.orphans if id(result) in found]
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    found = traced(facts)
+    left = [result for result in facts.orphans if id(result) in found]
     if not unsafe or not left:
         return None
     changes = tuple(
         (result.path, f"the result for {result.call_id} is told in words: its call was dropped")
         for result in left
     )
-    return Fixed(written(demoted(view, left)), changes)
+    return Fixed(written(demoted(facts, left)), changes)
 
 
 RULE = Rule(

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.parts import Message, Part, Result, Text
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import MARK, swapped, written
@@ -45,19 +45,19 @@ class _Fault(Struct, frozen=True):
     message: Message | None = None
 
 
-def _found(view: View) -> Iterator[_Fault]:
-    profile = view.profile
-    if profile.content and view.calls:
-        for n in dict.fromkeys(view.message_index(one) for one in view.calls):
-            yield from _beside(view, view.messages[n])
-    if profile.words:
-        last = len(view.messages) - 1
-        for n, message in enumerate(view.messages):
+def _found(facts: Facts) -> Iterator[_Fault]:
+    profile = facts.profile
+    if profile.assistant_content and facts.calls:
+        for n in dict.fromkeys(facts.message_index(one) for one in facts.calls):
+            yield from _beside(facts, facts.messages[n])
+    if profile.rejects_blank_text:
+        last = len(facts.messages) - 1
+        for n, message in enumerate(facts.messages):
             if message.role in ("user", "assistant") and not (
                 n == last and message.role == "assistant"
             ):
                 yield from _blank(message)
-        for result in view.results:
+        for result in facts.results:
             if result.error and result.executor == "client" and not _says(result):
                 yield _Fault(
                     result.path,
@@ -67,14 +67,14 @@ def _found(view: View) -> Iterator[_Fault]:
                 )
 
 
-def _beside(view: View, message: Message) -> Iterator[_Fault]:
+def _beside(facts: Facts, message: Message) -> Iterator[_Fault]:
     """What stands beside calls, in messages that have a field for it."""
     raw = message.raw
     if not isinstance(raw, dict) or "content" not in raw:
         return
     at, content = (*message.path, "content"), raw["content"]
-    who = view.profile.name
-    if isinstance(content, list) and view.profile.content == "text":
+    who = facts.profile.name
+    if isinstance(content, list) and facts.profile.assistant_content == "text":
         texts = [get(block, ("text",)) for block in content]
         if all(isinstance(text, str) for text in texts):
             yield _Fault(
@@ -90,7 +90,7 @@ def _beside(view: View, message: Message) -> Iterator[_Fault]:
                 " text",
                 fix=None,
             )
-    elif content is None and view.profile.content == "some":
+    elif content is None and facts.profile.assistant_content == "some":
         yield _Fault(
             at,
             f"the content beside calls is null; {who} wants a text",
@@ -122,18 +122,18 @@ def _says(result: Result) -> bool:
     return not isinstance(result.output, str) or bool(result.output.strip())
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    return ((fault.path, fault.why, fault.fix) for fault in _found(view))
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    return ((fault.path, fault.why, fault.fix) for fault in _found(facts))
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    faults = [fault for fault in _found(view) if fault.fix == "safe" or (unsafe and fault.fix)]
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    faults = [fault for fault in _found(facts) if fault.fix == "safe" or (unsafe and fault.fix)]
     told = tuple((fault.path, fault.told) for fault in faults)
     here = [fault for fault in faults if fault.part is None and fault.message is None]
     # where things stand in the body is known only until it is written anew: the others come next
     # time
     if here:
-        body = view.body
+        body = facts.body
         for fault in here:
             body = body if fault.goes else put(body, fault.path, fault.puts)
         return Fixed(
@@ -144,13 +144,13 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
     for fault in faults:
         if isinstance(fault.part, Result):
             parts[id(fault.part)] = replace(fault.part, output=FAILED)
-    conversation = swapped(view.conversation, parts)
+    conversation = swapped(facts.conversation, parts)
     anew = {id(fault.message) for fault in faults if fault.message is not None}
     messages = tuple(
         replace(now, parts=(Text(BLANK),), source=replace(now.source, raw=UNSET))
         if id(was) in anew
         else now
-        for was, now in zip(view.messages, conversation.messages, strict=True)
+        for was, now in zip(facts.messages, conversation.messages, strict=True)
     )
     return (
         Fixed(written(replace(conversation, messages=messages) if anew else conversation), told)

@@ -29,22 +29,22 @@ from toolwire.lint.examples.blocks import (
     used,
     user,
 )
-from toolwire.lint.facts import Unclear, View
+from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.orphans import surplus
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import demoted, without, written
 
 
-def _many(view: View) -> list[Unclear]:
+def _many(facts: Facts) -> list[AmbiguousGroup]:
     """Several results for one call."""
     return (
-        [one for one in view.unclear if len(one.calls) == 1]
-        if view.profile.owned and view.stray
+        [one for one in facts.unclear if len(one.calls) == 1]
+        if facts.profile.rejects_orphan_results and facts.stray
         else []
     )
 
 
-def _copies(one: Unclear) -> tuple[Result, ...]:
+def _copies(one: AmbiguousGroup) -> tuple[Result, ...]:
     """All but the first, if they say the same."""
     first, *rest = one.results
     return (
@@ -52,10 +52,10 @@ def _copies(one: Unclear) -> tuple[Result, ...]:
     )
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not view.profile.owned or not view.stray:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not facts.profile.rejects_orphan_results or not facts.stray:
         return
-    for one in _many(view):
+    for one in _many(facts):
         call, count = one.calls[0], len(one.results)
         same = bool(_copies(one))
         why = (
@@ -68,7 +68,7 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             f"there are {count} results for the call {call.id} of {call.name}; {why}",
             "safe" if same else None,
         )
-    for result in surplus(view):
+    for result in surplus(facts):
         named = f" of {result.name}" if result.name else ""
         yield (
             result.path,
@@ -77,22 +77,22 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    copies = [result for one in _many(view) for result in _copies(one)]
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    copies = [result for one in _many(facts) for result in _copies(one)]
     if copies:
         changes = tuple(
             (result.path, "a result that says what another said was taken out") for result in copies
         )
         return Fixed(
-            written(without(view.conversation, {id(result) for result in copies})), changes
+            written(without(facts.conversation, {id(result) for result in copies})), changes
         )
-    left = surplus(view)
+    left = surplus(facts)
     if not unsafe or not left:
         return None
     changes = tuple(
         (result.path, "a result that no call is left for is told in words") for result in left
     )
-    return Fixed(written(demoted(view, left)), changes)
+    return Fixed(written(demoted(facts, left)), changes)
 
 
 RULE = Rule(

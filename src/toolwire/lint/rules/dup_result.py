@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import Turn, View
+from toolwire.lint.facts import Facts, Turn
 from toolwire.lint.id_edits import surplus, turn_of
 from toolwire.lint.id_formats import short
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
@@ -39,20 +39,20 @@ def _aborted(result: Result) -> bool:
     return text.startswith(MARK) or (len(text) <= _SHORT and _ABORTED.match(text) is not None)
 
 
-def _groups(view: View) -> list[tuple[Call, Result, list[Result], Fix]]:
+def _groups(facts: Facts) -> list[tuple[Call, Result, list[Result], Fix]]:
     """Each call with several results: the one that stays, the others, and how sure it is."""
-    if not view.profile.single or not view.stray:
+    if not facts.profile.rejects_duplicate_results or not facts.stray:
         return []
-    more = surplus(view)
+    more = surplus(facts)
     all_of: dict[int, list[Result]] = {}
     calls: dict[int, Call] = {}
-    for result in view.results:
+    for result in facts.results:
         one = more.get(id(result))
         if one is not None:
             calls[id(one)] = one
-            all_of.setdefault(id(one), [view.answer[id(one)]]).append(result)
+            all_of.setdefault(id(one), [facts.answer[id(one)]]).append(result)
     found: list[tuple[Call, Result, list[Result], Fix]] = []
-    turns = turn_of(view) if all_of else {}
+    turns = turn_of(facts) if all_of else {}
     for key, results in all_of.items():
         same = len({(result.text, result.error) for result in results}) == 1
         stays = results[0] if same else _best(calls[key], results, turns)
@@ -74,25 +74,25 @@ def _best(call: Call, results: list[Result], turns: Mapping[int, Turn]) -> Resul
     return (own or real)[-1]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one, stays, others, fix in _groups(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one, stays, others, fix in _groups(facts):
         same = "the same as" if fix == "safe" else "something else than"
         for result in others:
             said = (
                 f"the call {short(one.id)} of {one.name} has another result: this one says {same}"
             )
-            yield result.path, f"{said} the one in message {view.message_index(stays)}", fix
+            yield result.path, f"{said} the one in message {facts.message_index(stays)}", fix
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
     gone: set[int] = set()
     changes: list[tuple[JsonPath, str]] = []
-    for one, _, others, fix in _groups(view):
+    for one, _, others, fix in _groups(facts):
         for result in others if fix == "safe" or unsafe else ():
             gone.add(id(result))
             why = "said the same" if fix == "safe" else f"said: {short(result.text)}"
             changes.append((result.path, f"a result of {short(one.id)} was taken out; it {why}"))
-    return Fixed(written(without(view.conversation, gone)), tuple(changes)) if gone else None
+    return Fixed(written(without(facts.conversation, gone)), tuple(changes)) if gone else None
 
 
 def _uses(*texts: str) -> Example:

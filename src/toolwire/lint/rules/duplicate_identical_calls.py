@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Rule
 
 
@@ -26,10 +26,10 @@ def _size(call: Call) -> int:
     return len("".join(call.args.text.split()))
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if len(view.calls) < 2:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if len(facts.calls) < 2:
         return
-    for batch in view.blocks:
+    for batch in facts.blocks:
         calls = batch.calls
         if len(calls) < 2 or len({(one.name, _size(one)) for one in calls}) == len(calls):
             continue

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
@@ -32,10 +32,10 @@ class _Twin(Struct, frozen=True):
     """Whether it goes, or only its id."""
 
 
-def _twins(view: View) -> list[_Twin]:
+def _twins(facts: Facts) -> list[_Twin]:
     named = [
         (one, n, kind, item)
-        for n, kind, item in items(view)
+        for n, kind, item in items(facts)
         if isinstance(one := item.get("id"), str) and one
     ]
     if len({one for one, _, _, _ in named}) == len(named):
@@ -44,15 +44,15 @@ def _twins(view: View) -> list[_Twin]:
     for one, n, kind, item in named:
         # The result of a local shell bears the id of its call.
         seen.setdefault((one, kind if kind.endswith("_output") else ""), []).append((n, kind, item))
-    return [twin for group in seen.values() if len(group) > 1 for twin in _settled(view, group)]
+    return [twin for group in seen.values() if len(group) > 1 for twin in _settled(facts, group)]
 
 
-def _settled(view: View, group: list[tuple[int, str, Object]]) -> list[_Twin]:
+def _settled(facts: Facts, group: list[tuple[int, str, Object]]) -> list[_Twin]:
     """All of a group but the one that stays."""
     replied = {
         call.path[1]
-        for call in view.calls
-        if call.path[:1] == ("input",) and id(call) in view.answer
+        for call in facts.calls
+        if call.path[:1] == ("input",) and id(call) in facts.answer
     }
     whole = [one for one in group if one[1] != "item_reference"]
     stays = next((one for one in whole if one[0] in replied), (whole or group)[0])
@@ -64,8 +64,8 @@ def _settled(view: View, group: list[tuple[int, str, Object]]) -> list[_Twin]:
     return found
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for twin in _twins(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for twin in _twins(facts):
         yield (
             ("input", twin.n),
             f"the id {twin.item.get('id')} is already that of item {twin.first}",
@@ -73,10 +73,10 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for twin in _twins(view):
+    for twin in _twins(facts):
         new[twin.n] = [] if twin.goes else [bare(twin.item)]
         what = (
             "a copy was taken out"
@@ -84,7 +84,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
             else "the id was taken away from the item that is not the first to bear it"
         )
         changes.append((("input", twin.n), f"{twin.item.get('id')}: {what}"))
-    return Fixed(relisted(view, new), tuple(changes)) if changes else None
+    return Fixed(relisted(facts, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(

@@ -13,34 +13,34 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 _FIELD = "tool_calls"
 
 
-def _bare(view: View) -> list[JsonPath]:
-    if not view.profile.bare:
+def _bare(facts: Facts) -> list[JsonPath]:
+    if not facts.profile.rejects_empty_tool_calls:
         return []
     return [
         message.path
-        for message in view.messages
+        for message in facts.messages
         if message.role == "assistant"
         and isinstance(message.raw, dict)
         and message.raw.get(_FIELD) == []
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for at in _bare(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for at in _bare(facts):
         yield (*at, _FIELD), "an assistant's message has an empty list of calls", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    paths: list[JsonPath] = [(*at, _FIELD) for at in _bare(view)]
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    paths: list[JsonPath] = [(*at, _FIELD) for at in _bare(facts)]
     return Fixed(
-        removed(view.body, paths),
+        removed(facts.body, paths),
         tuple((at, "the empty list of calls is taken out") for at in paths),
     )
 

@@ -14,27 +14,27 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
-from toolwire.lint.facts import Block, View
+from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import note, taking_turns, written
 
 
-def _first(view: View) -> Block | None:
+def _first(facts: Facts) -> CallBatch | None:
     """The batch of calls that nobody asked for: only the assistant spoke before it."""
     if (
-        not view.profile.opens
-        or not view.calls
-        or view.conversation.kind != "request"
-        or view.continued
+        not facts.profile.call_needs_preceding_user
+        or not facts.calls
+        or facts.conversation.kind != "request"
+        or facts.continued
     ):
         return None
-    block = view.blocks[0]
-    before = view.messages[view.opening : block.asks[0]]
+    block = facts.blocks[0]
+    before = facts.messages[facts.opening : block.asks[0]]
     return block if all(message.role == "assistant" for message in before) else None
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    block = _first(view)
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    block = _first(facts)
     if block is not None:
         one = block.calls[0]
         yield (
@@ -47,17 +47,17 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    block = _first(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    block = _first(facts)
     if block is None or not unsafe:
         return None
     said = note("the beginning of this conversation is not here")
-    messages = (*view.messages[: view.opening], said, *view.messages[view.opening :])
+    messages = (*facts.messages[: facts.opening], said, *facts.messages[facts.opening :])
     change = (
-        view.messages[view.opening].path,
+        facts.messages[facts.opening].path,
         "a message of the user was put before the first call",
     )
-    return Fixed(written(taking_turns(view, messages)), (change,))
+    return Fixed(written(taking_turns(facts, messages)), (change,))
 
 
 RULE = Rule(

@@ -25,28 +25,28 @@ from toolwire.lint.examples.blocks import (
     words,
 )
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.orphans import leading
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import demoted, written
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if view.profile.owned and view.orphans:
-        for result in leading(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if facts.profile.rejects_orphan_results and facts.orphans:
+        for result in leading(facts):
             whose = "a result" if result.origin == "minted" else f"the result for {result.call_id}"
             yield result.path, f"the history begins with {whose}: its call was cut off", "unsafe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    left = leading(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    left = leading(facts)
     if not unsafe or not left:
         return None
     changes = tuple(
         (result.path, f"the result for {result.call_id} is told in words: its call was cut off")
         for result in left
     )
-    return Fixed(written(demoted(view, left)), changes)
+    return Fixed(written(demoted(facts, left)), changes)
 
 
 RULE = Rule(

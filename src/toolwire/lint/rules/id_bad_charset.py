@@ -17,23 +17,23 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import rule_of
 from toolwire.lint.id_fitting import fitted, unexplained
 from toolwire.lint.id_formats import like, short
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 
 
-def _amiss(view: View) -> list[Call]:
+def _amiss(facts: Facts) -> list[Call]:
     """Those whose length is right: what is too long is mended as a whole by the rule that
     says so.
     """
-    rule = rule_of(view)
-    if not view.strange_ids or not (rule.chars or rule.first):
+    rule = rule_of(facts)
+    if not facts.strange_ids or not (rule.chars or rule.first):
         return []
     return [
         one
-        for one in unexplained(view)
+        for one in unexplained(facts)
         if (
             len(one.id) == rule.longest
             if rule.exact
@@ -42,16 +42,16 @@ def _amiss(view: View) -> list[Call]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    chars = rule_of(view).chars
-    for one in _amiss(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    chars = rule_of(facts).chars
+    for one in _amiss(facts):
         odd = "".join(dict.fromkeys(re.findall(f"[^{chars}]", one.id))) if chars else one.id[:1]
         said = f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {short(odd)!r}"
-        yield one.path, f"{said}; {view.profile.name} takes only {chars}", "safe"
+        yield one.path, f"{said}; {facts.profile.name} takes only {chars}", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return fitted(view, _amiss(view))
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return fitted(facts, _amiss(facts))
 
 
 def _uses(*ids: str, target: str = "anthropic") -> Example:

@@ -17,27 +17,27 @@ from toolwire.conversation.json import JsonPath, put
 from toolwire.conversation.parts import Call
 from toolwire.lint.composite_ids import found, reduced
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import anew, retied, under, used
 from toolwire.lint.id_formats import SEALS, loaded, short, unloaded
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import written
 
 
-def _sealed(view: View) -> list[tuple[Call, str, str]]:
+def _sealed(facts: Facts) -> list[tuple[Call, str, str]]:
     """Calls that should bear a signature and have it in their id: the id alone, and what was behind
     it."""
-    if view.profile.echo != "signature" or view.conversation.wire not in SEALS:
+    if facts.profile.reasoning_to_return != "signature" or facts.conversation.wire not in SEALS:
         return []
     return [
         (one, *parts)
-        for one in view.calls
+        for one in facts.calls
         if one.signature is None and "_t" in one.id and (parts := loaded(one.id)) is not None
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    sealed = _sealed(view)
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    sealed = _sealed(facts)
     for one, plain, load in sealed:
         said = (
             f"the id {short(one.id)} of the call of {one.name} is {short(plain)} with a signature"
@@ -45,22 +45,22 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
         yield (
             one.path,
-            f"{said} behind it, which {view.profile.name} looks for beside the call",
+            f"{said} behind it, which {facts.profile.name} looks for beside the call",
             "safe",
         )
     if not sealed:
-        yield from found(view, unloaded, "has something else behind it; it should be")
+        yield from found(facts, unloaded, "has something else behind it; it should be")
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    sealed = _sealed(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    sealed = _sealed(facts)
     if not sealed:
-        return reduced(view, unloaded)
-    taken = used(view)
-    new = {id(one): under(one, anew(view, one, plain, taken)) for one, plain, _ in sealed}
-    body = written(retied(view, new))
+        return reduced(facts, unloaded)
+    taken = used(facts)
+    new = {id(one): under(one, anew(facts, one, plain, taken)) for one, plain, _ in sealed}
+    body = written(retied(facts, new))
     for one, _, load in sealed:
-        body = put(body, (*one.path, *SEALS[view.conversation.wire]), load)
+        body = put(body, (*one.path, *SEALS[facts.conversation.wire]), load)
     changes = tuple(
         (one.path, f"the signature in the id of the call of {one.name} stands beside it now")
         for one, _, _ in sealed

@@ -33,8 +33,8 @@ RULE = Rule(
     "id-composite",
     "an id is two ids in one",
     "lossless",
-    lambda view: found(view, half, "is two ids in one; that of the call is"),
-    lambda view, unsafe: reduced(view, half, _with_item),
+    lambda facts: found(facts, half, "is two ids in one; that of the call is"),
+    lambda facts, unsafe: reduced(facts, half, _with_item),
     order=20,
     bad=(
         chat(USER, asks(call(_LONG)), told(_LONG)),

@@ -21,8 +21,8 @@ RULE = Rule(
     "id-concatenated",
     "an id is one id several times in a row",
     "neutral",
-    lambda view: found(view, unit, "is one id several times in a row:"),
-    lambda view, unsafe: reduced(view, unit),
+    lambda facts: found(facts, unit, "is one id several times in a row:"),
+    lambda facts, unsafe: reduced(facts, unit),
     order=20,
     bad=(
         chat(USER, asks(call("call_Xcall_Xcall_X")), told("call_X")),

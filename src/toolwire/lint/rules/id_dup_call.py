@@ -17,20 +17,20 @@ from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Call, Opaque
 from toolwire.lint.duplicate_ids import copies, once, twins
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_formats import short
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import without, written
 
 
-def _again(view: View) -> list[Call]:
-    return [one for group in twins(view) for one in copies(view, group)]
+def _again(facts: Facts) -> list[Call]:
+    return [one for group in twins(facts) for one in copies(facts, group)]
 
 
-def _blocks(view: View) -> list[tuple[Opaque, Call]]:
+def _blocks(facts: Facts) -> list[tuple[Opaque, Call]]:
     """Blocks of another form that hold a call which their message has in its own form too."""
     found: list[tuple[Opaque, Call]] = []
-    for message in view.messages:
+    for message in facts.messages:
         if len(message.parts) > 1 and any(part.__class__ is Opaque for part in message.parts):
             calls = [part for part in message.parts if isinstance(part, Call)]
             others = [part for part in message.parts if isinstance(part, Opaque)]
@@ -44,16 +44,16 @@ def _holds(value: JSON, one: Call) -> bool:
     return value.get("input") == one.input
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not once(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not once(facts):
         return
-    for one in _again(view):
+    for one in _again(facts):
         yield (
             one.path,
             f"the call {short(one.id)} of {one.name} stands here again, with the same arguments",
             "safe",
         )
-    for part, one in _blocks(view):
+    for part, one in _blocks(facts):
         yield (
             part.path,
             f"the call {short(one.id)} of {one.name} stands here again as a {part.type} block",
@@ -61,21 +61,21 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
     gone: set[int] = set()
     changes: list[tuple[JsonPath, str]] = []
-    for one in _again(view):
-        result = view.answer.get(id(one))
+    for one in _again(facts):
+        result = facts.answer.get(id(one))
         gone |= {id(one)} if result is None else {id(one), id(result)}
         changes.append(
             (one.path, f"the copy of the call {short(one.id)} of {one.name} was taken out")
         )
-    for part, one in _blocks(view):
+    for part, one in _blocks(facts):
         gone.add(id(part))
         changes.append(
             (part.path, f"the copy of the call {short(one.id)} of {one.name} was taken out")
         )
-    return Fixed(written(without(view.conversation, gone)), tuple(changes)) if gone else None
+    return Fixed(written(without(facts.conversation, gone)), tuple(changes)) if gone else None
 
 
 RULE = Rule(

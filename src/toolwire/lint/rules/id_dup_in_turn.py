@@ -19,33 +19,33 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import distinct, once, repeated
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import again, anew, moved, retied, under, used
 from toolwire.lint.id_formats import like, short
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import written
 
 
-def _groups(view: View) -> list[tuple[list[Call], Fix]]:
-    if not repeated(view) or not once(view):
+def _groups(facts: Facts) -> list[tuple[list[Call], Fix]]:
+    if not repeated(facts) or not once(facts):
         return []
     return [
-        (group, _sure(view, group))
-        for group in distinct(view)
+        (group, _sure(facts, group))
+        for group in distinct(facts)
         if any(one.id != one.name for one in group)
     ]
 
 
-def _sure(view: View, group: list[Call]) -> Fix:
-    results = [view.answer[id(one)] for one in group if id(one) in view.answer]
+def _sure(facts: Facts, group: list[Call]) -> Fix:
+    results = [facts.answer[id(one)] for one in group if id(one) in facts.answer]
     told_apart = len({one.name for one in group}) == len(group) and all(
         result.name for result in results
     )
     return "safe" if len(results) in (0, len(group)) or told_apart else "unsafe"
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for group, fix in _groups(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for group, fix in _groups(facts):
         for one in group[1:]:
             said = (
                 f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, as the call of"
@@ -61,15 +61,15 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             yield one.path, said + why, fix
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    taken = used(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    taken = used(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for group, fix in _groups(view):
+    for group, fix in _groups(facts):
         for n, one in enumerate(group[1:], 2) if fix == "safe" or unsafe else ():
-            new[id(one)] = made = under(one, anew(view, one, again(one.id, n), taken))
-            changes.append((one.path, moved(view, one, made.id)))
-    return Fixed(written(retied(view, new)), tuple(changes)) if new else None
+            new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
+            changes.append((one.path, moved(facts, one, made.id)))
+    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
 
 
 _PAIR = (call("x:0", "f"), call("x:0", "g"))

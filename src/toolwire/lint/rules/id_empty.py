@@ -20,8 +20,8 @@ RULE = Rule(
     "id-empty",
     "an id is an empty text",
     "neutral",
-    lambda view: found(view, "empty", "has an empty id"),
-    lambda view, unsafe: given(view, "empty"),
+    lambda facts: found(facts, "empty", "has an empty id"),
+    lambda facts, unsafe: given(facts, "empty"),
     order=20,
     bad=(
         chat(USER, asks(call("")), told("")),

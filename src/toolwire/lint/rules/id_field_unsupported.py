@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Conversation
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import Side, one_of, place
 from toolwire.lint.id_formats import like, short
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
@@ -40,20 +40,20 @@ def _with_ids(conversation: Conversation) -> list[tuple[Side, JsonPath]]:
     ]
 
 
-def _bare(view: View) -> JSON | UnsetType:
+def _bare(facts: Facts) -> JSON | UnsetType:
     """The body without the ids; UNSET if results would go elsewhere."""
     strict = (
-        View(view.conversation, replace(view.profile, has_ids=False))
-        if view.profile.has_ids
-        else view
+        Facts(facts.conversation, replace(facts.profile, has_ids=False))
+        if facts.profile.has_id_field
+        else facts
     )
     body = written(laid(strict, strict.faults.get("results-out-of-order", ())))
-    before = decode(body, view.conversation.wire, view.conversation.kind)
+    before = decode(body, facts.conversation.wire, facts.conversation.kind)
     for _, at in _with_ids(before):
         block = get(body, at[:-1])
         if isinstance(block, dict):
             body = put(body, at[:-1], {key: value for key, value in block.items() if key != at[-1]})
-    after = decode(body, view.conversation.wire, view.conversation.kind)
+    after = decode(body, facts.conversation.wire, facts.conversation.kind)
     return body if _joined(before) == _joined(after) else UNSET
 
 
@@ -64,18 +64,18 @@ def _joined(conversation: Conversation) -> list[tuple[JsonPath, JsonPath]]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if view.profile.has_ids and not view.profile.shy:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if facts.profile.has_id_field and not facts.profile.id_sometimes_refused:
         return
-    parts = _with_ids(view.conversation)
-    clear = bool(parts) and not isinstance(_bare(view), UnsetType)
-    lacks = "some servers of {} have" if view.profile.has_ids else "{} has"
-    fix: Fix = "unsafe" if view.profile.has_ids else "safe"
+    parts = _with_ids(facts.conversation)
+    clear = bool(parts) and not isinstance(_bare(facts), UnsetType)
+    lacks = "some servers of {} have" if facts.profile.has_id_field else "{} has"
+    fix: Fix = "unsafe" if facts.profile.has_id_field else "safe"
     for part, _ in parts:
-        what = f"the {'call' if part in view.calls else 'result'} of {part.name or 'a tool'}"
+        what = f"the {'call' if part in facts.calls else 'result'} of {part.name or 'a tool'}"
         said = (
             f"{what} has an id, {short(one_of(part))}{like(one_of(part))}, and"
-            f" {lacks.format(view.profile.name)} no field for it"
+            f" {lacks.format(facts.profile.name)} no field for it"
         )
         yield (
             part.path,
@@ -84,13 +84,13 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    if view.profile.has_ids and not unsafe:
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    if facts.profile.has_id_field and not unsafe:
         return None
-    body = _bare(view)
+    body = _bare(facts)
     if isinstance(body, UnsetType):
         return None
-    gone = _with_ids(view.conversation)
+    gone = _with_ids(facts.conversation)
     return Fixed(
         body, tuple((part.path, f"the id {short(one_of(part))} was taken off") for part, _ in gone)
     )
@@ -132,7 +132,7 @@ RULE = Rule(
     _check,
     _mend,
     order=60,
-    eased=lambda profile: profile.has_ids,
+    eased=lambda profile: profile.has_id_field,
     bad=(
         _contents(("x",), ("x",)),
         _contents(("x", "y"), ("y", "x")),

@@ -13,26 +13,26 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import refused
 from toolwire.lint.id_formats import like, provider, short
 from toolwire.lint.rule import Example, Fix, Rule
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one in refused(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one in refused(facts):
         if provider(one.id):
             yield (
                 one.path,
                 (
-                    f"{short(one.id)}{like(one.id)} was not made for {view.profile.name}, which"
+                    f"{short(one.id)}{like(one.id)} was not made for {facts.profile.name}, which"
                     " refuses it"
                 ),
                 None,
             )
-    lost = view.orphans if view.profile.owned and view.stray else []
+    lost = facts.orphans if facts.profile.rejects_orphan_results and facts.stray else []
     if lost:
-        made = {provider(one.id) for one in view.calls}
+        made = {provider(one.id) for one in facts.calls}
         for result in lost:
             who = provider(result.call_id) if result.origin == "wire" else ""
             if who and who not in made:

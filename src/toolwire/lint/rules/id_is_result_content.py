@@ -20,7 +20,7 @@ from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import anew, moved, refused, retied, under, used
 from toolwire.lint.id_formats import explained, short
 from toolwire.lint.id_is_output import strays, traded
@@ -28,19 +28,23 @@ from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import written
 
 
-def _lost(view: View) -> list[tuple[Result, list[Call], int]]:
-    return strays(view) if view.profile.owned and view.profile.has_ids and view.stray else []
+def _lost(facts: Facts) -> list[tuple[Result, list[Call], int]]:
+    return (
+        strays(facts)
+        if facts.profile.rejects_orphan_results and facts.profile.has_id_field and facts.stray
+        else []
+    )
 
 
-def _both(view: View) -> list[Call]:
+def _both(facts: Facts) -> list[Call]:
     """Calls that the target refuses, under what their results say."""
-    return [one for one in refused(view) if not explained(one.id) and traded(view, one)]
+    return [one for one in refused(facts) if not explained(one.id) and traded(facts, one)]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for result, calls, counted in _lost(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for result, calls, counted in _lost(facts):
         said = (
-            f"the id of the result in message {view.message_index(result)} is output of the tool:"
+            f"the id of the result in message {facts.message_index(result)} is output of the tool:"
             f" {short(result.call_id)}"
         )
         if len(calls) == counted == 1:
@@ -65,25 +69,25 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
                 ),
                 None,
             )
-    for one in _both(view):
+    for one in _both(facts):
         said = f"the id of the call of {one.name} is the output of its tool"
-        yield one.path, f"{said}, and {view.profile.name} does not take it", "safe"
+        yield one.path, f"{said}, and {facts.profile.name} does not take it", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    taken = used(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    taken = used(facts)
     new: dict[int, Call] = {}
     ties: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     nth: dict[int, int] = {}
-    for result, calls, counted in _lost(view):
+    for result, calls, counted in _lost(facts):
         if len(calls) != counted or (counted > 1 and not unsafe):
             continue
         n = nth.setdefault(id(calls[0]), 0)
         nth[id(calls[0])] += 1
         ties[id(result)] = one = calls[n]
         if one.origin == "minted":
-            new[id(one)] = under(one, anew(view, one, one.id, taken))
+            new[id(one)] = under(one, anew(facts, one, one.id, taken))
         guess = "" if counted == 1 else ", by its order"
         changes.append(
             (
@@ -91,10 +95,10 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
                 f"the result goes under {short(new.get(id(one), one).id)} of {one.name}{guess}",
             )
         )
-    for n, one in enumerate(_both(view)):
-        new[id(one)] = made = under(one, anew(view, one, mint("", n, one.id), taken))
-        changes.append((one.path, moved(view, one, made.id)))
-    return Fixed(written(retied(view, new, ties)), tuple(changes)) if changes else None
+    for n, one in enumerate(_both(facts)):
+        new[id(one)] = made = under(one, anew(facts, one, mint("", n, one.id), taken))
+        changes.append((one.path, moved(facts, one, made.id)))
+    return Fixed(written(retied(facts, new, ties)), tuple(changes)) if changes else None
 
 
 _DOCS = "Found comprehensive documentation on S3: 3 it"

@@ -19,33 +19,33 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import distinct, once, repeated, revenants
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import again, anew, moved, retied, under, used
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import written
 
 
-def _named(view: View) -> list[tuple[Call, int, Fix | None]]:
+def _named(facts: Facts) -> list[tuple[Call, int, Fix | None]]:
     """The calls that need a new id, the how manieth of their name they are in the turn or history,
     and how sure it is."""
-    if not repeated(view) or not once(view):
+    if not repeated(facts) or not once(facts):
         return []
     found: list[tuple[Call, int, Fix | None]] = []
-    for group in distinct(view):
+    for group in distinct(facts):
         if group[0].id != group[0].name:
             continue
-        answered = sum(id(one) in view.answer for one in group)
+        answered = sum(id(one) in facts.answer for one in group)
         sure: Fix | None = "unsafe" if answered == len(group) else None
-        if not answered or (sure and view.conversation.ordered):
+        if not answered or (sure and facts.conversation.ordered):
             sure = "safe"
         found += [(one, n, sure) for n, one in enumerate(group) if n]
-    if view.profile.unique:
-        found += [(one, n, "safe") for one, n in revenants(view) if one.id == one.name]
+    if facts.profile.ids_unique_in_request:
+        found += [(one, n, "safe") for one, n in revenants(facts) if one.id == one.name]
     return found
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one, _, fix in _named(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one, _, fix in _named(facts):
         said = (
             f"the id of this call of {one.name} is the name of the tool, and another call of it has"
             " the same"
@@ -60,15 +60,15 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield one.path, said, fix
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    taken = used(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    taken = used(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for one, n, fix in _named(view):
+    for one, n, fix in _named(facts):
         if fix == "safe" or (unsafe and fix is not None):
-            new[id(one)] = made = under(one, anew(view, one, again(one.id, n), taken))
-            changes.append((one.path, moved(view, one, made.id)))
-    return Fixed(written(retied(view, new)), tuple(changes)) if new else None
+            new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
+            changes.append((one.path, moved(facts, one, made.id)))
+    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
 
 
 _F, _G = call("f", "f", '{"a": 1}'), call("f", "f", '{"a": 2}')

@@ -25,8 +25,8 @@ RULE = Rule(
     "id-missing",
     "a call or a result has no id",
     "neutral",
-    lambda view: found(view, "missing", "has no id"),
-    lambda view, unsafe: given(view, "missing"),
+    lambda facts: found(facts, "missing", "has no id"),
+    lambda facts, unsafe: given(facts, "missing"),
     order=20,
     bad=(
         chat(USER, asks(_BARE), _ANSWER),

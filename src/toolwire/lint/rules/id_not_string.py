@@ -18,8 +18,8 @@ RULE = Rule(
     "id-not-string",
     "an id is not a text",
     "neutral",
-    lambda view: found(view, "odd", "has an id that is not a text"),
-    lambda view, unsafe: given(view, "odd"),
+    lambda facts: found(facts, "odd", "has an id that is not a text"),
+    lambda facts, unsafe: given(facts, "odd"),
     order=20,
     bad=(
         chat(USER, asks(call(7)), told(7)),

@@ -18,38 +18,38 @@ from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import revenants
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import again, anew, moved, retied, under, used
 from toolwire.lint.id_formats import like, short
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import written
 
 
-def _later(view: View) -> list[tuple[Call, int]]:
+def _later(facts: Facts) -> list[tuple[Call, int]]:
     return (
-        [(one, n) for one, n in revenants(view) if one.id != one.name]
-        if view.profile.unique
+        [(one, n) for one, n in revenants(facts) if one.id != one.name]
+        if facts.profile.ids_unique_in_request
         else []
     )
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one, _ in _later(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one, _ in _later(facts):
         said = (
             f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, which a call of an"
             " earlier turn has"
         )
-        yield one.path, f"{said}; {view.profile.name} wants each only once", "safe"
+        yield one.path, f"{said}; {facts.profile.name} wants each only once", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    taken = used(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    taken = used(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for one, n in _later(view):
-        new[id(one)] = made = under(one, anew(view, one, again(one.id, n), taken))
-        changes.append((one.path, moved(view, one, made.id)))
-    return Fixed(written(retied(view, new)), tuple(changes)) if new else None
+    for one, n in _later(facts):
+        new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
+        changes.append((one.path, moved(facts, one, made.id)))
+    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
 
 
 _TURNS = (

@@ -18,7 +18,7 @@ from toolwire.conversation.ids import IdRule
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import rule_of
 from toolwire.lint.id_fitting import fitted, unexplained
 from toolwire.lint.id_formats import short
@@ -31,32 +31,32 @@ def _usual(one: str, rule: IdRule) -> str:
     return text[: rule.longest] if rule.longest else text
 
 
-def _meeting(view: View) -> list[tuple[Call, str]]:
+def _meeting(facts: Facts) -> list[tuple[Call, str]]:
     """Calls whose ids must be rewritten, each with another id that would be the same then."""
-    if not view.strange_ids or len(view.calls) < 2:
+    if not facts.strange_ids or len(facts.calls) < 2:
         return []
-    rule = rule_of(view)
+    rule = rule_of(facts)
     same: dict[str, list[str]] = {}
-    for one in dict.fromkeys(each.id for each in view.calls if each.origin == "wire"):
+    for one in dict.fromkeys(each.id for each in facts.calls if each.origin == "wire"):
         same.setdefault(_usual(one, rule), []).append(one)
     return [
         (one, next(other for other in same[_usual(one.id, rule)] if other != one.id))
-        for one in unexplained(view)
+        for one in unexplained(facts)
         if len(same[_usual(one.id, rule)]) > 1
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one, other in _meeting(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one, other in _meeting(facts):
         said = (
             f"the id {short(one.id)} of the call of {one.name}, rewritten in the usual way for"
-            f" {view.profile.name}"
+            f" {facts.profile.name}"
         )
         yield one.path, f"{said}, is the same as {short(other)}", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return fitted(view, [one for one, _ in _meeting(view)])
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return fitted(facts, [one for one, _ in _meeting(facts)])
 
 
 def _uses(*ids: str) -> Example:

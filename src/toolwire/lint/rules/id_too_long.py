@@ -18,31 +18,31 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import rule_of
 from toolwire.lint.id_fitting import fitted, unexplained
 from toolwire.lint.id_formats import like, short
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 
 
-def _long(view: View) -> list[Call]:
-    rule = rule_of(view)
-    if not rule.longest or rule.exact or not view.strange_ids:
+def _long(facts: Facts) -> list[Call]:
+    rule = rule_of(facts)
+    if not rule.longest or rule.exact or not facts.strange_ids:
         return []
-    return [one for one in unexplained(view) if len(one.id) > rule.longest]
+    return [one for one in unexplained(facts) if len(one.id) > rule.longest]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one in _long(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one in _long(facts):
         said = (
             f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
             " characters"
         )
-        yield one.path, f"{said}; {view.profile.name} takes {rule_of(view).longest}", "safe"
+        yield one.path, f"{said}; {facts.profile.name} takes {rule_of(facts).longest}", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return fitted(view, _long(view))
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return fitted(facts, _long(facts))
 
 
 _LONG = "call_" + "a" * 80

@@ -16,33 +16,37 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import rule_of
 from toolwire.lint.id_fitting import fitted, unexplained
 from toolwire.lint.id_formats import like, short
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 
 
-def _amiss(view: View) -> list[Call]:
-    rule = rule_of(view)
+def _amiss(facts: Facts) -> list[Call]:
+    rule = rule_of(facts)
     return (
-        [one for one in unexplained(view) if len(one.id) != rule.longest]
-        if rule.exact and view.strange_ids
+        [one for one in unexplained(facts) if len(one.id) != rule.longest]
+        if rule.exact and facts.strange_ids
         else []
     )
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one in _amiss(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one in _amiss(facts):
         said = (
             f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
             " characters"
         )
-        yield one.path, f"{said}; {view.profile.name} takes exactly {rule_of(view).longest}", "safe"
+        yield (
+            one.path,
+            f"{said}; {facts.profile.name} takes exactly {rule_of(facts).longest}",
+            "safe",
+        )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return fitted(view, _amiss(view))
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return fitted(facts, _amiss(facts))
 
 
 def _mistral(one: str) -> Example:

@@ -18,20 +18,20 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.items import answered, asked, bare, items, listed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 _LONG = re.compile(r"_[0-9a-f]{16,}")
 """What follows the prefix in the ids that servers give to items."""
 
 
-def _named(view: View) -> list[tuple[Result, Call, str]]:
+def _named(facts: Facts) -> list[tuple[Result, Call, str]]:
     """Results that name the item of their call, and what they name."""
-    if not view.profile.owned or not any(call.item for call in view.calls):
+    if not facts.profile.rejects_orphan_results or not any(call.item for call in facts.calls):
         return []
     found: list[tuple[Result, Call, str]] = []
-    known = {call.id for call in view.calls}
-    for result in view.results:
+    known = {call.id for call in facts.calls}
+    for result in facts.results:
         raw = result.raw
         said = (
             (raw.get("call_id") or raw.get("tool_call_id"))
@@ -39,30 +39,30 @@ def _named(view: View) -> list[tuple[Result, Call, str]]:
             else None
         )
         if isinstance(said, str) and said not in known:
-            call = view.owner.get(id(result))
+            call = facts.owner.get(id(result))
             if call is not None and call.item == said:
                 found.append((result, call, said))
     return found
 
 
-def _lent(view: View) -> list[tuple[int, Object]]:
+def _lent(facts: Facts) -> list[tuple[int, Object]]:
     """Calls whose only id stands in the field for the id of the item."""
-    found = [call for call in view.calls if call.origin == "item"]
+    found = [call for call in facts.calls if call.origin == "item"]
     if not found:
         return []
     at = {call.path for call in found}
     return [
         (n, item)
-        for n, kind, item in items(view)
-        if ("input", n) in at and kind in view.profile.items
+        for n, kind, item in items(facts)
+        if ("input", n) in at and kind in facts.profile.item_id_prefixes
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for result, call, said in _named(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for result, call, said in _named(facts):
         why = f"this result names the item {said}; the id of the call of {call.name} is {call.id}"
         yield _field(result), why, "safe"
-    for n, item in _lent(view):
+    for n, item in _lent(facts):
         yield (
             ("input", n),
             (
@@ -71,14 +71,14 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             ),
             "safe",
         )
-    mark = view.profile.items.get("function_call")
-    if mark and view.conversation.kind == "request":
-        for result in view.results:
+    mark = facts.profile.item_id_prefixes.get("function_call")
+    if mark and facts.conversation.kind == "request":
+        for result in facts.results:
             one = result.call_id
             if (
                 one.startswith(mark)
                 and _LONG.match(one, len(mark))
-                and id(result) not in view.owner
+                and id(result) not in facts.owner
                 and result.origin == "wire"
             ):
                 why = (
@@ -97,16 +97,16 @@ def _field(result: Result) -> JsonPath:
     return (*result.path, "tool_call_id" if told else "call_id")
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    body: JSON = view.body
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for result, call, said in _named(view):
+    for result, call, said in _named(facts):
         body = put(body, _field(result), call.id)
         changes.append(
             (_field(result), f"the result names the call {call.id}, not its item {said}")
         )
-    for n, item in _lent(view):
-        one, prefix = str(item["id"]), view.profile.items[str(item["type"])]
+    for n, item in _lent(facts):
+        one, prefix = str(item["id"]), facts.profile.item_id_prefixes[str(item["type"])]
         new: Object = {**(item if one.startswith(prefix) else bare(item)), "call_id": one}
         body = put(body, ("input", n), new)
         changes.append((("input", n), f"{one} is the call_id of the call of {item.get('name')}"))

@@ -27,7 +27,7 @@ from toolwire.lint.examples.items import (
     relisted,
     thought,
 )
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 _ID = re.compile(r"(?!-)[A-Za-z0-9_-]*")
@@ -36,10 +36,10 @@ _ID = re.compile(r"(?!-)[A-Za-z0-9_-]*")
 _LONGEST = 64
 
 
-def _odd(view: View) -> list[tuple[int, str, Object]]:
+def _odd(facts: Facts) -> list[tuple[int, str, Object]]:
     found: list[tuple[int, str, Object]] = []
-    prefixes = view.profile.items
-    for n, kind, item in items(view):
+    prefixes = facts.profile.item_id_prefixes
+    for n, kind, item in items(facts):
         one = item.get("id")
         if (
             one is not None
@@ -67,11 +67,11 @@ def _fix(kind: str, item: Object) -> Fix:
     return "unsafe" if _lost(kind, item) and readable(item) else "safe"
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for n, kind, item in _odd(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for n, kind, item in _odd(facts):
         # One that holds the call's only id is another matter.
         if kind in ("message", "reasoning") or item.get("call_id"):
-            wanted = f"an id that begins with {view.profile.items[kind]}_, or none"
+            wanted = f"an id that begins with {facts.profile.item_id_prefixes[kind]}_, or none"
             yield (
                 ("input", n, "id"),
                 f"the {kind} has the id {str(item['id'])[:80]!r}; wanted is {wanted}",
@@ -79,10 +79,10 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for n, kind, item in _odd(view):
+    for n, kind, item in _odd(facts):
         if _lost(kind, item):
             if unsafe or _fix(kind, item) == "safe":
                 new[n] = []
@@ -94,7 +94,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
             changes.append((("input", n, "id"), f"the id of the {kind} was taken away"))
     if not changes:
         return None
-    return Fixed(relisted(view, new), tuple(changes))
+    return Fixed(relisted(facts, new), tuple(changes))
 
 
 _SAID: Object = {"type": "message", "role": "assistant", "content": "hello"}

@@ -26,12 +26,12 @@ from toolwire.lint.examples.items import (
     spoken,
     thought,
 )
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
-def _forgets(view: View) -> bool:
-    body = view.body
+def _forgets(facts: Facts) -> bool:
+    body = facts.body
     return (
         isinstance(body, dict)
         and body.get("store") is False
@@ -39,13 +39,13 @@ def _forgets(view: View) -> bool:
     )
 
 
-def _stale(view: View) -> list[tuple[int, Object]]:
-    if not view.profile.items or not _forgets(view):
+def _stale(facts: Facts) -> list[tuple[int, Object]]:
+    if not facts.profile.item_id_prefixes or not _forgets(facts):
         return []
-    prefix = view.profile.items.get("reasoning", "")
+    prefix = facts.profile.item_id_prefixes.get("reasoning", "")
     return [
         (n, item)
-        for n, kind, item in items(view)
+        for n, kind, item in items(facts)
         if kind == "item_reference" or (kind == "reasoning" and _only_named(item, prefix))
     ]
 
@@ -67,8 +67,8 @@ def _fix(item: Object) -> Fix | None:
     return "unsafe" if readable(item) else "safe"
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for n, item in _stale(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for n, item in _stale(facts):
         fix = _fix(item)
         more = "" if fix else ": send the item itself"
         yield (
@@ -78,12 +78,12 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    gone = {n for n, item in _stale(view) if (fix := _fix(item)) == "safe" or (fix and unsafe)}
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    gone = {n for n, item in _stale(facts) if (fix := _fix(item)) == "safe" or (fix and unsafe)}
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
     led = False
-    for n, kind, item in items(view):
+    for n, kind, item in items(facts):
         if n in gone:
             new[n] = []
             changes.append(
@@ -92,7 +92,9 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
             led = True
         elif not spoken(kind, item):
             led = False
-        elif led and kind in view.profile.items and kind != "reasoning" and "id" in item:
+        elif (
+            led and kind in facts.profile.item_id_prefixes and kind != "reasoning" and "id" in item
+        ):
             new[n] = [bare(item)]
             changes.append(
                 (
@@ -100,7 +102,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
                     f"the id of the {kind} was taken away, because its thought is gone",
                 )
             )
-    return Fixed(relisted(view, new), tuple(changes)) if changes else None
+    return Fixed(relisted(facts, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(

@@ -17,37 +17,37 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 _OLD = "function-legacy"
 
 
-def _calls(view: View) -> list[Call]:
-    if view.profile.legacy:
+def _calls(facts: Facts) -> list[Call]:
+    if facts.profile.accepts_function_call:
         return []
-    return [one for one in view.calls if one.family == _OLD]
+    return [one for one in facts.calls if one.family == _OLD]
 
 
-def _results(view: View) -> list[Result]:
-    if view.profile.legacy:
+def _results(facts: Facts) -> list[Result]:
+    if facts.profile.accepts_function_call:
         return []
-    return [one for one in view.results if one.family == _OLD]
+    return [one for one in facts.results if one.family == _OLD]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one in _calls(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one in _calls(facts):
         yield (
             one.path,
             (
-                f"the call of {one.name} is in the old style, without an id; {view.profile.name}"
+                f"the call of {one.name} is in the old style, without an id; {facts.profile.name}"
                 " does not take it"
             ),
             "safe",
         )
-    for result in _results(view):
-        if id(result) not in view.owner:
+    for result in _results(facts):
+        if id(result) not in facts.owner:
             yield (
                 result.path,
                 (
@@ -58,11 +58,11 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    calls = _calls(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    calls = _calls(facts)
     if not calls:
         return None
-    body, told, gone = view.body, [], []
+    body, told, gone = facts.body, [], []
     for one in calls:
         inside = get(body, one.path)
         new: Object = {
@@ -78,8 +78,8 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         )
         gone.append(one.path)
         told.append((one.path, f"the call of {one.name} goes under the id {one.id}"))
-    for result in _results(view):
-        owner = view.owner.get(id(result))
+    for result in _results(facts):
+        owner = facts.owner.get(id(result))
         old = get(body, result.path)
         if owner is not None and isinstance(old, dict):
             kept = {key: value for key, value in old.items() if key not in ("role", "name")}

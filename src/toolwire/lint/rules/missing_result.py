@@ -31,23 +31,23 @@ from toolwire.lint.examples.blocks import (
     user,
 )
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import Block, View
+from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import answered_for, interrupted, written
 
 
-def _left(view: View) -> list[tuple[Block, Call]]:
+def _left(facts: Facts) -> list[tuple[CallBatch, Call]]:
     """Calls of batches none of whose calls has a result; the others are a partial batch."""
-    if not view.profile.complete or not view.open:
+    if not facts.profile.rejects_missing_results or not facts.open:
         return []
-    unclear = doubtful(view)
+    unclear = doubtful(facts)
     return [
-        (block, one) for block, one in view.left if not block.results and id(one) not in unclear
+        (block, one) for block, one in facts.left if not block.results and id(one) not in unclear
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for _, one in _left(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for _, one in _left(facts):
         yield (
             one.path,
             f"the call {one.id} of {one.name} has no result, and the conversation went on",
@@ -55,13 +55,13 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    left = _left(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    left = _left(facts)
     changes = tuple(
         (one.path, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
         for _, one in left
     )
-    return Fixed(written(answered_for(view, left, interrupted)), changes)
+    return Fixed(written(answered_for(facts, left, interrupted)), changes)
 
 
 RULE = Rule(

@@ -17,22 +17,26 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.tool_names import fitted, refused, taken, too_long
 
 
-def _odd(view: View) -> dict[str, JsonPath]:
-    return {name: at for name, at in refused(view).items() if not too_long(name, taken(view))}
+def _odd(facts: Facts) -> dict[str, JsonPath]:
+    return {name: at for name, at in refused(facts).items() if not too_long(name, taken(facts))}
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for name, at in _odd(view).items():
-        yield at, f"the name {name!r} has characters that {view.profile.name} does not take", "safe"
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for name, at in _odd(facts).items():
+        yield (
+            at,
+            f"the name {name!r} has characters that {facts.profile.name} does not take",
+            "safe",
+        )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return fitted(view, _odd(view))
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return fitted(facts, _odd(facts))
 
 
 _SPEC: JSON = {

@@ -14,21 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.ids import digest, fit, free
+from toolwire.conversation.ids import digest, first_free, fit
 from toolwire.conversation.json import JSON, JsonPath, put, text_of
 from toolwire.conversation.model import Tool
 from toolwire.lint.examples.chat import USER, blocks, chat
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.tool_names import offered, place, taken
 
 
-def _twins(view: View) -> list[tuple[Tool, bool]]:
+def _twins(facts: Facts) -> list[tuple[Tool, bool]]:
     """Tools whose name an earlier one has, and whether they are that very tool again."""
-    if not view.profile.distinct or len(view.conversation.tools) < 2:
+    if not facts.profile.rejects_duplicate_tool_names or len(facts.conversation.tools) < 2:
         return []
-    tools = [tool for tool in offered(view) if tool.name]
+    tools = [tool for tool in offered(facts) if tool.name]
     if len({tool.name for tool in tools}) == len(tools):
         return []
     first: dict[str, list[Tool]] = {}
@@ -41,34 +41,37 @@ def _twins(view: View) -> list[tuple[Tool, bool]]:
     return found
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for tool, same in _twins(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for tool, same in _twins(facts):
         what = "offered twice" if same else "the name of two different tools"
         yield (
             tool.path,
-            f"{tool.name} is {what}; {view.profile.name} refuses that",
+            f"{tool.name} is {what}; {facts.profile.name} refuses that",
             "safe" if same else "unsafe",
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    used = {tool.name for tool in view.conversation.tools} | {call.name for call in view.calls}
-    body, told, gone = view.body, [], []
-    for tool, same in _twins(view):
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    used = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
+    body, told, gone = facts.body, [], []
+    for tool, same in _twins(facts):
         if same:
             gone.append(tool.path)
             told.append((tool.path, f"the second offer of {tool.name} is taken out"))
         elif unsafe:
             mark = text_of(tool.raw if isinstance(tool.raw, dict) else None)
-            new = free(lambda salt, t=tool, m=mark: _another(t.name, f"{m}{salt}", view), used)  # type: ignore[misc]
+            new = first_free(
+                lambda salt, t=tool, m=mark: _another(t.name, f"{m}{salt}", facts),  # type: ignore[misc]
+                used,
+            )
             used.add(new)
             body = put(body, tool.path + place(tool), new)
             told.append((tool.path, f"the second {tool.name} goes under the name {new}"))
     return Fixed(removed(body, gone), tuple(told)) if told else None
 
 
-def _another(name: str, mark: str, view: View) -> str:
-    return fit(f"{name}_{digest(name, mark)[:8]}", taken(view))
+def _another(name: str, mark: str, facts: Facts) -> str:
+    return fit(f"{name}_{digest(name, mark)[:8]}", taken(facts))
 
 
 _A: JSON = {"name": "f", "input_schema": {"type": "object"}}

@@ -15,23 +15,23 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.tool_names import christened, empty, nameless, remedy
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one in nameless(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one in nameless(facts):
         if empty(one):
             yield (
                 one.path,
                 f"the call {one.id} has an empty name: nobody can tell which tool it is of",
-                remedy(view, one),
+                remedy(facts, one),
             )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return christened(view, [one for one in nameless(view) if empty(one)], unsafe)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return christened(facts, [one for one in nameless(facts) if empty(one)], unsafe)
 
 
 _BLOCK: JSON = {

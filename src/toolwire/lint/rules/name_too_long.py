@@ -15,29 +15,29 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.tool_names import fitted, refused, taken, too_long
 
 
-def _long(view: View) -> dict[str, JsonPath]:
-    return {name: at for name, at in refused(view).items() if too_long(name, taken(view))}
+def _long(facts: Facts) -> dict[str, JsonPath]:
+    return {name: at for name, at in refused(facts).items() if too_long(name, taken(facts))}
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for name, at in _long(view).items():
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for name, at in _long(facts).items():
         yield (
             at,
             (
-                f"the name {name} has {len(name)} characters; {view.profile.name} takes"
-                f" {taken(view).longest}"
+                f"the name {name} has {len(name)} characters; {facts.profile.name} takes"
+                f" {taken(facts).longest}"
             ),
             "safe",
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    return fitted(view, _long(view))
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    return fitted(facts, _long(facts))
 
 
 _LONG = "mcp__a_server_with_a_long_name__a_tool_with_a_name_that_is_long_too_70"

@@ -16,38 +16,41 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.tool_names import chosen
 
 
-def _unknown(view: View) -> list[str]:
-    tools = view.conversation.tools
+def _unknown(facts: Facts) -> list[str]:
+    tools = facts.conversation.tools
     if (
-        not view.profile.knows or not tools or any(not tool.name for tool in tools)
+        not facts.profile.tool_choice_must_exist
+        or not tools
+        or any(not tool.name for tool in tools)
     ):  # one without a name may stand for many
         return []
     names = {tool.name for tool in tools}
-    return [name for name in chosen(view) if name not in names]
+    return [name for name in chosen(facts) if name not in names]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for name in _unknown(view):
-        offered = ", ".join(sorted(tool.name for tool in view.conversation.tools))
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for name in _unknown(facts):
+        offered = ", ".join(sorted(tool.name for tool in facts.conversation.tools))
         yield (
-            view.conversation.source.setting_paths.get("choice", ()),
+            facts.conversation.source.setting_paths.get("choice", ()),
             f"{name} must be used and is not on offer; there are {offered}",
             "unsafe",
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    at = view.conversation.source.setting_paths.get("choice")
-    if not unsafe or at is None or not _unknown(view):
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    at = facts.conversation.source.setting_paths.get("choice")
+    if not unsafe or at is None or not _unknown(facts):
         return None
     return Fixed(
-        removed(view.body, [at]), ((at, f"the choice of {', '.join(_unknown(view))} is taken out"),)
+        removed(facts.body, [at]),
+        ((at, f"the choice of {', '.join(_unknown(facts))} is taken out"),),
     )
 
 

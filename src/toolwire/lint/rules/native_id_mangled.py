@@ -16,41 +16,41 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import moved, own, retied, under, used
 from toolwire.lint.id_formats import mangled, short
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import written
 
 
-def _changed(view: View) -> list[Call]:
+def _changed(facts: Facts) -> list[Call]:
     return (
-        [one for one in view.calls if one.origin == "wire" and mangled(one.id, one.name)]
-        if view.profile.native
+        [one for one in facts.calls if one.origin == "wire" and mangled(one.id, one.name)]
+        if facts.profile.own_id_pattern
         else []
     )
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one in _changed(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one in _changed(facts):
         said = (
             f"the id {short(one.id)} of the call of {one.name} is one of the model's own with its"
             " signs changed"
         )
-        yield one.path, f"{said}; {view.profile.name} wants them back as they were", "safe"
+        yield one.path, f"{said}; {facts.profile.name} wants them back as they were", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    taken = used(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    taken = used(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    for one in _changed(view):
-        made = own(view, one, taken)
+    for one in _changed(facts):
+        made = own(facts, one, taken)
         if made:
             taken.add(made)
             new[id(one)] = under(one, made)
-            changes.append((one.path, moved(view, one, made)))
-    return Fixed(written(retied(view, new)), tuple(changes)) if new else None
+            changes.append((one.path, moved(facts, one, made)))
+    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
 
 
 RULE = Rule(

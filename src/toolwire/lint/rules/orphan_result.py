@@ -35,26 +35,26 @@ from toolwire.lint.examples.blocks import (
     words,
 )
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.id_variants import reattached
 from toolwire.lint.orphans import leading, surplus, traced
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import demoted, swapped, written
 
 
-def _plain(view: View) -> list[Result]:
+def _plain(facts: Facts) -> list[Result]:
     """Orphans of which nothing more is known."""
-    if not view.profile.owned or not view.orphans:
+    if not facts.profile.rejects_orphan_results or not facts.orphans:
         return []
-    apart = {id(result) for result in (*leading(view), *surplus(view))} | traced(view).keys()
-    return [result for result in view.orphans if id(result) not in apart]
+    apart = {id(result) for result in (*leading(facts), *surplus(facts))} | traced(facts).keys()
+    return [result for result in facts.orphans if id(result) not in apart]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not view.profile.owned or not view.orphans:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
-    back = reattached(view)
-    for result in view.orphans:
+    back = reattached(facts)
+    for result in facts.orphans:
         if id(result) in back:
             one = back[id(result)]
             yield (
@@ -65,7 +65,7 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
                 ),
                 "safe",
             )
-    for result in _plain(view):
+    for result in _plain(facts):
         if id(result) not in back:
             whose = (
                 "a result without an id"
@@ -79,10 +79,10 @@ def _named(result: Result) -> str:
     return f"; its tool was {result.name}" if result.name else ""
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    back = reattached(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    back = reattached(facts)
     if back:
-        mine = [result for result in view.orphans if id(result) in back]
+        mine = [result for result in facts.orphans if id(result) in back]
         new = {
             id(result): replace(result, call_id=back[id(result)].id, origin="wire")
             for result in mine
@@ -91,15 +91,15 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
             (result.path, f"the result for {result.call_id} goes to {back[id(result)].id}")
             for result in mine
         )
-        return Fixed(written(swapped(view.conversation, new)), changes)
-    left = _plain(view)
+        return Fixed(written(swapped(facts.conversation, new)), changes)
+    left = _plain(facts)
     if not unsafe or not left:
         return None
     changes = tuple(
         (result.path, f"the result for {result.call_id} is told in words: its call is not here")
         for result in left
     )
-    return Fixed(written(demoted(view, left)), changes)
+    return Fixed(written(demoted(facts, left)), changes)
 
 
 RULE = Rule(

@@ -19,9 +19,9 @@ from toolwire.conversation.json import JSON, JsonPath, get, kind_of, put, text_o
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.examples.items import answered, asked, listed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.wires.engine.specs import Row
+from toolwire.wires.engine.specs import Block
 
 
 def _text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
@@ -90,15 +90,15 @@ _FORMS: dict[str, tuple[tuple[JsonPath, ...], Callable[[JSON | UnsetType], JSON 
 """Where each type of result has its output, and what becomes of one in another form."""
 
 
-def _wrong(view: View) -> Iterable[tuple[Result, JsonPath, JSON | UnsetType, JSON]]:
+def _wrong(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | UnsetType, JSON]]:
     """Results whose output is in the wrong form: where, what it is, and what it should be."""
-    if not view.profile.items and view.profile.arguments != "object":
+    if not facts.profile.item_id_prefixes and facts.profile.arguments_format != "object":
         return
-    for result in view.results:
+    for result in facts.results:
         row = result.spec
         if (
             result.executor != "client"
-            or not isinstance(row, Row)
+            or not isinstance(row, Block)
             or row.name not in _FORMS
             or not isinstance(result.raw, dict)
         ):
@@ -119,8 +119,8 @@ def _who(result: Result) -> str:
     )
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for result, at, came, new in _wrong(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for result, at, came, new in _wrong(facts):
         why = (
             "its blocks are of another wire"
             if isinstance(came, list) and isinstance(new, list)
@@ -129,10 +129,10 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield at, f"{_who(result)} is not in the form it has here: {why}", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    body: JSON = view.body
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for result, at, came, new in _wrong(view):
+    for result, at, came, new in _wrong(facts):
         body = put(body, at, new)
         changes.append((at, f"{_who(result)} was {kind_of(came)} and is {kind_of(new)}"))
     return Fixed(body, tuple(changes)) if changes else None

@@ -30,20 +30,20 @@ from toolwire.lint.examples.blocks import (
     words,
 )
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import Block, View
+from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import answered_for, interrupted, written
 
 
-def _left(view: View) -> list[tuple[Block, Call]]:
-    if not view.profile.complete or not view.open:
+def _left(facts: Facts) -> list[tuple[CallBatch, Call]]:
+    if not facts.profile.rejects_missing_results or not facts.open:
         return []
-    unclear = doubtful(view)
-    return [(block, one) for block, one in view.left if block.results and id(one) not in unclear]
+    unclear = doubtful(facts)
+    return [(block, one) for block, one in facts.left if block.results and id(one) not in unclear]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for block, one in _left(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for block, one in _left(facts):
         yield (
             one.path,
             (
@@ -54,13 +54,13 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    left = _left(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    left = _left(facts)
     changes = tuple(
         (one.path, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
         for _, one in left
     )
-    return Fixed(written(answered_for(view, left, interrupted)), changes)
+    return Fixed(written(answered_for(facts, left, interrupted)), changes)
 
 
 RULE = Rule(

@@ -15,13 +15,17 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import model, use
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Rule
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if view.profile.complete and view.open and view.conversation.kind == "request":
-        for one in view.waiting:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if (
+        facts.profile.rejects_missing_results
+        and facts.open
+        and facts.conversation.kind == "request"
+    ):
+        for one in facts.waiting:
             yield one.path, f"the call {one.id} of {one.name} waits for its result", None
 
 

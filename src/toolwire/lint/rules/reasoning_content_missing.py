@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Message
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import newest, switch, thinker
 from toolwire.lint.rule import Fix, Fixed, Rule
 
@@ -25,13 +25,17 @@ _OTHERS = ("reasoning", "reasoning_text", "thinking")
 """Other names for the same."""
 
 
-def _silent(view: View) -> list[tuple[Message, Object]]:
-    if view.profile.echo != _FIELD or view.conversation.kind != "request" or not view.calls:
+def _silent(facts: Facts) -> list[tuple[Message, Object]]:
+    if (
+        facts.profile.reasoning_to_return != _FIELD
+        or facts.conversation.kind != "request"
+        or not facts.calls
+    ):
         return []
-    said = switch(view)
-    if said == "disabled" or not (said == "enabled" or thinker(view)):
+    said = switch(facts)
+    if said == "disabled" or not (said == "enabled" or thinker(facts)):
         return []
-    asked = view.messages[0 if view.profile.lasting else newest(view) :]
+    asked = facts.messages[0 if facts.profile.reasoning_needed_in_every_turn else newest(facts) :]
     found = [
         (message, message.raw)
         for message in asked
@@ -48,16 +52,16 @@ def _calls(message: Message) -> bool:
     return any(isinstance(part, Call) for part in message.parts)
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for message, _ in _silent(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for message, _ in _silent(facts):
         called = ", ".join(part.id for part in message.parts if isinstance(part, Call))
         yield message.path, f"the message that calls {called} has no `{_FIELD}`", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    body: JSON = view.body
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for message, raw in _silent(view):
+    for message, raw in _silent(facts):
         text = next((said for key in _OTHERS if isinstance(said := raw.get(key), str)), "")
         body = put(body, (*message.path, _FIELD), text)
         changes.append(

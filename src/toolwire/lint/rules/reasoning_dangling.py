@@ -24,17 +24,17 @@ from toolwire.lint.examples.items import (
     spoken,
     thought,
 )
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
-def _left(view: View) -> list[tuple[int, Object]]:
+def _left(facts: Facts) -> list[tuple[int, Object]]:
     """Stored thoughts after which somebody else speaks, or nobody."""
-    if view.profile.echo != "reasoning" or not view.profile.items:
+    if facts.profile.reasoning_to_return != "reasoning" or not facts.profile.item_id_prefixes:
         return []
     found: list[tuple[int, Object]] = []
     waiting: list[tuple[int, Object]] = []
-    for n, kind, item in items(view):
+    for n, kind, item in items(facts):
         if kind == "reasoning":
             waiting.append((n, item))
         elif waiting:
@@ -48,8 +48,8 @@ def _fix(item: Object) -> Fix:
     return "unsafe" if readable(item) else "safe"
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for n, item in _left(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for n, item in _left(facts):
         yield (
             ("input", n),
             f"nothing that the model said or called follows the thought {item['id']}",
@@ -57,12 +57,12 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    gone = [(n, item) for n, item in _left(view) if unsafe or _fix(item) == "safe"]
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    gone = [(n, item) for n, item in _left(facts) if unsafe or _fix(item) == "safe"]
     changes: list[tuple[JsonPath, str]] = [
         (("input", n), f"the thought {item['id']} was taken out") for n, item in gone
     ]
-    return Fixed(relisted(view, {n: [] for n, _ in gone}), tuple(changes)) if changes else None
+    return Fixed(relisted(facts, {n: [] for n, _ in gone}), tuple(changes)) if changes else None
 
 
 RULE = Rule(

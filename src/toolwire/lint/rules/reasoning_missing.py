@@ -16,22 +16,26 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 _LITTLE = ("none", "minimal")
 """Efforts at which a model may call without a thought."""
 
 
-def _alone(view: View) -> list[tuple[int, str, Object]]:
-    if view.profile.echo != "reasoning" or not view.profile.items or not view.calls:
+def _alone(facts: Facts) -> list[tuple[int, str, Object]]:
+    if (
+        facts.profile.reasoning_to_return != "reasoning"
+        or not facts.profile.item_id_prefixes
+        or not facts.calls
+    ):
         return []
-    effort = get(view.body, ("reasoning", "effort"))
-    if not isinstance(effort, str) or effort in _LITTLE or view.continued:
+    effort = get(facts.body, ("reasoning", "effort"))
+    if not isinstance(effort, str) or effort in _LITTLE or facts.continued:
         return []
-    prefixes = view.profile.items
+    prefixes = facts.profile.item_id_prefixes
     found: list[tuple[int, str, Object]] = []
-    for n, kind, item in items(view):
+    for n, kind, item in items(facts):
         if kind == "reasoning" or kind.startswith("compaction"):
             return []
         one = item.get("id")
@@ -45,8 +49,8 @@ def _alone(view: View) -> list[tuple[int, str, Object]]:
     return found
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for n, _, item in _alone(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for n, _, item in _alone(facts):
         yield (
             ("input", n, "id"),
             f"the call {item.get('call_id')} is named {item['id']}, without the thought before it",
@@ -54,13 +58,13 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    found = _alone(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    found = _alone(facts)
     new: dict[int, list[JSON]] = {n: [bare(item)] for n, _, item in found}
     changes: list[tuple[JsonPath, str]] = [
         (("input", n, "id"), f"the id of the {kind} was taken away") for n, kind, _ in found
     ]
-    return Fixed(relisted(view, new), tuple(changes)) if changes else None
+    return Fixed(relisted(facts, new), tuple(changes)) if changes else None
 
 
 _HARD: Object = {"effort": "medium"}

@@ -14,33 +14,33 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.blocks import answer, item, items, model, output, use, user, words
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import answered_for, written
 
 
-def _early(view: View) -> list[Result]:
+def _early(facts: Facts) -> list[Result]:
     return (
-        [result for result in view.stray if id(result) in view.early]
-        if view.profile.owned and view.stray
+        [result for result in facts.stray if id(result) in facts.early]
+        if facts.profile.rejects_orphan_results and facts.stray
         else []
     )
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for result in _early(view):
-        one = view.early[id(result)]
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for result in _early(facts):
+        one = facts.early[id(result)]
         yield result.path, f"the result for {one.id} of {one.name} stands before the call", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    early = _early(view)
-    result_of = {id(view.early[id(result)]): result for result in early}
-    left = [(block, one) for block in view.blocks for one in block.calls if id(one) in result_of]
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    early = _early(facts)
+    result_of = {id(facts.early[id(result)]): result for result in early}
+    left = [(block, one) for block in facts.blocks for one in block.calls if id(one) in result_of]
     changes = tuple(
         (result.path, f"the result for {result.call_id} stands after its call") for result in early
     )
-    return Fixed(written(answered_for(view, left, lambda one: result_of[id(one)])), changes)
+    return Fixed(written(answered_for(facts, left, lambda one: result_of[id(one)])), changes)
 
 
 RULE = Rule(

@@ -17,15 +17,15 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import swapped, written
 
 
-def _wrong(view: View) -> list[tuple[Call, Result]]:
-    if not view.profile.named or not view.calls:
+def _wrong(facts: Facts) -> list[tuple[Call, Result]]:
+    if not facts.profile.results_need_tool_name or not facts.calls:
         return []
-    pairs = ((one, view.answer.get(id(one))) for one in view.calls)
+    pairs = ((one, facts.answer.get(id(one))) for one in facts.calls)
     return [
         (one, result)
         for one, result in pairs
@@ -33,20 +33,20 @@ def _wrong(view: View) -> list[tuple[Call, Result]]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one, result in _wrong(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one, result in _wrong(facts):
         named = f"named {result.name}" if result.name else "without a name"
         yield result.path, f"the result for {one.id} is {named}; its call is of {one.name}", "safe"
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    wrong = _wrong(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    wrong = _wrong(facts)
     new = {id(result): replace(result, name=one.name) for one, result in wrong}
     changes = tuple(
         (result.path, f"the result for {one.id} bears the name of its call, {one.name}")
         for one, result in wrong
     )
-    return Fixed(written(swapped(view.conversation, new)), changes)
+    return Fixed(written(swapped(facts.conversation, new)), changes)
 
 
 RULE = Rule(

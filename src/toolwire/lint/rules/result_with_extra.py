@@ -26,13 +26,13 @@ from toolwire.lint.examples.blocks import (
     words,
 )
 from toolwire.lint.examples.chat import USER, blocks
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import every_call, laid, written
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for block in view.faults.get(NAME, ()) if view.calls else ():
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for block in facts.faults.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
             f"the results of {every_call(block)} share their message with something else",
@@ -40,8 +40,8 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    blocks = view.faults.get(NAME, [])
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    blocks = facts.faults.get(NAME, [])
     changes = tuple(
         (
             block.results[0].path,
@@ -49,7 +49,7 @@ def _mend(view: View, unsafe: bool) -> Fixed | None:
         )
         for block in blocks
     )
-    return Fixed(written(laid(view, blocks)), changes)
+    return Fixed(written(laid(facts, blocks)), changes)
 
 
 NAME = "result-with-extra"

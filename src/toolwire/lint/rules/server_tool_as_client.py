@@ -18,7 +18,7 @@ from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call, Message, Text, describe
 from toolwire.lint.examples.blocks import answer, model, use
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import MARK, rewritten, written
 
@@ -26,16 +26,18 @@ _TYPES = {"tool_use": "server_tool_use"}
 """The type that a block has as a client's, and the one that it should have."""
 
 
-def _type(view: View, one: Call) -> str | None:
+def _type(facts: Facts, one: Call) -> str | None:
     """The type that a call had before, if its result of the provider is still there."""
     kind = one.raw.get("type") if isinstance(one.raw, dict) else None
-    return _TYPES.get(kind) if id(one) in view.answer and isinstance(kind, str) else None
+    return _TYPES.get(kind) if id(one) in facts.answer and isinstance(kind, str) else None
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
     for one in (
-        view.pretending
-        if view.profile.complete and view.calls and view.conversation.kind == "request"
+        facts.pretending
+        if facts.profile.rejects_missing_results
+        and facts.calls
+        and facts.conversation.kind == "request"
         else ()
     ):
         yield (
@@ -44,35 +46,35 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
                 f"the call {one.id} of {one.name} was run by the provider, but has the form of a"
                 " call that a client must answer"
             ),
-            "safe" if _type(view, one) else "unsafe",
+            "safe" if _type(facts, one) else "unsafe",
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    body: JSON = view.body
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for one in view.pretending:
-        kind = _type(view, one)
+    for one in facts.pretending:
+        kind = _type(facts, one)
         if kind is not None:
             body = put(body, (*one.path, "type"), kind)
             changes.append((one.path, f"the call {one.id} is of the type {kind} again"))
     if changes or not unsafe:
         return Fixed(body, tuple(changes)) if changes else None
-    told_of = {id(one): Text(f"{MARK} {describe(one)}") for one in view.pretending}
+    told_of = {id(one): Text(f"{MARK} {describe(one)}") for one in facts.pretending}
     changes = [
-        (one.path, f"the call {one.id} of {one.name} is told in words") for one in view.pretending
+        (one.path, f"the call {one.id} of {one.name} is told in words") for one in facts.pretending
     ]
-    return Fixed(written(rewritten(view.conversation, _retold(view, told_of))), tuple(changes))
+    return Fixed(written(rewritten(facts.conversation, _retold(facts, told_of))), tuple(changes))
 
 
-def _retold(view: View, new: dict[int, Text]) -> tuple[Message, ...]:
+def _retold(facts: Facts, new: dict[int, Text]) -> tuple[Message, ...]:
     return tuple(
         (
             replace(message, parts=tuple(new.get(id(part), part) for part in message.parts))
             if any(id(part) in new for part in message.parts)
             else message
         )
-        for message in view.messages
+        for message in facts.messages
     )
 
 

@@ -18,39 +18,43 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import answer, model, use, words
 from toolwire.lint.examples.chat import USER, blocks
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 from toolwire.lint.transforms import taking_turns, without, written
 
 
-def _torn(view: View) -> list[tuple[Call | None, Result | None]]:
-    if not view.profile.hosts or view.conversation.kind != "request":
+def _torn(facts: Facts) -> list[tuple[Call | None, Result | None]]:
+    if not facts.profile.server_results_stay_in_message or facts.conversation.kind != "request":
         return []
     found: list[tuple[Call | None, Result | None]] = []
-    asking = {view.message_index(call) for call in view.calls}
-    for one in view.hosted:
-        n, result = view.message_index(one), view.answer.get(id(one))
+    asking = {facts.message_index(call) for call in facts.calls}
+    for one in facts.hosted:
+        n, result = facts.message_index(one), facts.answer.get(id(one))
         apart = (
-            n != view.message_index(result) if result is not None else _over(view, n, n in asking)
+            n != facts.message_index(result) if result is not None else _over(facts, n, n in asking)
         )
         if apart and not (result is not None and n in asking):
             found.append((one, result))
-    if len(view.results) > len(view.answer):
+    if len(facts.results) > len(facts.answer):
         strays = (
-            one for one in view.results if one.executor == "provider" and id(one) not in view.owner
+            one
+            for one in facts.results
+            if one.executor == "provider" and id(one) not in facts.owner
         )
         found += ((None, one) for one in strays)
     return found
 
 
-def _over(view: View, n: int, asking: bool) -> bool:
+def _over(facts: Facts, n: int, asking: bool) -> bool:
     """Whether the conversation went on after a message, so that the provider will not finish it."""
-    after = view.messages[n + 1 :]
+    after = facts.messages[n + 1 :]
     return any(message.role == "assistant" for message in after) if asking else bool(after)
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one, result in _torn(view) if view.hosted or len(view.results) > len(view.answer) else ():
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one, result in (
+        _torn(facts) if facts.hosted or len(facts.results) > len(facts.answer) else ()
+    ):
         if one is None and result is not None:
             yield (
                 result.path,
@@ -74,16 +78,16 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    torn = _torn(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    torn = _torn(facts)
     if not unsafe or not torn:
         return None
     gone = [part for pair in torn for part in pair if part is not None]
     changes = tuple(
         (part.path, "half of a pair of the provider's own tool was taken out") for part in gone
     )
-    left = without(view.conversation, {id(part) for part in gone})
-    return Fixed(written(taking_turns(view, left.messages)), changes)
+    left = without(facts.conversation, {id(part) for part in gone})
+    return Fixed(written(taking_turns(facts, left.messages)), changes)
 
 
 _USE = use("srvtoolu_1", "server_tool_use", "web_search")

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import switch
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import without, written
@@ -31,13 +31,16 @@ _PLACEHOLDER = "skip_thought_signature_validator"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
 
 
-def _foreign(view: View) -> list[Part]:
-    if view.profile.echo not in ("thinking", "signature") or view.conversation.kind != "request":
+def _foreign(facts: Facts) -> list[Part]:
+    if (
+        facts.profile.reasoning_to_return not in ("thinking", "signature")
+        or facts.conversation.kind != "request"
+    ):
         return []
-    block = view.profile.echo == "thinking"
-    on = block and switch(view) in ("enabled", "adaptive")
+    block = facts.profile.reasoning_to_return == "thinking"
+    on = block and switch(facts) in ("enabled", "adaptive")
     found: list[Part] = []
-    for message in view.messages:
+    for message in facts.messages:
         if message.role == "assistant":
             for part in message.parts:
                 if block and part.__class__ is not Reasoning:
@@ -55,37 +58,39 @@ def _foreign(view: View) -> list[Part]:
     return found
 
 
-def _fix(view: View, part: Part) -> Fix:
+def _fix(facts: Facts, part: Part) -> Fix:
     return (
         "unsafe"
-        if view.profile.echo == "thinking" and isinstance(part, Reasoning) and part.text
+        if facts.profile.reasoning_to_return == "thinking"
+        and isinstance(part, Reasoning)
+        and part.text
         else "safe"
     )
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for part in _foreign(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for part in _foreign(facts):
         what = f"the call of {part.name}" if isinstance(part, Call) else "this part"
         why = (
             f"bears a signature that was made elsewhere ({part.signature[:12]}…)"
             if part.signature
             else "is a thought without a signature"
         )
-        yield part.path, f"{what} {why}", _fix(view, part)
+        yield part.path, f"{what} {why}", _fix(facts, part)
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    found = [part for part in _foreign(view) if unsafe or _fix(view, part) == "safe"]
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    found = [part for part in _foreign(facts) if unsafe or _fix(facts, part) == "safe"]
     if not found:
         return None
-    if view.profile.echo == "thinking":
+    if facts.profile.reasoning_to_return == "thinking":
         changes: list[tuple[JsonPath, str]] = [
             (part.path, "a thought that nobody here signed was taken out") for part in found
         ]
         return Fixed(
-            written(without(view.conversation, {id(part) for part in found})), tuple(changes)
+            written(without(facts.conversation, {id(part) for part in found})), tuple(changes)
         )
-    body: JSON = view.body
+    body: JSON = facts.body
     for part in found:
         raw = part.raw if isinstance(part.raw, dict) else {}
         body = put(

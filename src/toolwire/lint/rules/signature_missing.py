@@ -15,24 +15,24 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import newest, thinker
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.wires.engine.specs import Row
+from toolwire.wires.engine.specs import Block
 
 PLACEHOLDER = "skip_thought_signature_validator"
 
 
-def _unsigned(view: View) -> list[Call]:
+def _unsigned(facts: Facts) -> list[Call]:
     if (
-        view.profile.echo != "signature"
-        or view.conversation.kind != "request"
-        or not view.calls
-        or not thinker(view)
+        facts.profile.reasoning_to_return != "signature"
+        or facts.conversation.kind != "request"
+        or not facts.calls
+        or not thinker(facts)
     ):
         return []
     found: list[Call] = []
-    for message in view.messages[newest(view) :]:
+    for message in facts.messages[newest(facts) :]:
         first = next(
             (
                 part
@@ -44,15 +44,15 @@ def _unsigned(view: View) -> list[Call]:
         if (
             first is not None
             and not first.signature
-            and isinstance(first.spec, Row)
+            and isinstance(first.spec, Block)
             and first.spec.name == "functionCall"
         ):
             found.append(first)
     return found
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for one in _unsigned(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for one in _unsigned(facts):
         yield (
             one.path,
             f"the call of {one.name} is the first of its step and has no signature",
@@ -60,10 +60,10 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    body: JSON = view.body
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for one in _unsigned(view):
+    for one in _unsigned(facts):
         body = put(body, (*one.path, "thoughtSignature"), PLACEHOLDER)
         changes.append(
             (

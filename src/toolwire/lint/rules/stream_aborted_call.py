@@ -17,15 +17,15 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Rule
-from toolwire.lint.stream_facts import StreamView
+from toolwire.lint.stream_facts import StreamFacts
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not isinstance(view, StreamView):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not isinstance(facts, StreamFacts):
         return
-    for one in view.told:
+    for one in facts.told:
         if one.cut:
             yield (
                 one.path,

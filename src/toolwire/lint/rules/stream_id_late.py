@@ -15,17 +15,17 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Rule
-from toolwire.lint.stream_facts import Piece, StreamView
+from toolwire.lint.stream_facts import CallFragment, StreamFacts
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not isinstance(view, StreamView):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not isinstance(facts, StreamFacts):
         return
-    first: dict[tuple[str, int], Piece] = {}
+    first: dict[tuple[str, int], CallFragment] = {}
     named: set[tuple[str, int]] = set()
-    for one in view.pieces:
+    for one in facts.pieces:
         if one.key is None:
             continue
         began = first.setdefault(one.key, one)
@@ -37,8 +37,8 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
                     f"the id {one.known} comes after the call was opened, in event {began.path[0]}",
                     None,
                 )
-    if not view.pieces:
-        for told in view.told:
+    if not facts.pieces:
+        for told in facts.told:
             if told.alias is not None:
                 yield (
                     told.path,

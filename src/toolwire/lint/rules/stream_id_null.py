@@ -16,17 +16,17 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Rule
-from toolwire.lint.stream_facts import StreamView
+from toolwire.lint.stream_facts import StreamFacts
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not isinstance(view, StreamView):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not isinstance(facts, StreamFacts):
         return
     opened: set[tuple[str, int]] = set()
     shown: set[tuple[str, int]] = set()
-    for one in view.pieces:
+    for one in facts.pieces:
         if one.key is None:
             continue
         if one.key in opened and one.key not in shown and isinstance(one.id, str) and not one.known:
@@ -40,8 +40,8 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
                 None,
             )
         opened.add(one.key)
-    if view.profile.needs_ids:
-        for told in view.told:
+    if facts.profile.requires_ids:
+        for told in facts.told:
             if (
                 told.call.origin == "minted"
                 and told.alias is None

@@ -14,16 +14,16 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Rule
-from toolwire.lint.stream_facts import StreamView
+from toolwire.lint.stream_facts import StreamFacts
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not isinstance(view, StreamView):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not isinstance(facts, StreamFacts):
         return
     ids: dict[tuple[str, int], str] = {}
-    for one in view.pieces:
+    for one in facts.pieces:
         if one.key is None or not one.known:
             continue
         before = ids.setdefault(one.key, one.known)

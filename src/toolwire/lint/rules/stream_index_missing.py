@@ -15,15 +15,15 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Rule
-from toolwire.lint.stream_facts import StreamView
+from toolwire.lint.stream_facts import StreamFacts
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not isinstance(view, StreamView) or not view.indexed:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not isinstance(facts, StreamFacts) or not facts.indexed:
         return
-    without = [one for one in view.pieces if one.key is None]
+    without = [one for one in facts.pieces if one.key is None]
     for n, one in enumerate(without):
         if n == 0 or one.known or one.name:
             yield (

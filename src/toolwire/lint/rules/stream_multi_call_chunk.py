@@ -14,16 +14,16 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Rule
-from toolwire.lint.stream_facts import Piece, StreamView
+from toolwire.lint.stream_facts import CallFragment, StreamFacts
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if not isinstance(view, StreamView) or not view.indexed:
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if not isinstance(facts, StreamFacts) or not facts.indexed:
         return
-    held: dict[JsonPath, list[Piece]] = {}
-    for one in view.pieces:
+    held: dict[JsonPath, list[CallFragment]] = {}
+    for one in facts.pieces:
         held.setdefault(one.path[:-1], []).append(one)
     for at, pieces in held.items():
         calls = {(one.key, one.known) for one in pieces} if len(pieces) > 1 else set()

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Call, Text
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Rule
 
 _SIGNS = (
@@ -36,14 +36,14 @@ _PRINTED = re.compile(
 """A mark and the beginning of a call; a mark in quotes is only spoken of."""
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if view.conversation.wire == "text":  # there, what is a call was read as one
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if facts.conversation.wire == "text":  # there, what is a call was read as one
         return
     if (
-        not view.conversation.tools and view.conversation.kind == "request"
+        not facts.conversation.tools and facts.conversation.kind == "request"
     ):  # with no tools on offer, text is all there is
         return
-    for message in view.messages:
+    for message in facts.messages:
         if message.role != "assistant":
             continue
         for part in message.parts:

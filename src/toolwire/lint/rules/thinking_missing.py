@@ -15,21 +15,21 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.chat import USER, blocks
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import newest, place, switch
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 
-def _turn(view: View) -> Message | None:
+def _turn(facts: Facts) -> Message | None:
     """The first message of a turn under way that calls tools and holds no thought."""
     # A model that decides by itself whether to think may have thought nothing.
     if (
-        view.profile.echo != "thinking"
-        or view.conversation.kind != "request"
-        or switch(view) != "enabled"
+        facts.profile.reasoning_to_return != "thinking"
+        or facts.conversation.kind != "request"
+        or switch(facts) != "enabled"
     ):
         return None
-    said = [message for message in view.messages[newest(view) :] if message.role == "assistant"]
+    said = [message for message in facts.messages[newest(facts) :] if message.role == "assistant"]
     if not said or not any(
         isinstance(part, Call) and part.executor == "client" for part in said[-1].parts
     ):
@@ -38,8 +38,8 @@ def _turn(view: View) -> Message | None:
     return None if thought else said[0]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    message = _turn(view)
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    message = _turn(facts)
     if message is not None:
         yield (
             message.path,
@@ -48,12 +48,12 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    if not unsafe or _turn(view) is None:
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    if not unsafe or _turn(facts) is None:
         return None
-    at = place(view)
+    at = place(facts)
     return Fixed(
-        put(view.body, at, {"type": "disabled"}), ((at, "thinking is off for this request"),)
+        put(facts.body, at, {"type": "disabled"}), ((at, "thinking is off for this request"),)
     )
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Tool
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.tool_names import FAMILIES
 from toolwire.lint.transforms import MARK, written
@@ -29,41 +29,43 @@ STUB = (
 )
 
 
-def _bare(view: View) -> bool:
+def _bare(facts: Facts) -> bool:
     asked = (
-        view.profile.offers and view.conversation.kind == "request" and not view.conversation.tools
+        facts.profile.calls_need_tool_definitions
+        and facts.conversation.kind == "request"
+        and not facts.conversation.tools
     )
-    return asked and bool(view.calls or view.results)
+    return asked and bool(facts.calls or facts.results)
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    if _bare(view):
-        first = (view.calls or view.results)[0]
-        count = len(view.calls)
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    if _bare(facts):
+        first = (facts.calls or facts.results)[0]
+        count = len(facts.calls)
         message = (
-            f"the history holds {count} calls, and no tools are offered; {view.profile.name}"
+            f"the history holds {count} calls, and no tools are offered; {facts.profile.name}"
             " refuses that"
         )
-        yield first.path, message, "unsafe" if _names(view) else None
+        yield first.path, message, "unsafe" if _names(facts) else None
 
 
-def _names(view: View) -> list[str]:
-    called = [one.name for one in view.calls if one.name.strip() and one.family in FAMILIES]
-    answered = [one.name for one in view.results if one.name and one.name.strip()]
+def _names(facts: Facts) -> list[str]:
+    called = [one.name for one in facts.calls if one.name.strip() and one.family in FAMILIES]
+    answered = [one.name for one in facts.results if one.name and one.name.strip()]
     return list(dict.fromkeys([*called, *answered]))
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    if not unsafe or not _bare(view):
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    if not unsafe or not _bare(facts):
         return None
     schema: Object = {"type": "object", "properties": {}}
-    stubs = tuple(Tool(name, STUB, dict(schema)) for name in _names(view))
+    stubs = tuple(Tool(name, STUB, dict(schema)) for name in _names(facts))
     if not stubs:
         return None
-    at = (view.calls or view.results)[0].path
+    at = (facts.calls or facts.results)[0].path
     names = ", ".join(tool.name for tool in stubs)
     return Fixed(
-        written(replace(view.conversation, tools=stubs)), ((at, f"stubs are offered for {names}"),)
+        written(replace(facts.conversation, tools=stubs)), ((at, f"stubs are offered for {names}"),)
     )
 
 

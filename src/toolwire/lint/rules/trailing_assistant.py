@@ -15,15 +15,17 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Message
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import note, rewritten, written
 
 
-def _last(view: View) -> Message | None:
+def _last(facts: Facts) -> Message | None:
     last = (
-        view.messages[-1]
-        if view.messages and view.profile.ends and view.conversation.kind == "request"
+        facts.messages[-1]
+        if facts.messages
+        and facts.profile.must_end_with_user_or_tool
+        and facts.conversation.kind == "request"
         else None
     )
     if (
@@ -35,23 +37,23 @@ def _last(view: View) -> Message | None:
     return None if isinstance(last.raw, dict) and last.raw.get("prefix") else last
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    last = _last(view)
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    last = _last(facts)
     if last is not None:
         yield (
             last.path,
-            f"the assistant speaks last; {view.profile.name} wants a user or a result at the end",
+            f"the assistant speaks last; {facts.profile.name} wants a user or a result at the end",
             "unsafe",
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    last = _last(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    last = _last(facts)
     if last is None or not unsafe:
         return None
-    messages = (*view.messages, note("please go on"))
+    messages = (*facts.messages, note("please go on"))
     return Fixed(
-        written(rewritten(view.conversation, messages)),
+        written(rewritten(facts.conversation, messages)),
         ((last.path, "a message of the user was added at the end"),),
     )
 

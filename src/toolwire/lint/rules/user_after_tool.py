@@ -13,50 +13,54 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.parts import Message, Result, Text
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, Fix, Fixed, Rule
 from toolwire.lint.transforms import MARK, taking_turns, written
 
 
-def _places(view: View) -> list[int]:
+def _places(facts: Facts) -> list[int]:
     """The places of the users' messages that follow a result directly."""
-    if not view.profile.rests or not view.results or view.conversation.kind != "request":
+    if (
+        not facts.profile.no_user_after_tool
+        or not facts.results
+        or facts.conversation.kind != "request"
+    ):
         return []
-    after = sorted({view.message_index(result) + 1 for result in view.results})
-    known = (n for n in after if n < len(view.messages))
+    after = sorted({facts.message_index(result) + 1 for result in facts.results})
+    known = (n for n in after if n < len(facts.messages))
     return [
         n
         for n in known
-        if view.messages[n].role == "user"
-        and not any(isinstance(p, Result) for p in view.messages[n].parts)
+        if facts.messages[n].role == "user"
+        and not any(isinstance(p, Result) for p in facts.messages[n].parts)
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for n in _places(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for n in _places(facts):
         yield (
-            view.messages[n].path,
+            facts.messages[n].path,
             (
-                f"a user speaks directly after a result; {view.profile.name} wants the assistant to"
+                f"a user speaks directly after a result; {facts.profile.name} wants the assistant to"
                 " answer it"
             ),
             "unsafe",
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    places = _places(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    places = _places(facts)
     if not unsafe or not places:
         return None
     between = Message("assistant", (Text(f"{MARK} the results are here"),))
     messages: list[Message] = []
-    for n, message in enumerate(view.messages):
+    for n, message in enumerate(facts.messages):
         messages += [between, message] if n in places else [message]
     changes = tuple(
-        (view.messages[n].path, "a message of the assistant was put between a result and the user")
+        (facts.messages[n].path, "a message of the assistant was put between a result and the user")
         for n in places
     )
-    return Fixed(written(taking_turns(view, messages)), changes)
+    return Fixed(written(taking_turns(facts, messages)), changes)
 
 
 _USER: JSON = {"role": "user", "content": "hi"}

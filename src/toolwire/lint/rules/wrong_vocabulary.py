@@ -16,27 +16,27 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.examples.items import answered, asked, items, listed, relisted
-from toolwire.lint.facts import View
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Fix, Fixed, Rule
 
 _ITEMS = ("function_call", "function_call_output")
 
 
-def _chatty(view: View) -> list[tuple[int, Object]]:
+def _chatty(facts: Facts) -> list[tuple[int, Object]]:
     """Items that are messages of a chat."""
     return [
         (n, item)
-        for n, _, item in items(view)
+        for n, _, item in items(facts)
         if item.get("role") == "tool" or isinstance(item.get("tool_calls"), list)
     ]
 
 
-def _itemised(view: View) -> list[tuple[int, Object]]:
+def _itemised(facts: Facts) -> list[tuple[int, Object]]:
     """Messages of a chat that are items."""
-    body = view.body
+    body = facts.body
     found = (
         body.get("messages")
-        if isinstance(body, dict) and view.conversation.kind == "request"
+        if isinstance(body, dict) and facts.conversation.kind == "request"
         else None
     )
     if not isinstance(found, list):
@@ -48,11 +48,11 @@ def _itemised(view: View) -> list[tuple[int, Object]]:
     ]
 
 
-def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
-    for n, item in _chatty(view):
+def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+    for n, item in _chatty(facts):
         what = "a message of the role `tool`" if item.get("role") == "tool" else "`tool_calls`"
         yield ("input", n), f"{what} is how a chat says it; here it is an item of its own", "safe"
-    for n, item in _itemised(view):
+    for n, item in _itemised(facts):
         yield (
             ("messages", n),
             f"{item['type']} is an item of another wire; in a chat it is said by a message",
@@ -60,14 +60,16 @@ def _check(view: View) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(view: View, unsafe: bool) -> Fixed | None:
-    chatty, itemised = _chatty(view), _itemised(view)
+def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+    chatty, itemised = _chatty(facts), _itemised(facts)
     if chatty:
         changes = [(("input", n), "said as items, under the same ids") for n, _ in chatty]
-        return Fixed(relisted(view, {n: _as_items(item) for n, item in chatty}), tuple(changes))
-    if itemised and isinstance(view.body, dict):
+        return Fixed(relisted(facts, {n: _as_items(item) for n, item in chatty}), tuple(changes))
+    if itemised and isinstance(facts.body, dict):
         changes = [(("messages", n), "said as a message, under the same id") for n, _ in itemised]
-        return Fixed({**view.body, "messages": _as_messages(view.body["messages"])}, tuple(changes))
+        return Fixed(
+            {**facts.body, "messages": _as_messages(facts.body["messages"])}, tuple(changes)
+        )
     return None
 
 

@@ -28,8 +28,8 @@ from toolwire.server.gateway.counting import COUNTS
 from toolwire.server.gateway.own import Own, Work
 from toolwire.server.gateway.watch import Exchange
 from toolwire.server.gateway.words import Failed, Refused, done, header, pairs
-from toolwire.streaming.events import Fault
-from toolwire.streaming.stream_translator import Pipe
+from toolwire.streaming.events import StreamError
+from toolwire.streaming.stream_translator import StreamTranslator
 
 BUSY = frozenset({408, 409, 425, 429})
 """What a server says, beside 500 and above, when another try, or another model, may help."""
@@ -424,7 +424,7 @@ async def _untouched(asked: Asked, relay: Relay, sent: Sent, response: Reply) ->
         if not out.begun:
             raise broken from None
         asked.seen.error = broken.message
-        told: Pipe[bytes] = Pipe(relay.wire, relay.wire)
+        told: StreamTranslator[bytes] = StreamTranslator(relay.wire, relay.wire)
         held = b"\n" + b"".join(told.broke(error))
     if not out.begun:
         _looked_at(relay, held, at_once=at_once, over=True)
@@ -442,7 +442,7 @@ def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) 
         data.lstrip()[:1] == b"<"
     ):  # no framing begins so, and one that skips what it does not know would pass it on
         raise Failed("the answer cannot be read: it is a page", 502, again=True)
-    pipe: Pipe[bytes] = Pipe(relay.wire, relay.wire, ids=NO_MAP)
+    pipe: StreamTranslator[bytes] = StreamTranslator(relay.wire, relay.wire, ids=NO_MAP)
     pipe.feed(data)
     if over:
         pipe.end()
@@ -450,7 +450,7 @@ def _looked_at(relay: Relay, data: bytes, *, at_once: bool, over: bool = False) 
         raise _faulted(pipe.fault)
 
 
-def _faulted(fault: Fault) -> Failed:
+def _faulted(fault: StreamError) -> Failed:
     return Failed(fault.message, _status(f"{fault.code or ''} {fault.message}"), again=True)
 
 

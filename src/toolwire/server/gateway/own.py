@@ -38,13 +38,13 @@ from toolwire.server.gateway.telling import Told
 from toolwire.server.gateway.watch import Exchange
 from toolwire.server.gateway.words import Failed
 from toolwire.streaming import events
-from toolwire.streaming.accumulate import unfold
+from toolwire.streaming.accumulate import conversation_events
 from toolwire.streaming.events import Event
 from toolwire.tools.asking import Answer, Ask, MissingRequirements
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.registry import Given
 from toolwire.tools.runnable import Runnable
-from toolwire.wires.engine.server_tools import Hosted
+from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 PATIENCE = 60.0
 """Seconds that requests have to end before their tools are closed."""
@@ -178,7 +178,7 @@ class Work:
         """What happened behind the answer, in the wire of the model."""
         self._usage: Usage | None = None
         self.first = self._sent(False)
-        hosted: Hosted = (
+        hosted: ServerToolPolicy = (
             "drop"
             if own.row.show == "none" or isinstance(self._read.settings.get("format"), Format)
             else "text"
@@ -246,7 +246,7 @@ class Work:
                     else f"the answer broke off: {type(error).__name__}"
                 )
                 self._told.error = why
-                yield self._out([events.Fault(why)]) + self._pipe.tail
+                yield self._out([events.StreamError(why)]) + self._pipe.tail
                 return
             self._usage = usage if self._usage is None else total(self._usage, usage or Usage())
             own = [call for call in calls_of(message) if self._tool(call, sent) is not None]
@@ -288,7 +288,9 @@ class Work:
             read = decode(data, wire, "response")
             if not read.messages:
                 raise RemoteError(wire, (), "an answer without a message")
-            out = self._out([one for event in unfold(read) for one in self._seen(event, sent)])
+            out = self._out(
+                [one for event in conversation_events(read) for one in self._seen(event, sent)]
+            )
             usage = read.settings.get("usage")
             self._message = read.messages[0], usage if isinstance(usage, Usage) else None
             if out:
@@ -315,34 +317,34 @@ class Work:
     def _seen(self, event: Event, sent: Sent) -> list[Event]:
         """An event of one of several answers as one of the only answer that the client gets."""
         match event:
-            case events.Begin(settings):
+            case events.MessageStart(settings):
                 return (
                     [replace(event, settings=_without(settings))]
                     if not self._turns
-                    else [events.Turn("assistant")]
+                    else [events.TurnStart("assistant")]
                 )
-            case events.Note(settings):
+            case events.Metadata(settings):
                 return [replace(event, settings=kept)] if (kept := _without(settings)) else []
             case events.Finish(choice=0):
                 self._finish = event
-            case events.Start(slot=slot, part=part, choice=0):
+            case events.PartStart(slot=slot, part=part, choice=0):
                 shown = (
                     self._shown(part, sent)
                     if isinstance(part, Call)
                     else replace(part, signature=None)
                 )
                 return [replace(event, slot=self._slot(slot), part=shown)]
-            case events.Delta(slot=slot):
+            case events.PartDelta(slot=slot):
                 return [replace(event, slot=self._slot(slot))]
-            case events.End(slot=slot):
+            case events.PartEnd(slot=slot):
                 return [replace(event, slot=self._slot(slot), signature=None)]
-            case events.Whole(part=part, choice=0):
+            case events.PartComplete(part=part, choice=0):
                 return (
                     [replace(event, part=self._shown(part, sent))]
                     if isinstance(part, Call)
                     else [event]
                 )
-            case events.Left():
+            case events.Unsupported():
                 return [event]
         return []
 
@@ -367,7 +369,9 @@ class Work:
     def _closed(self) -> bytes:
         """The end of the answer, or all of it."""
         turns = self._turns
-        told: list[Event] = [events.Note({"usage": self._usage})] if self._usage is not None else []
+        told: list[Event] = (
+            [events.Metadata({"usage": self._usage})] if self._usage is not None else []
+        )
         if self._finish is not None:
             stop = self._finish.stop
             asked = turns[-1].role == "tool" or bool(calls_of(turns[-1]))
@@ -461,7 +465,9 @@ class Work:
         return result
 
     def _result(self, call: Call, result: Result, sent: Sent) -> Event:
-        return events.Whole(self._shown(call, sent).result(result.output, error=result.error))
+        return events.PartComplete(
+            self._shown(call, sent).result(result.output, error=result.error)
+        )
 
 
 def _free(read: Conversation) -> bool:

@@ -18,7 +18,7 @@ from toolwire.protocols.fronts import taken
 from toolwire.protocols.parcels import packed, seen, wanted
 from toolwire.protocols.relay import Relay, RelayPipe, Sent
 from toolwire.streaming.events import Chunk, Event
-from toolwire.wires.engine.server_tools import Hosted
+from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 
 class Told(RelayPipe):
@@ -33,13 +33,13 @@ class Told(RelayPipe):
         *,
         stream: bool,
         array: bool,
-        hosted: Hosted,
+        hosted: ServerToolPolicy,
     ) -> None:
         """`turns`, which grow, are what happened behind the answer."""
         super().__init__(relay, sent, array=array)
         self.same = False
         self.listed = array
-        self._thoughts = bool(relay.rules.echo) and not relay.same
+        self._thoughts = bool(relay.rules.reasoning_to_return) and not relay.same
         """Whether the model wants thoughts back that nobody signed, and the client's wire could not
         carry them."""
         self._turns = turns

@@ -32,12 +32,12 @@ class JsonArray(Decoder):
         if self._escaped and len(held) > self._seen:
             skip, self._escaped = self._seen, False
         for mark in _MARK.finditer(held, self._seen):
-            at, sign = mark.start(), mark.group()
-            if at == skip:
+            path, sign = mark.start(), mark.group()
+            if path == skip:
                 continue
             if self._quoted:
                 if sign == b"\\":
-                    skip = at + 1
+                    skip = path + 1
                     self._escaped = skip >= len(held)
                 elif sign == b'"':
                     self._quoted = False
@@ -46,15 +46,15 @@ class JsonArray(Decoder):
             elif sign in b"[{":
                 self._depth += 1
                 if self._depth == 1:
-                    start = at + 1
+                    start = path + 1
             elif sign in b"]}":
                 self._depth -= 1
                 if self._depth == 0:
-                    elements.append(held[start:at])
-                    start = at + 1
+                    elements.append(held[start:path])
+                    start = path + 1
             elif sign == b"," and self._depth == 1:
-                elements.append(held[start:at])
-                start = at + 1
+                elements.append(held[start:path])
+                start = path + 1
         self._held = held[start:]
         self._seen = len(self._held)
         if self._seen > LARGEST:

@@ -67,20 +67,20 @@ class AwsEvents(Decoder):
 def _headers(data: bytes) -> dict[str, str]:
     """The headers that are text."""
     found: dict[str, str] = {}
-    at = 0
+    path = 0
     try:
-        while at < len(data):
-            length = data[at]
-            name = data[at + 1 : at + 1 + length].decode()
-            kind = data[at + 1 + length]
-            at += 2 + length
+        while path < len(data):
+            length = data[path]
+            name = data[path + 1 : path + 1 + length].decode()
+            kind = data[path + 1 + length]
+            path += 2 + length
             if kind in _SIZES:
-                at += _SIZES[kind]
+                path += _SIZES[kind]
                 continue
-            size = struct.unpack_from(">H", data, at)[0]
+            size = struct.unpack_from(">H", data, path)[0]
             if kind == _STRING:
-                found[name] = data[at + 2 : at + 2 + size].decode()
-            at += 2 + size
+                found[name] = data[path + 2 : path + 2 + size].decode()
+            path += 2 + size
     except (IndexError, struct.error, UnicodeDecodeError):
         raise RemoteError("", (), "an event stream message with broken headers") from None
     return found

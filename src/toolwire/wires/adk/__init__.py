@@ -38,7 +38,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import (
@@ -71,11 +71,22 @@ from toolwire.wires.adk.events import (
     says,
 )
 from toolwire.wires.adk.stream_reader import stream
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
-from toolwire.wires.engine.specs import Wire, answers, blame, list_at, object_at, rows_of
-from toolwire.wires.families.contents.settings import MEANS, SAYS, pick
-from toolwire.wires.families.turns.history import Turns, bare, merged
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
+from toolwire.wires.engine.specs import (
+    Wire,
+    all_blocks,
+    answer_messages,
+    list_at,
+    object_at,
+    raise_unexpected,
+)
+from toolwire.wires.families.contents.settings import (
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
+    pick,
+)
+from toolwire.wires.families.turns.history import TurnHistory, bare, merged
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -85,7 +96,7 @@ def _place(body: JSON) -> JsonPath:
     if isinstance(body, list):
         return ()
     if not isinstance(body, dict):
-        blame(NAME, (), "a list of events or a session", body)
+        raise_unexpected(NAME, (), "a list of events or a session", body)
     return ("events",)
 
 
@@ -125,7 +136,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
         )
     ordered = bare(said)
     return Conversation(
-        settle(tuple(said), seed="", ordered=ordered),
+        assign_ids(tuple(said), seed="", ordered=ordered),
         (),
         {},
         NAME,
@@ -146,7 +157,7 @@ def _answer(
         if event.role != "assistant":
             continue
         raw = object_at(NAME, event.raw, ())  # type: ignore[arg-type]
-        found = read_fields(
+        found = read_settings(
             FIELDS, {key: value for key, value in raw.items() if key in SETTINGS}, frozenset()
         )
         unknown += [event.path + path for path in found.unknown]
@@ -156,9 +167,11 @@ def _answer(
         if isinstance(used, Usage) and isinstance(more, Usage):
             values["usage"] = added(used, more)
         reason = pick(raw, "finishReason")
-        stop = MEANS.get(reason, reason.lower()) if isinstance(reason, str) else stop
+        stop = (
+            FINISH_REASON_FROM_WIRE.get(reason, reason.lower()) if isinstance(reason, str) else stop
+        )
     ordered = bare(said)
-    turns = settle(tuple(said), seed=str(values.get("id", "")), ordered=ordered)
+    turns = assign_ids(tuple(said), seed=str(values.get("id", "")), ordered=ordered)
     message = merged(turns, NAME, ordered=ordered)
     held = {event.path: object_at(NAME, event.raw, ()) for event in said}  # type: ignore[arg-type]
     message = replace(message, parts=tuple(_owned(message.parts, held)))
@@ -212,7 +225,7 @@ def _confirms(block: JSON, kind: str = "functionResponse") -> bool:
     return get(block, (kind, "name")) == CONFIRM
 
 
-def _asked(messages: list[Message], page: Page) -> list[Message]:
+def _asked(messages: list[Message], context: EncodeContext) -> list[Message]:
     """The messages, with the calls that ask leave for others, and what was answered, in messages of
     their own."""
     answered = {
@@ -227,10 +240,10 @@ def _asked(messages: list[Message], page: Page) -> list[Message]:
             leave = call.approval if isinstance(call, Call) and call.executor == "client" else None
             if leave is None or not isinstance(call, Call):
                 continue
-            page.losses[:] = [loss for loss in page.losses if loss.path != leave.path]
+            context.losses[:] = [loss for loss in context.losses if loss.path != leave.path]
             about: JSON = {
-                "id": page.call_id(call),
-                "name": page.name(call.name),
+                "id": context.call_id(call),
+                "name": context.name(call.name),
                 "args": call.input or {},
             }
             given: JSON = {
@@ -246,13 +259,12 @@ def _asked(messages: list[Message], page: Page) -> list[Message]:
             )
             asked.append(asking)
             if leave.granted is not None:
-                verdicts.append(
-                    replace(asking.result({"confirmed": leave.granted}), path=leave.path)
-                )
+                decision = asking.result({"confirmed": leave.granted})
+                verdicts.append(replace(decision, source=replace(decision.source, path=leave.path)))
                 if call.id not in answered:
-                    page.note(call, "granted" if leave.granted else "refused")
+                    context.note(call, "granted" if leave.granted else "refused")
             if leave.reason is not None:
-                page.lose(
+                context.report_loss(
                     (*leave.path, "reason"), "an agent is not told why leave was given or not"
                 )
         out += [Message("assistant", tuple(asked))] if asked else []
@@ -277,7 +289,7 @@ def _parted(event: JSON) -> list[JSON]:
     ]
 
 
-HISTORY = Turns(
+HISTORY = TurnHistory(
     NAME,
     read_event,
     PARTS.foreign,
@@ -286,29 +298,31 @@ HISTORY = Turns(
 )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a log of events, or an answer as what a run returned."""
-    if page.kind == "response":
-        return _write_answer(conversation, page)
-    mine = conversation.wire == NAME and conversation.kind == page.kind
-    write_fields((), replace(conversation, unknown=()) if mine else conversation, page)
+    if context.kind == "response":
+        return _write_answer(conversation, context)
+    mine = conversation.wire == NAME and conversation.kind == context.kind
+    write_settings((), replace(conversation, unknown=()) if mine else conversation, context)
     for tool in conversation.tools:
-        page.lose(tool, "tools belong to the agent; a log has no place for them")
+        context.report_loss(tool, "tools belong to the agent; a log has no place for them")
     messages = list(conversation.messages)
     while messages and (messages[0].role == "system" or not messages[0].parts):
         if messages[0].parts:
-            page.lose(
+            context.report_loss(
                 messages[0], "the instruction belongs to the agent; a log has no place for it"
             )
         del messages[0]
     for message in messages:
         if message.role == "system":
-            page.lose(message, "a system message in mid-conversation becomes a user's")
+            context.report_loss(message, "a system message in mid-conversation becomes a user's")
     if not mine:
         return [
-            one for event in HISTORY.write(_asked(messages, page), page) for one in _parted(event)
+            one
+            for event in HISTORY.write(_asked(messages, context), context)
+            for one in _parted(event)
         ]
-    events = HISTORY.write(_woven(messages, conversation.source.body), page)
+    events = HISTORY.write(_woven(messages, conversation.source.body), context)
     return (
         {**conversation.source.body, "events": events}
         if isinstance(conversation.source.body, dict)
@@ -337,7 +351,7 @@ def _woven(messages: list[Message], source: JSON) -> list[Message]:
     return out + [events[i] for i in silent]
 
 
-def _changed(conversation: Conversation, page: Page) -> JSON:
+def _changed(conversation: Conversation, context: EncodeContext) -> JSON:
     """The log with the settings that were changed, each on the event that had it."""
     log = conversation.source.body
     before = conversation.source.settings or {}
@@ -348,16 +362,16 @@ def _changed(conversation: Conversation, page: Page) -> JSON:
         if place and name != "usage" and not isinstance(value, Choice | Format | Usage | tuple):
             log = put(log, place, value)
         else:
-            page.lose(place, f"it cannot be changed in a log: {name}")
+            context.report_loss(place, f"it cannot be changed in a log: {name}")
     return log
 
 
-def _write_answer(conversation: Conversation, page: Page) -> JSON:
-    first, *others = answers(conversation, page) or [Message("assistant", ())]
+def _write_answer(conversation: Conversation, context: EncodeContext) -> JSON:
+    first, *others = answer_messages(conversation, context) or [Message("assistant", ())]
     for message in others:
-        page.lose(message, "an answer here is one; the other candidates stay behind")
-    if conversation.wire == NAME and conversation.kind == page.kind:
-        log = _changed(conversation, page)
+        context.report_loss(message, "an answer here is one; the other candidates stay behind")
+    if conversation.wire == NAME and conversation.kind == context.kind:
+        log = _changed(conversation, context)
         place = _place(log)
         before = [
             read_event(event, (*place, i)) for i, event in enumerate(list_at(NAME, log, place))
@@ -367,21 +381,25 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
             replace(one, parts=()) if i in pieces or one.role == "user" else one
             for i, one in enumerate(before)
         ]
-        events = HISTORY.spread(first, kept, page)
+        events = HISTORY.spread(first, kept, context)
         return {**log, "events": events} if isinstance(log, dict) else events
-    body = write_fields(FIELDS, conversation, page)
+    body = write_settings(FIELDS, conversation, context)
     seed = conversation.settings.get("id")
-    page.seed = seed if isinstance(seed, str) else ""
+    context.seed = seed if isinstance(seed, str) else ""
     runs: list[tuple[bool, list[tuple[Part, JSON]]]] = []
     for part in first.parts:
-        block = block_of(part, page)
+        block = block_of(part, context)
         if block is not None:
             answers_call = isinstance(part, Result)
             if not runs or runs[-1][0] is not answers_call:
                 runs.append((answers_call, []))
             runs[-1][1].append((part, block))
     called = first.stop == "tool" and any(isinstance(part, Call) for part in first.parts)
-    stop = "STOP" if called else write_stop(first, SAYS, MEANS, page)
+    stop = (
+        "STOP"
+        if called
+        else write_finish_reason(first, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+    )
     return _events(runs or [(False, [])], {**body, "author": AGENT}, stop)
 
 
@@ -408,7 +426,7 @@ def _events(
 # --- telling it from others -----------------------------------------------------------------------
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     events = body.get("events") if isinstance(body, dict) else body
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
@@ -427,5 +445,12 @@ def looks(body: JSON) -> int:
 
 
 WIRE = Wire(
-    NAME, "Google ADK events", rows_of(PARTS.rows), read, write, looks, stream(write), hosts=True
+    NAME,
+    "Google ADK events",
+    all_blocks(PARTS.rows),
+    read,
+    write,
+    match_score,
+    stream(write),
+    hosts=True,
 )

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field
-from toolwire.wires.engine.specs import blame
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.specs import raise_unexpected
 from toolwire.wires.families.contents.parts import parts
 from toolwire.wires.families.contents.settings import MODEL, USAGE, both, keys, pick
 
@@ -28,18 +28,18 @@ AGENT = "agent"
 PARTS = parts(NAME, thinks=True)
 
 
-def read_event(event: JSON, at: JsonPath) -> Message:
+def read_event(event: JSON, path: JsonPath) -> Message:
     """One Event; it has no parts if it has no content."""
     if not isinstance(event, dict):
-        blame(NAME, at, "an object", event)
+        raise_unexpected(NAME, path, "an object", event)
     content = event.get("content")
-    read = PARTS.read_content({} if content is None else content, (*at, "content"), "user")
+    read = PARTS.read_content({} if content is None else content, (*path, "content"), "user")
     if isinstance(content, str):
-        blame(NAME, (*at, "content"), "an object", content)
+        raise_unexpected(NAME, (*path, "content"), "an object", content)
     held = pick(event, "actions")
     noted = pick(held, "requestedToolConfirmations") if isinstance(held, dict) else None
     parts = tuple([_asking(part, noted) for part in read.parts])
-    return Message(_role(event, parts), parts, None, NAME, source=Source(raw=event, path=at))
+    return Message(_role(event, parts), parts, None, NAME, source=Source(raw=event, path=path))
 
 
 def _asking(part: Part, noted: JSON) -> Part:
@@ -82,13 +82,13 @@ def says(value: JSON) -> bool:
     return bool(value)
 
 
-def extra(event: Object, at: JsonPath, known: frozenset[str]) -> Iterator[JsonPath]:
+def extra(event: Object, path: JsonPath, known: frozenset[str]) -> Iterator[JsonPath]:
     """The places of what an Event says beyond its content."""
     for key, value in event.items():
         if key in _INSIDE and isinstance(value, dict):
             skip = keys("role", "parts") if key == "content" else frozenset()
             yield from (
-                (*at, key, name)
+                (*path, key, name)
                 for name, inner in value.items()
                 if name not in skip and says(inner)
             )
@@ -97,7 +97,7 @@ def extra(event: Object, at: JsonPath, known: frozenset[str]) -> Iterator[JsonPa
             and says(value)
             and (key, value) not in (("finishReason", "STOP"), ("finish_reason", "STOP"))
         ):
-            yield (*at, key)
+            yield (*path, key)
 
 
 def fragments(events: list[Message]) -> set[int]:
@@ -133,15 +133,15 @@ def left_open(event: Object, call: Call) -> bool | None:
     return call.id in listed if isinstance(listed, list) else None
 
 
-def block_of(part: Part, page: Page) -> JSON:
+def block_of(part: Part, context: EncodeContext) -> JSON:
     """A part of another wire as a block. What was run has an id, even one that was made up: in a
     run nothing is without."""
     write = PARTS.foreign[type(part)]
     if not isinstance(part, Call | Result) or part.executor == "client":
-        return write(part, page)
-    before, page.reveal = page.reveal, True
-    block = write(part, page)
-    page.reveal = before
+        return write(part, context)
+    before, context.minted_ids_sent = context.minted_ids_sent, True
+    block = write(part, context)
+    context.minted_ids_sent = before
     return block
 
 
@@ -172,11 +172,13 @@ def trailing(event: Object) -> bool:
 # --- settings -------------------------------------------------------------------------------------
 
 FIELDS = both(
-    Field(
+    SettingSpec(
         "id", ("invocationId",)
     ),  # one run, one answer: an Event's own id is another in every Event
     MODEL,
-    Field("created", ("timestamp",), lambda v: int(v) if isinstance(v, int | float) else UNSET),
+    SettingSpec(
+        "created", ("timestamp",), lambda v: int(v) if isinstance(v, int | float) else UNSET
+    ),
     USAGE,
 )
 SETTINGS = frozenset(one.path[0] for one in FIELDS)

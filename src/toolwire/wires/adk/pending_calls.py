@@ -11,9 +11,19 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolwire.conversation.parts import Call, Result
-from toolwire.streaming.events import Begin, Event, Fault, Finish, Left, Note, Start, Turn, Whole
+from toolwire.streaming.events import (
+    Event,
+    Finish,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
+)
 
-_AT_ONCE = (Begin, Note, Left)
+_AT_ONCE = (MessageStart, Metadata, Unsupported)
 
 
 class Runs:
@@ -36,8 +46,8 @@ class Runs:
                 out.append(_ran(event))
             elif isinstance(event, _AT_ONCE):
                 out.append(event)
-            elif isinstance(event, Fault | Finish) or (
-                isinstance(event, Turn) and event.role == "assistant"
+            elif isinstance(event, StreamError | Finish) or (
+                isinstance(event, TurnStart) and event.role == "assistant"
             ):
                 out += [*self.rest(), event]
             else:
@@ -50,15 +60,15 @@ class Runs:
         call = self._calls(event)
         if call is not None:
             self._open[call.id] = len(self._held)
-        elif isinstance(event, Whole) and isinstance(event.part, Result):
-            at = self._open.pop(event.part.call_id, None)
-            asked = self._held[at] if at is not None else None
-            if at is not None and asked is not None:
-                self._held[at] = _elsewhere(asked)
+        elif isinstance(event, PartComplete) and isinstance(event.part, Result):
+            path = self._open.pop(event.part.call_id, None)
+            asked = self._held[path] if path is not None else None
+            if path is not None and asked is not None:
+                self._held[path] = _elsewhere(asked)
         self._held.append(_ran(event))
 
     def _calls(self, event: Event) -> Call | None:
-        part = event.part if isinstance(event, Start | Whole) else None
+        part = event.part if isinstance(event, PartStart | PartComplete) else None
         return (
             part
             if isinstance(part, Call) and part.executor == "client" and part.id not in self.sure
@@ -74,7 +84,7 @@ class Runs:
 
 def _elsewhere(event: Event) -> Event:
     """A call that somebody else runs."""
-    if isinstance(event, Start | Whole) and isinstance(event.part, Call):
+    if isinstance(event, PartStart | PartComplete) and isinstance(event.part, Call):
         return replace(event, part=replace(event.part, executor="provider"))
     return event
 
@@ -82,7 +92,7 @@ def _elsewhere(event: Event) -> Event:
 def _ran(event: Event) -> Event:
     """A result was given by whoever ran the call."""
     if (
-        isinstance(event, Whole)
+        isinstance(event, PartComplete)
         and isinstance(event.part, Result)
         and event.part.executor == "client"
     ):

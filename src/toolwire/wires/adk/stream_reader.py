@@ -31,20 +31,20 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Usage
 from toolwire.conversation.parts import Call, Message, Reasoning, Result, Source, Text
 from toolwire.errors import RemoteError
-from toolwire.streaming.accumulate import Gather
+from toolwire.streaming.accumulate import Accumulator
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
 )
 from toolwire.wires.adk.events import (
     ANSWER,
@@ -62,10 +62,10 @@ from toolwire.wires.adk.events import (
 )
 from toolwire.wires.adk.pending_calls import Runs
 from toolwire.wires.adk.stream_writer import EventWriter
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields
-from toolwire.wires.engine.stream import CUT, Stream, data_only
-from toolwire.wires.families.contents.settings import MEANS, keys, pick
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings
+from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, data_sse
+from toolwire.wires.families.contents.settings import FINISH_REASON_FROM_WIRE, keys, pick
 from toolwire.wires.families.contents.stream_parts import Growing, Growth
 
 _ITS_OWN = "adk-"
@@ -81,21 +81,21 @@ class _Hints:
     def __init__(self) -> None:
         self.calls: dict[str, Call] = {}
         """Those that are whole, by the id they had there."""
-        self._growing = Gather()
+        self._growing = Accumulator()
         self._growth = Growth(PARTS, Growing())
         self._said: list[Event] = []
 
-    def take(self, block: JSON, at: JsonPath) -> None:
+    def take(self, block: JSON, path: JsonPath) -> None:
         """Keep a call in mind."""
-        events = self._growth.take(block, at)
+        events = self._growth.take(block, path)
         self._said += events
         for event in events:
-            if isinstance(event, Start):
+            if isinstance(event, PartStart):
                 self._growing.start(event)
-            elif isinstance(event, Delta):
+            elif isinstance(event, PartDelta):
                 self._growing.delta(event)
-            elif isinstance(event, End | Whole):
-                part = event.part if isinstance(event, Whole) else self._growing.end(event)
+            elif isinstance(event, PartEnd | PartComplete):
+                part = event.part if isinstance(event, PartComplete) else self._growing.end(event)
                 if isinstance(part, Call):
                     self.calls[part.id] = part
 
@@ -105,22 +105,22 @@ class _Hints:
         base = reader.slots + 1
         out: list[Event] = []
         for event in events:
-            if isinstance(event, Whole) and isinstance(event.part, Call):
-                opened = Start(
+            if isinstance(event, PartComplete) and isinstance(event.part, Call):
+                opened = PartStart(
                     base + len(events) + len(out),
                     replace(reader.identified(_bare(event.part)), args=LazyJson("")),
                 )
                 out += [
                     opened,
-                    Delta(opened.slot, event.part.arguments),
-                    End(opened.slot, signature=event.part.signature, cut=True),
+                    PartDelta(opened.slot, event.part.arguments),
+                    PartEnd(opened.slot, signature=event.part.signature, cut=True),
                 ]
-            elif isinstance(event, Start) and isinstance(event.part, Call):
-                out.append(Start(base + event.slot, reader.identified(_bare(event.part))))
-            elif isinstance(event, Delta):
-                out.append(Delta(base + event.slot, event.text))
-            elif isinstance(event, End):
-                out.append(End(base + event.slot, event.whole, event.signature, cut=True))
+            elif isinstance(event, PartStart) and isinstance(event.part, Call):
+                out.append(PartStart(base + event.slot, reader.identified(_bare(event.part))))
+            elif isinstance(event, PartDelta):
+                out.append(PartDelta(base + event.slot, event.text))
+            elif isinstance(event, PartEnd):
+                out.append(PartEnd(base + event.slot, event.whole, event.signature, cut=True))
         return out
 
 
@@ -158,7 +158,7 @@ class _Reader(Growing):
         """Settings that were told."""
         self.usage: Usage | None = None
         self.stop: str | None = None
-        self.failed: Fault | None = None
+        self.failed: StreamError | None = None
         self.error: JSON = None
         self.runs = Runs()
 
@@ -178,39 +178,40 @@ class _Reader(Growing):
         try:
             message = read_event(event, (self.count,))
         except RemoteError as error:  # one that nobody can read would spoil the others
-            return [Left(error.path, error.why)]
+            return [Unsupported(error.path, error.why)]
         if self.keep:
             self.events.append(event)
         if message.role == "user":
             return (
-                [Left(message.path, "an answer holds only what the assistant says")]
+                [Unsupported(message.path, "an answer holds only what the assistant says")]
                 if message.parts
                 else []
             )
         out: list[Event] = []
         if not self.begun and message.role == "assistant":
             self.begun = True
-            found = read_fields(
+            found = read_settings(
                 FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset()
             ).values
             self.seed = str(found.get("id", ""))
             self.said.update(found)
-            out.append(Begin({key: value for key, value in found.items() if key != "usage"}))
+            out.append(MessageStart({key: value for key, value in found.items() if key != "usage"}))
         if message.parts and message.role != self.role:
             self.role = message.role
-            out.append(Turn(message.role))
+            out.append(TurnStart(message.role))
         self.event = event
         if fragment:
             return [*out, *self._hinted(event, message)]
         out += [
-            Left(path, "no such field on this wire") for path in extra(event, message.path, ANSWER)
+            Unsupported(path, "no such field on this wire")
+            for path in extra(event, message.path, ANSWER)
         ]
         if message.role == "assistant":
             return [*out, *self._completed(event, message)]
         self.begins = False
         self.pending.clear()
         for part in message.parts:
-            out += self._result(part) if isinstance(part, Result) else [Whole(part)]
+            out += self._result(part) if isinstance(part, Result) else [PartComplete(part)]
         return out
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
@@ -248,7 +249,7 @@ class _Reader(Growing):
         """Calls of a partial Event that are told at once."""
         out: list[Event] = []
         for event in events:
-            if isinstance(event, Start | Whole) and isinstance(event.part, Call):
+            if isinstance(event, PartStart | PartComplete) and isinstance(event.part, Call):
                 call = self._owned(event.part)
                 self.shown.add(call.id)
                 self.ids.add(call.id)
@@ -270,7 +271,7 @@ class _Reader(Growing):
             elif isinstance(part, Result):
                 out += [*self.growth.close(), *self._result(part)]
             else:
-                out += [*self.growth.close(), Whole(part)]
+                out += [*self.growth.close(), PartComplete(part)]
         if message.parts:
             out += self.growth.close()
             self.told = {"text": 0, "thought": 0}
@@ -284,12 +285,12 @@ class _Reader(Growing):
         kind = "thought" if isinstance(part, Reasoning) else "text"
         told = min(len(part.text), self.told[kind])
         if not told:
-            return [*self.growth.close(), Whole(part)]
+            return [*self.growth.close(), PartComplete(part)]
         self.told[kind] -= told
         raw = part.raw if isinstance(part.raw, dict) else {}
         out: list[Event] = []
         if part.spec is not None and not part.spec.clean(raw):
-            out.append(Left(part.path, "no such field on this wire"))
+            out.append(Unsupported(part.path, "no such field on this wire"))
         if told < len(part.text):
             out += self.growth.said(part.text[told:], kind, raw, part.path)
         if self.growth.kind == kind:
@@ -300,7 +301,7 @@ class _Reader(Growing):
         return (
             out
             if part.signature is None
-            else [*out, Left(part.path, "a signature that only its own provider can read")]
+            else [*out, Unsupported(part.path, "a signature that only its own provider can read")]
         )
 
     def _owned(self, call: Call) -> Call:
@@ -316,16 +317,20 @@ class _Reader(Growing):
         call = self._owned(self.identified(part))
         self.open.append(call)
         self.ids.add(call.id)
-        warned = [Left(part.path, "the call has no id; one was made for it")] if not part.id else []
-        return [*warned, Whole(call)]
+        warned = (
+            [Unsupported(part.path, "the call has no id; one was made for it")]
+            if not part.id
+            else []
+        )
+        return [*warned, PartComplete(call)]
 
     def _result(self, result: Result) -> list[Event]:
         if result.executor != "client":
-            return [Whole(self.answered(result))]
+            return [PartComplete(self.answered(result))]
         out: list[Event] = []
-        at = self._asked(result)
-        if at is not None:
-            result = replace(result, call_id=self.open.pop(at).id)
+        path = self._asked(result)
+        if path is not None:
+            result = replace(result, call_id=self.open.pop(path).id)
         elif not result.call_id:
             result = self.answered(result)
         elif result.call_id in self.hints.calls:
@@ -333,8 +338,8 @@ class _Reader(Growing):
             self.open.pop()
         elif result.call_id not in self.ids:
             self.ids.add(result.call_id)
-            out.append(Whole(self.identified(_unseen(result)), unseen=True))
-        return [*out, Whole(noted(result) if result.call_id in self.runs.sure else result)]
+            out.append(PartComplete(self.identified(_unseen(result)), unseen=True))
+        return [*out, PartComplete(noted(result) if result.call_id in self.runs.sure else result)]
 
     def _asked(self, result: Result) -> int | None:
         """Where the call that a result answers stands among the open ones: the newest of its id, or
@@ -354,28 +359,35 @@ class _Reader(Growing):
 
     def _settings(self, event: Object, at: JsonPath) -> list[Event]:
         out: list[Event] = []
-        found = read_fields(
+        found = read_settings(
             FIELDS, {key: value for key, value in event.items() if key in SETTINGS}, frozenset()
         )
-        out += [Left((*at, *path), "no such field on this wire") for path in found.unknown]
+        out += [Unsupported((*at, *path), "no such field on this wire") for path in found.unknown]
         late = {
             key: value
             for key, value in found.values.items()
             if key not in self.said and key != "usage"
         }
         self.said.update(late)
-        out += [Note(late)] if late else []
+        out += [Metadata(late)] if late else []
         used = found.values.get("usage")
         if isinstance(used, Usage):
             self.usage = used if self.usage is None else added(self.usage, used)
-            out.append(Note({"usage": self.usage}))
+            out.append(Metadata({"usage": self.usage}))
         reason = pick(event, "finishReason")
-        self.stop = MEANS.get(reason, reason.lower()) if isinstance(reason, str) else self.stop
+        self.stop = (
+            FINISH_REASON_FROM_WIRE.get(reason, reason.lower())
+            if isinstance(reason, str)
+            else self.stop
+        )
         code, said = pick(event, "errorCode"), pick(event, "errorMessage")
         if (
-            isinstance(code, str) and code and code not in MEANS and reason is None
+            isinstance(code, str)
+            and code
+            and code not in FINISH_REASON_FROM_WIRE
+            and reason is None
         ):  # reasons to stop are told as errors too
-            self.failed = Fault(said if isinstance(said, str) and said else code, code)
+            self.failed = StreamError(said if isinstance(said, str) and said else code, code)
         return out
 
     def _error(self, event: Object) -> list[Event]:
@@ -383,7 +395,10 @@ class _Reader(Growing):
         self.error = event
         said = error.get("message") if isinstance(error, dict) else error
         words = said if isinstance(said, str) and said else "the run failed"
-        return [*self._rest(), Fault(words, self.failed.code if self.failed is not None else None)]
+        return [
+            *self._rest(),
+            StreamError(words, self.failed.code if self.failed is not None else None),
+        ]
 
     def _rest(self) -> list[Event]:
         return [*self.growth.close(cut=True), *(self.hints.rest(self) if self.begins else [])]
@@ -392,8 +407,8 @@ class _Reader(Growing):
         if self.error is not None:
             return []
         if self.begins or not self.mine:
-            self.error = {"error": CUT}
-            return self._through([*self._rest(), Fault(CUT, cut=True)])
+            self.error = {"error": STREAM_CUT}
+            return self._through([*self._rest(), StreamError(STREAM_CUT, cut=True)])
         if self.failed is not None:
             self.error = {}
             return self._through([self.failed])
@@ -401,7 +416,7 @@ class _Reader(Growing):
 
     def body(self) -> JSON:
         if not self.mine:
-            if self.error is None or self.error == {"error": CUT}:
+            if self.error is None or self.error == {"error": STREAM_CUT}:
                 raise self.nothing()
             return [self.error]
         dropped = fragments([read_event(event, (i,)) for i, event in enumerate(self.events)])
@@ -434,6 +449,6 @@ def _joined(events: list[Object]) -> JSON:
     return {**last, "content": {"role": "model", "parts": growth.blocks}}
 
 
-def stream(write: Callable[[Conversation, Page], JSON]) -> Stream:
+def stream(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
     """How this wire streams, by the way it writes its bodies."""
-    return Stream(_Reader, partial(EventWriter, write), data_only)
+    return StreamSpec(_Reader, partial(EventWriter, write), data_sse)

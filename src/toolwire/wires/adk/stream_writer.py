@@ -12,26 +12,39 @@ from collections.abc import Callable, Iterator
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result
-from toolwire.streaming.accumulate import grown
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Fault, Finish, Start, Turn, Whole
+from toolwire.streaming.accumulate import with_text
+from toolwire.streaming.events import (
+    Chunk,
+    Finish,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+)
 from toolwire.wires.adk.events import AGENT, block_of, marked
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.sequential_parts import Line, Piece
-from toolwire.wires.engine.stream import Writer
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.sequential_parts import Piece, SequentialEmitter
+from toolwire.wires.engine.stream import StreamWriter
 
 
-class EventWriter(Writer):
+class EventWriter(StreamWriter):
     """Writes the Events of one run."""
 
     results = True
 
     def __init__(
-        self, write: Callable[[Conversation, Page], JSON], page: Page, version: int | None = None
+        self,
+        write: Callable[[Conversation, EncodeContext], JSON],
+        context: EncodeContext,
+        version: int | None = None,
     ) -> None:
-        super().__init__(page, version)
+        super().__init__(context, version)
         self.write = write
         self.head: Object = {}
-        self.line = Line()
+        self.line = SequentialEmitter()
         self.turned: list[tuple[Part, list[str], JSON]] = []
         """The parts of this turn: each with its texts, or its block."""
         self.answers: list[JSON] = []
@@ -41,11 +54,11 @@ class EventWriter(Writer):
     def _event(self, stop: str | None = None) -> Object:
         """An Event without parts, as this wire writes its bodies."""
         said = Conversation((Message("assistant", (), stop),), (), self.settings, "", "response")
-        made = get(self.write(said, self.page), (0,))
+        made = get(self.write(said, self.context), (0,))
         assert isinstance(made, dict)
         return made
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         self.head = {
             key: value
@@ -54,27 +67,27 @@ class EventWriter(Writer):
         }
         return []
 
-    def turn(self, event: Turn) -> list[Chunk]:
+    def turn(self, event: TurnStart) -> list[Chunk]:
         return self._completed() if event.role == "tool" else self._answered()
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         self.line.start(event)
         return self._answered()
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         return self._said(self.line.delta(event))
 
     def again(self, slot: int) -> Callable[[str], object] | None:
         return self.turned[-1][1].append if self.turned and self.turned[-1][2] is None else None
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         return self._said(self.line.end(event))
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         if not isinstance(event.part, Result):
             return [*self._answered(), *self._said(self.line.whole(event))]
         out = self._completed()
-        block = block_of(event.part, self.page)
+        block = block_of(event.part, self.context)
         self.answers += [block] if block is not None else []
         return out
 
@@ -95,7 +108,7 @@ class EventWriter(Writer):
                     self.turned.append((part, [], None))
                 self.turned[-1][1].append(text)
             else:
-                block = block_of(part, self.page)
+                block = block_of(part, self.context)
                 if block is None:
                     continue
                 self.turned.append((part, [], block))
@@ -112,7 +125,12 @@ class EventWriter(Writer):
     def _written(self) -> list[tuple[Part, JSON]]:
         turned, self.turned = self.turned, []
         return [
-            (part, block if block is not None else block_of(grown(part, "".join(texts)), self.page))
+            (
+                part,
+                block
+                if block is not None
+                else block_of(with_text(part, "".join(texts)), self.context),
+            )
             for part, texts, block in turned
         ]
 
@@ -158,7 +176,7 @@ class EventWriter(Writer):
             },
         ]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         failed: Chunk = {
             **self.head,
             "author": AGENT,

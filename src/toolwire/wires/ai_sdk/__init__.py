@@ -38,7 +38,7 @@ from __future__ import annotations
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind
 from toolwire.conversation.parts import Call, Message, Part, Result, Source, Text
@@ -46,22 +46,30 @@ from toolwire.wires.ai_sdk import model_messages as model
 from toolwire.wires.ai_sdk import ui_messages as ui
 from toolwire.wires.ai_sdk.result_content import NAME
 from toolwire.wires.ai_sdk.settings import (
-    MEANS,
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
     MESSAGE,
     PLAIN,
     REQUEST,
     RESPONSE,
-    SAYS,
     read_tools,
     write_tools,
 )
 from toolwire.wires.ai_sdk.stream_writer import stream
 from toolwire.wires.ai_sdk.ui_writer import History
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
-from toolwire.wires.engine.specs import Row, Wire, blame, edited, keys, list_at, rows_of
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
+from toolwire.wires.engine.specs import (
+    Block,
+    Wire,
+    all_blocks,
+    keys,
+    list_at,
+    patch_parts,
+    raise_unexpected,
+)
 
-SYSTEM = Row("system", Text, write=lambda part, page: part.text)
+SYSTEM = Block("system", Text, write=lambda part, context: part.text)
 _TOP = ("system", "instructions")
 """Where the system prompt stands when it is no message; the newest version renamed it."""
 
@@ -72,19 +80,19 @@ def _is_ui(message: JSON) -> bool:
     return isinstance(message, dict) and "parts" in message
 
 
-def _read_message(message: JSON, at: JsonPath, as_ui: bool) -> list[Message]:
+def _read_message(message: JSON, path: JsonPath, as_ui: bool) -> list[Message]:
     if not isinstance(message, dict):
-        blame(NAME, at, "an object", message)
-    return ui.read_message(message, at) if as_ui else [model.read_message(message, at)]
+        raise_unexpected(NAME, path, "an object", message)
+    return ui.read_message(message, path) if as_ui else [model.read_message(message, path)]
 
 
-def _beside(messages: list[Message], message: JSON, at: JsonPath) -> list[JsonPath]:
+def _beside(messages: list[Message], message: JSON, path: JsonPath) -> list[JsonPath]:
     """Fields of a UI message that became several: no single one of them can say that they stay
     behind."""
     if not isinstance(message, dict) or any(not isinstance(one.raw, UnsetType) for one in messages):
         return []
     return [
-        (*at, key)
+        (*path, key)
         for key, value in message.items()
         if key not in ui.MESSAGE.keys and value is not None
     ]
@@ -97,7 +105,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 def _read_request(body: JSON) -> Conversation:
     fields: Object = body if isinstance(body, dict) else {}
-    at: JsonPath = ("messages",) if isinstance(body, dict) else ()
+    path: JsonPath = ("messages",) if isinstance(body, dict) else ()
     messages: list[Message] = []
     for key in _TOP:
         prompt = fields.get(key)
@@ -107,10 +115,10 @@ def _read_request(body: JSON) -> Conversation:
                 Message("system", (text,), None, NAME, source=Source(prompt, (key,), model.MESSAGE))
             )
     extra: list[JsonPath] = []
-    listed = list_at(NAME, body, at)
+    listed = list_at(NAME, body, path)
     for i, message in enumerate(listed):
-        found = _read_message(message, (*at, i), _is_ui(listed[0]))
-        extra += _beside(found, message, (*at, i))
+        found = _read_message(message, (*path, i), _is_ui(listed[0]))
+        extra += _beside(found, message, (*path, i))
         messages += found
     offered = fields.get("tools")
     tools = read_tools(offered)
@@ -119,8 +127,8 @@ def _read_request(body: JSON) -> Conversation:
     known = {key for key in _TOP if isinstance(fields.get(key), str)} | (
         {"tools"} if tools else set()
     )
-    settings = read_fields(REQUEST, fields, keys("messages", *known))
-    settled = settle(ui.settle_tools(tuple(ui.parted(messages)), ""), seed="", ordered=False)
+    settings = read_settings(REQUEST, fields, keys("messages", *known))
+    settled = assign_ids(ui.settle_tools(tuple(ui.parted(messages)), ""), seed="", ordered=False)
     return Conversation(
         settled,
         tools,
@@ -137,17 +145,17 @@ def _read_response(body: JSON) -> Conversation:
     """One message of the assistant, whatever steps it took: a response of any wire is one side of
     one turn."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     whole = "messages" not in body
-    at: JsonPath = () if whole else ("messages",)
-    listed = [body] if whole else list_at(NAME, body, at)
+    path: JsonPath = () if whole else ("messages",)
+    listed = [body] if whole else list_at(NAME, body, path)
     parts: list[Part] = []
     extra: list[JsonPath] = []
     for i, message in enumerate(listed):
-        here = at if whole else (*at, i)
+        here = path if whole else (*path, i)
         role = get(message, ("role",))
         if not isinstance(message, dict) or role not in ("assistant", "tool"):
-            blame(NAME, (*here, "role"), "assistant or tool", role)
+            raise_unexpected(NAME, (*here, "role"), "assistant or tool", role)
         found = (
             ui.read_run(message, here) if _is_ui(message) else [model.read_message(message, here)]
         )
@@ -165,12 +173,12 @@ def _read_response(body: JSON) -> Conversation:
         "messages",
         *(("finishReason",) if isinstance(reason, str) else ()),
     )
-    settings = read_fields(MESSAGE if whole else RESPONSE, body, known)
+    settings = read_settings(MESSAGE if whole else RESPONSE, body, known)
     seed = str(settings.values.get("id", ""))
     one = Message("assistant", tuple(parts), None, NAME, source=Source(path=(), spec=ui.MESSAGE))
-    (settled,) = settle(ui.settle_tools((one,), seed), seed=seed, ordered=False)
+    (settled,) = assign_ids(ui.settle_tools((one,), seed), seed=seed, ordered=False)
     served = replace(settled, parts=_served(settled.parts))
-    stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
+    stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
     answer = replace(served, stop=stop if stop and stop not in PLAIN else _reason(served.parts))
     return Conversation(
         (answer,),
@@ -204,7 +212,7 @@ def _waiting(parts: tuple[Part, ...]) -> list[Call]:
     ids may come again."""
     calls = [part for part in parts if isinstance(part, Call)]
     places = {
-        call.path for call in calls if isinstance(call.spec, Row) and call.spec.answer is not None
+        call.path for call in calls if isinstance(call.spec, Block) and call.spec.answer is not None
     }
     results = [part for part in parts if isinstance(part, Result) and not part.preliminary]
     here = {result.path for result in results if result.path in places}
@@ -236,20 +244,22 @@ def _speaks_model(conversation: Conversation) -> bool:
     )
 
 
-def _listed(conversation: Conversation, page: Page, messages: tuple[Message, ...]) -> list[JSON]:
+def _listed(
+    conversation: Conversation, context: EncodeContext, messages: tuple[Message, ...]
+) -> list[JSON]:
     if _speaks_model(conversation):
-        return model.write_messages(conversation, page, messages)
-    return History(conversation, page).write(messages)
+        return model.write_messages(conversation, context, messages)
+    return History(conversation, context).write(messages)
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
     choice = conversation.settings.get("choice")
     if isinstance(choice, Choice) and len(choice.names) > (choice.mode == "required"):
-        page.lose(
+        context.report_loss(
             conversation.source.setting_paths.get("choice", ("choice",)),
             "only one tool can be named, and only to demand it",
         )
@@ -273,56 +283,56 @@ def write(conversation: Conversation, page: Page) -> JSON:
     messages = tuple(
         message for message in conversation.messages if not any(message is one for one in apart)
     )
-    listed = _listed(conversation, page, messages)
+    listed = _listed(conversation, context, messages)
     if conversation.tools and (conversation.wire != NAME or not conversation.same_tools):
-        body["tools"] = write_tools(conversation, page)
+        body["tools"] = write_tools(conversation, context)
     if isinstance(conversation.source.body, list) and conversation.wire == NAME and not body:
         return listed
     return {**body, "messages": listed}
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     own = conversation.wire == NAME and conversation.kind == "response"
     listed = (
         own
         and isinstance(conversation.source.body, dict)
         and "messages" in conversation.source.body
     )
-    body = write_fields(RESPONSE if listed else MESSAGE, conversation, page)
+    body = write_settings(RESPONSE if listed else MESSAGE, conversation, context)
     for tool in conversation.tools:
-        page.lose(tool, "an answer here offers no tools")
+        context.report_loss(tool, "an answer here offers no tools")
     for message in conversation.messages[1:]:
-        page.lose(message, "an answer here is one message; the others stay behind")
+        context.report_loss(message, "an answer here is one message; the others stay behind")
     first = conversation.messages[0] if conversation.messages else Message("assistant", ())
     if not own:
         said_by_parts = _reason(first.parts)
         word = (
-            write_stop(first, SAYS, MEANS, page)
+            write_finish_reason(first, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
             if first.stop not in (None, said_by_parts)
             else None
         )
         if first.stop in PLAIN and word is not None:
-            page.lose(
+            context.report_loss(
                 first,
                 "the parts of a message say why the model stopped, and they do not say"
                 f" `{first.stop}`",
             )
-        elif word is not None and MEANS[word] not in PLAIN:
+        elif word is not None and FINISH_REASON_FROM_WIRE[word] not in PLAIN:
             body["finishReason"] = word
     if own and "parts" not in body:
-        kept = edited(
+        kept = patch_parts(
             first.parts,
             read(conversation.source.body, "response").parts(),
             conversation.source.body,
             (),
-            page,
+            context,
         )
         if isinstance(kept, dict):
             return {**body, **{key: kept[key] for key in ("messages", "content") if key in kept}}
-        sides = model.write_messages(conversation, page, model.sides(first))
+        sides = model.write_messages(conversation, context, model.sides(first))
         return {**body, "messages": sides} if listed or len(sides) != 1 else sides[0]
     said = replace(first, role="assistant")
-    written = History(conversation, page).write((said,))
+    written = History(conversation, context).write((said,))
     made = written[0] if written and isinstance(written[0], dict) else {"parts": []}
     frame: Object = {} if own else {"id": "msg-0", "role": "assistant"}
     return {**frame, **body, "parts": made["parts"]}
@@ -334,7 +344,7 @@ _PARTS = keys("tool-call", "tool-result", "tool-approval-request", "tool-approva
 _MARKS = keys("maxOutputTokens", "toolChoice", "stopSequences", "topP", "topK")
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     if isinstance(body, dict) and "parts" in body:
         return _sure(body) if isinstance(body.get("role"), str) else 0
@@ -371,10 +381,10 @@ def _sure(message: JSON) -> int:
 WIRE = Wire(
     NAME,
     "AI SDK messages",
-    rows_of(ui.ROWS, ui.TOOLS, model.ROWS, model.HOSTED),
+    all_blocks(ui.BLOCKS, ui.TOOLS, model.BLOCKS, model.HOSTED),
     read,
     write,
-    looks,
+    match_score,
     stream(write),
     hosts=True,
 )

@@ -39,52 +39,52 @@ from toolwire.wires.ai_sdk.result_content import (
     read_items,
     write_items,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import kind_by, split_data_url
 from toolwire.wires.engine.specs import (
-    UNKNOWN,
+    OPAQUE,
+    Block,
     Id,
-    Row,
-    blame,
-    call_id,
+    blocks,
     keys,
-    name_of,
-    native,
-    obj,
-    own,
+    opaque,
+    patch_block,
+    patch_message,
+    raise_unexpected,
     read_block,
-    result_id,
-    string,
-    table,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
-    unknown,
 )
 
 # --- media ----------------------------------------------------------------------------------------
 
 
-def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
     """Data stand as base64, as a URL or as an object that says which; only a URL has a colon."""
     said = block.get("mediaType")
-    kind = "image" if row.name == "image" else kind_by(string(said))
+    kind = "image" if spec.name == "image" else kind_by(require_string(said))
     media = Media(
         kind,
         media_type(said),
         name=text_or_none(block.get("filename")),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
-    held = block["image" if row.name == "image" else "data"]
+    held = block["image" if spec.name == "image" else "data"]
     if isinstance(held, dict):
-        kind_of_data = string(held["type"])
+        kind_of_data = require_string(held["type"])
         if kind_of_data == "text":
-            return replace(media, text=string(held["text"]))
+            return replace(media, text=require_string(held["text"]))
         held = held[{"data": "data", "url": "url"}[kind_of_data]]
-    given = string(held)
+    given = require_string(held)
     return located(media, given) if ":" in given else replace(media, data=given)
 
 
-def _write_media(media: Media, page: Page) -> Object:
-    found = address(media, page)
+def _write_media(media: Media, context: EncodeContext) -> Object:
+    found = address(media, context)
     if found is None:
         return {"type": "text", "text": describe(media)}
     held = split_data_url(found[0])
@@ -96,8 +96,8 @@ def _write_media(media: Media, page: Page) -> Object:
     return {**out, "filename": media.name} if media.name is not None else out
 
 
-def _write_image(media: Media, page: Page) -> Object:
-    written = _write_media(media, page)
+def _write_image(media: Media, context: EncodeContext) -> Object:
+    written = _write_media(media, context)
     if written["type"] == "text":
         return written
     given = {
@@ -111,41 +111,45 @@ def _write_image(media: Media, page: Page) -> Object:
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_call(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("toolCallId"))
+def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("toolCallId"))
     given = block.get("input")
-    executor: Executor = "provider" if row.executor == "provider" else "client"
+    executor: Executor = "provider" if spec.executor == "provider" else "client"
     args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
         one,
-        name_of(block.get("toolName")),
+        read_name(block.get("toolName")),
         args,
         origin,
-        row.family,
+        spec.family,
         executor,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_call(call: Call, page: Page) -> Object:
-    args = LazyJson(page.text_of(call)) if page.home.forms and call.args.text else call.args
+def _write_call(call: Call, context: EncodeContext) -> Object:
+    args = (
+        LazyJson(context.arguments_text(call))
+        if context.reverse_map.forms and call.args.text
+        else call.args
+    )
     value = args.value if call.family != "custom" else None
-    given = page.object_of(call) if value is None else value
+    given = context.arguments_object(call) if value is None else value
     out: Object = {
         "type": "tool-call",
-        "toolCallId": page.call_id(call),
-        "toolName": page.name(call.name),
+        "toolCallId": context.call_id(call),
+        "toolName": context.name(call.name),
         "input": given,
     }
     return {**out, "providerExecuted": True} if call.executor == "provider" else out
 
 
-def _read_output(output: Object, at: JsonPath) -> tuple[Output, bool]:
+def _read_output(output: Object, path: JsonPath) -> tuple[Output, bool]:
     """What an output holds, and whether it is an error."""
-    kind = string(output["type"])
+    kind = require_string(output["type"])
     match kind:
         case "text" | "error-text":
-            return string(output["value"]), kind == "error-text"
+            return require_string(output["value"]), kind == "error-text"
         case "json" | "error-json":
             return "" if output["value"] is None else output["value"], kind == "error-json"
         case "execution-denied":
@@ -154,21 +158,21 @@ def _read_output(output: Object, at: JsonPath) -> tuple[Output, bool]:
             parts = (
                 ()
                 if output["value"] == []
-                else read_items(output["value"], (*at, "output", "value"))
+                else read_items(output["value"], (*path, "output", "value"))
             )
             if parts is not None:
                 return parts, False
     raise ValueError(kind)
 
 
-def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(block.get("toolCallId"))
-    held, name = block.get("output"), name_of(block.get("toolName")) or None
-    executor: Executor = "provider" if row.executor == "provider" else "client"
+def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(block.get("toolCallId"))
+    held, name = block.get("output"), read_name(block.get("toolName")) or None
+    executor: Executor = "provider" if spec.executor == "provider" else "client"
     output: Output
     try:
-        output, failed = _read_output(obj(held), at)
-        shape = "denied" if obj(held)["type"] == "execution-denied" else "known"
+        output, failed = _read_output(require_object(held), path)
+        shape = "denied" if require_object(held)["type"] == "execution-denied" else "known"
     except (KeyError, TypeError, ValueError):
         # A kind of output nobody knows is still a result, and finds its call.
         output, failed, shape = "" if held is None else held, False, "odd"
@@ -178,21 +182,21 @@ def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
         failed,
         name,
         origin,
-        row.family,
+        spec.family,
         executor,
-        source=Source(block, at, _result(shape, executor == "provider")),
+        source=Source(block, path, _result(shape, executor == "provider")),
     )
 
 
-def write_output(result: Result, page: Page) -> JSON:
+def write_output(result: Result, context: EncodeContext) -> JSON:
     """An output by its kind."""
-    output = page.output(result)
-    if page.failed(result):
+    output = context.output(result)
+    if context.is_error(result):
         if isinstance(output, str | tuple):
-            return {"type": "error-text", "value": plain(result, output, page)}
+            return {"type": "error-text", "value": plain(result, output, context)}
         return {"type": "error-json", "value": output}
     if isinstance(output, tuple):
-        return {"type": "content", "value": write_items(output, page)}
+        return {"type": "content", "value": write_items(output, context)}
     return (
         {"type": "text", "value": output}
         if isinstance(output, str)
@@ -200,23 +204,23 @@ def write_output(result: Result, page: Page) -> JSON:
     )
 
 
-def _write_denied(result: Result, page: Page) -> JSON:
+def _write_denied(result: Result, context: EncodeContext) -> JSON:
     return (
         {"type": "execution-denied", "reason": output_text(result.output)}
         if result.error
-        else write_output(result, page)
+        else write_output(result, context)
     )
 
 
-def _write_odd(result: Result, page: Page) -> JSON:
+def _write_odd(result: Result, context: EncodeContext) -> JSON:
     return (
-        write_output(result, page)
+        write_output(result, context)
         if result.error or isinstance(result.output, tuple)
         else result.output
     )
 
 
-_SHAPES: dict[str, Callable[[Result, Page], JSON]] = {
+_SHAPES: dict[str, Callable[[Result, EncodeContext], JSON]] = {
     "known": write_output,
     "denied": _write_denied,
     "odd": _write_odd,
@@ -224,22 +228,22 @@ _SHAPES: dict[str, Callable[[Result, Page], JSON]] = {
 
 
 @cache
-def _result(shape: str, hosted: bool) -> Row:
+def _result(shape: str, hosted: bool) -> Block:
     """The row of a result: how its output is written back, and who ran the tool."""
 
-    def write(result: Result, page: Page) -> Object:
-        name: Object = {"toolName": page.name(result.name)} if result.name else {}
+    def write(result: Result, context: EncodeContext) -> Object:
+        name: Object = {"toolName": context.name(result.name)} if result.name else {}
         return {
             "type": "tool-result",
-            "toolCallId": page.result_id(result),
+            "toolCallId": context.result_id(result),
             **name,
-            "output": _SHAPES[shape](result, page),
+            "output": _SHAPES[shape](result, context),
         }
 
     inner = () if shape == "odd" else (("output", keys("type", "value", "reason")),)
     tell, known = {"type": "tool-result"}, keys("type", "toolCallId", "toolName", "output")
     if hosted:
-        return Row(
+        return Block(
             "tool-result",
             Result,
             _read_result,
@@ -252,7 +256,7 @@ def _result(shape: str, hosted: bool) -> Row:
             "provider",
             (Id("toolCallId"),),
         )
-    return Row(
+    return Block(
         "tool-result",
         Result,
         _read_result,
@@ -267,24 +271,24 @@ def _result(shape: str, hosted: bool) -> Row:
     )
 
 
-ROWS = table(
-    Row(
+BLOCKS = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
-    Row("image", Media, _read_media, _write_image, keys("type", "image", "mediaType")),
-    Row("file", Media, _read_media, _write_media, keys("type", "data", "mediaType", "filename")),
-    Row(
+    Block("image", Media, _read_media, _write_image, keys("type", "image", "mediaType")),
+    Block("file", Media, _read_media, _write_media, keys("type", "data", "mediaType", "filename")),
+    Block(
         "reasoning",
         Reasoning,
-        lambda b, at, row: Reasoning(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Reasoning(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "reasoning", "text": p.text},
         keys("type", "text"),
     ),
-    Row(
+    Block(
         "tool-call",
         Call,
         _read_call,
@@ -299,12 +303,12 @@ ROWS = table(
     ),
     _result("known", False),
 )
-HOSTED_CALL = Row(
+HOSTED_CALL = Block(
     "tool-call",
     Call,
     _read_call,
     _write_call,
-    ROWS["tool-call"].keys,
+    BLOCKS["tool-call"].keys,
     (),
     {"type": "tool-call", "providerExecuted": "true"},
     "call",
@@ -313,10 +317,10 @@ HOSTED_CALL = Row(
     (Id("toolCallId"),),
 )
 HOSTED = (HOSTED_CALL, _result("known", True))
-SPOKEN = ROWS | table(_result("known", True))
+SPOKEN = BLOCKS | blocks(_result("known", True))
 """In the assistant's own message a result is one that the provider made."""
-PLAIN = Row("content", Text, write=lambda part, page: part.text)
-MESSAGE = Row("message", Message, keys=keys("role", "content"))
+PLAIN = Block("content", Text, write=lambda part, context: part.text)
+MESSAGE = Block("message", Message, keys=keys("role", "content"))
 ROLES: dict[str, Role] = {
     "system": "system",
     "user": "user",
@@ -327,41 +331,45 @@ ROLES: dict[str, Role] = {
 # --- messages -------------------------------------------------------------------------------------
 
 
-def read_message(message: JSON, at: JsonPath) -> Message:
+def read_message(message: JSON, path: JsonPath) -> Message:
     """One model message."""
     if not isinstance(message, dict):
-        blame(NAME, at, "an object", message)
+        raise_unexpected(NAME, path, "an object", message)
     role, content = message.get("role", UNSET), message.get("content", UNSET)
     if not isinstance(role, str):
-        blame(NAME, (*at, "role"), "a string", role)
-    where = (*at, "content")
+        raise_unexpected(NAME, (*path, "role"), "a string", role)
+    where = (*path, "content")
     if role not in ROLES:
         return Message(
-            "user", (unknown(role, message, at),), None, NAME, source=Source(message, at, MESSAGE)
+            "user",
+            (opaque(role, message, path),),
+            None,
+            NAME,
+            source=Source(message, path, MESSAGE),
         )
     parts: tuple[Part, ...]
     if isinstance(content, str):
         parts = (Text(content, source=Source(content, where, PLAIN)),) if content else ()
     elif isinstance(content, list):
-        rows = SPOKEN if role == "assistant" else ROWS
+        rows = SPOKEN if role == "assistant" else BLOCKS
         parts = tuple(_read_part(block, (*where, i), rows) for i, block in enumerate(content))
     else:
-        blame(NAME, where, "a string or a list", content)
-    return Message(ROLES[role], parts, None, NAME, source=Source(message, at, MESSAGE))
+        raise_unexpected(NAME, where, "a string or a list", content)
+    return Message(ROLES[role], parts, None, NAME, source=Source(message, path, MESSAGE))
 
 
-def _read_part(block: JSON, at: JsonPath, rows: Mapping[str, Row]) -> Part:
+def _read_part(block: JSON, path: JsonPath, rows: Mapping[str, Block]) -> Part:
     if (
         isinstance(block, dict)
         and block.get("type") == "tool-call"
         and block.get("providerExecuted") is True
     ):
-        return _read_call(block, at, HOSTED_CALL)
-    return read_block(NAME, rows, block, at)
+        return _read_call(block, path, HOSTED_CALL)
+    return read_block(NAME, rows, block, path)
 
 
 def write_messages(
-    conversation: Conversation, page: Page, messages: tuple[Message, ...]
+    conversation: Conversation, context: EncodeContext, messages: tuple[Message, ...]
 ) -> list[JSON]:
     """The history; what this wire sent goes back as it came."""
     called = {
@@ -373,7 +381,7 @@ def write_messages(
     for message in messages:
         # One that was read as a UI message cannot be read again as this.
         kept = (
-            own(message, page, read_message)
+            patch_message(message, context, read_message)
             if isinstance(message.raw, dict) and "parts" not in message.raw
             else UNSET
         )
@@ -383,7 +391,7 @@ def write_messages(
         answers: list[JSON] = []
         content: list[JSON] = []
         for part in message.parts:
-            block = _block(part, message, called.get(id(part)), page)
+            block = _block(part, message, called.get(id(part)), context)
             away = isinstance(part, Result) and not (
                 message.role == "assistant" and part.executor == "provider"
             )
@@ -406,34 +414,38 @@ def write_messages(
 
 def _is_own(part: Part) -> bool:
     """Whether a part stands as a block in model messages, and not in UI messages."""
-    row = part.spec
-    known = any(row is one for one in (*ROWS.values(), HOSTED_CALL, UNKNOWN))
-    return isinstance(row, Row) and row.part is type(part) and (known or row.read is _read_result)
+    spec = part.spec
+    known = any(spec is one for one in (*BLOCKS.values(), HOSTED_CALL, OPAQUE))
+    return (
+        isinstance(spec, Block) and spec.part is type(part) and (known or spec.read is _read_result)
+    )
 
 
-def _block(part: Part, message: Message, called: str | None, page: Page) -> JSON:
+def _block(part: Part, message: Message, called: str | None, context: EncodeContext) -> JSON:
     if message.wire == NAME and isinstance(part.raw, dict) and _is_own(part):
-        kept = native(part, page, part.raw)
+        kept = patch_block(part, context, part.raw)
         if not isinstance(kept, UnsetType):
             return kept
     match part:
         case Text():
             return {"type": "text", "text": part.text} if part.text else None
         case Media() if message.role != "system":
-            return _write_media(part, page)
+            return _write_media(part, context)
         case Reasoning(hidden=None) if message.role == "assistant":
             return {"type": "reasoning", "text": part.text}
         case Call() if message.role == "assistant":
-            return _write_call(part, page)
+            return _write_call(part, context)
         case Result():
-            name = page.name(part.name or called or "")
+            name = context.name(part.name or called or "")
             return {
                 "type": "tool-result",
-                "toolCallId": page.result_id(part),
+                "toolCallId": context.result_id(part),
                 "toolName": name,
-                "output": write_output(part, page),
+                "output": write_output(part, context),
             }
-    page.lose(part, f"a message of the {message.role} cannot hold this here: {describe(part)[:80]}")
+    context.report_loss(
+        part, f"a message of the {message.role} cannot hold this here: {describe(part)[:80]}"
+    )
     return None
 
 
@@ -443,7 +455,7 @@ def sides(message: Message) -> tuple[Message, ...]:
     out: list[Message] = []
     for part in message.parts:
         away = isinstance(part, Result) and (
-            not isinstance(part.spec, Row) or part.spec.executor == "client"
+            not isinstance(part.spec, Block) or part.spec.executor == "client"
         )
         role: Role = "tool" if away else "assistant"
         if out and out[-1].role == role:

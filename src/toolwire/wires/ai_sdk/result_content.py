@@ -23,9 +23,17 @@ from toolwire.conversation.parts import (
     describe,
     output_text,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
-from toolwire.wires.engine.specs import Row, keys, obj, read_block, string, table, text_or_none
+from toolwire.wires.engine.specs import (
+    Block,
+    blocks,
+    keys,
+    read_block,
+    require_object,
+    require_string,
+    text_or_none,
+)
 
 NAME = "ai-sdk"
 DENIED = "Tool call execution denied."
@@ -48,21 +56,21 @@ def located(media: Media, url: str) -> Media:
     )
 
 
-def address(media: Media, page: Page) -> tuple[str, str] | None:
+def address(media: Media, context: EncodeContext) -> tuple[str, str] | None:
     """The URL and media type of a medium; None, after a word to the page, if it has neither data
     nor URL."""
     url, mime = data_url(media), mime_of(media)
     if media.text is not None:
-        page.lose(media, "a text document is sent as a file of its bytes")
+        context.report_loss(media, "a text document is sent as a file of its bytes")
         mime = mime or "text/plain"
         url = (
             f"data:{mime};base64,{b64encode(media.text.encode('utf-8', 'surrogatepass')).decode()}"
         )
     if url is None:
-        page.lose(media, f"this wire cannot take this {media.kind}; it is named in text")
+        context.report_loss(media, f"this wire cannot take this {media.kind}; it is named in text")
         return None
     if mime is None and media.kind == "file":
-        page.lose(media, "a file must have a media type here; it is sent as plain bytes")
+        context.report_loss(media, "a file must have a media type here; it is sent as plain bytes")
     return url, mime or _ANY.get(media.kind, "application/octet-stream")
 
 
@@ -71,46 +79,46 @@ def address(media: Media, page: Page) -> tuple[str, str] | None:
 _Source = Callable[[Media, JSON], Media]
 
 
-def _item(kind: str, held: str, place: _Source, fixed: str = "") -> Row:
+def _item(kind: str, held: str, place: _Source, fixed: str = "") -> Block:
     """A medium in a result: where the data are stands in a field of its own."""
 
-    def read(block: Object, at: JsonPath, row: Row) -> Part:
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
         mime = media_type(block.get("mediaType"))
         media = Media(
             "image" if fixed else kind_by(text_or_none(block.get("mediaType"))),
             mime,
             name=text_or_none(block.get("filename")),
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
         return place(media, block[held])
 
-    return Row(kind, Media, read, keys=keys("type", held, "mediaType", "filename"))
+    return Block(kind, Media, read, keys=keys("type", held, "mediaType", "filename"))
 
 
 def _tagged(media: Media, value: JSON) -> Media:
     field, neutral = {"data": ("data", "data"), "url": ("url", "url"), "text": ("text", "text")}[
-        string(obj(value)["type"])
+        require_string(require_object(value)["type"])
     ]
-    return replace(media, **{neutral: string(obj(value)[field])})
+    return replace(media, **{neutral: require_string(require_object(value)[field])})
 
 
 def _data(media: Media, value: JSON) -> Media:
-    return replace(media, data=string(value))
+    return replace(media, data=require_string(value))
 
 
 def _url(media: Media, value: JSON) -> Media:
-    return located(media, string(value))
+    return located(media, require_string(value))
 
 
 def _file(media: Media, value: JSON) -> Media:
-    return replace(media, file=string(value))
+    return replace(media, file=require_string(value))
 
 
-ITEMS = table(
-    Row(
+ITEMS = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         keys=keys("type", "text"),
     ),
     _item("media", "data", _data),
@@ -124,7 +132,7 @@ ITEMS = table(
 )
 
 
-def read_items(value: JSON, at: JsonPath) -> tuple[Part, ...] | None:
+def read_items(value: JSON, path: JsonPath) -> tuple[Part, ...] | None:
     """The parts of a content list; None if it is none, or not all of its items have a
     known type.
     """
@@ -132,27 +140,27 @@ def read_items(value: JSON, at: JsonPath) -> tuple[Part, ...] | None:
         return None
     if not all(isinstance(item, dict) and item.get("type") in ITEMS for item in value):
         return None
-    return tuple(read_block(NAME, ITEMS, item, (*at, i)) for i, item in enumerate(value))
+    return tuple(read_block(NAME, ITEMS, item, (*path, i)) for i, item in enumerate(value))
 
 
-def write_items(output: tuple[Part, ...], page: Page) -> list[JSON]:
+def write_items(output: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
     """Text and media as a content list; the rest is told in text."""
-    return [_written(part, page) for part in output]
+    return [_written(part, context) for part in output]
 
 
-def _written(part: Part, page: Page) -> JSON:
+def _written(part: Part, context: EncodeContext) -> JSON:
     if isinstance(part, Media):
-        known = isinstance(part.spec, Row) and part.spec in ITEMS.values()
+        known = isinstance(part.spec, Block) and part.spec in ITEMS.values()
         if part.file is not None and known:
             return {
                 "type": "image-file-id" if part.kind == "image" else "file-id",
                 "fileId": part.file,
             }
-        found = address(part, page)
+        found = address(part, context)
         if found is not None:
             return _medium(part, *found)
     elif not isinstance(part, Text):
-        page.lose(part, f"a result cannot hold this here: {describe(part)[:80]}")
+        context.report_loss(part, f"a result cannot hold this here: {describe(part)[:80]}")
     return {"type": "text", "text": describe(part)}
 
 
@@ -169,11 +177,11 @@ def _medium(media: Media, url: str, mime: str) -> Object:
     return {**data, "type": "image-data"} if media.kind == "image" else data
 
 
-def plain(result: Result, output: Output, page: Page) -> str:
+def plain(result: Result, output: Output, context: EncodeContext) -> str:
     """An error's text: this wire has nothing else for it."""
-    page.remember(result, flag=True, structure=False)
+    context.note_result_form(result, flag=True, structure=False)
     if isinstance(output, tuple):
         for part in output:
             if not isinstance(part, Text):
-                page.lose(part, f"an error is text here: {describe(part)[:80]}")
+                context.report_loss(part, f"an error is text here: {describe(part)[:80]}")
     return output_text(output)

@@ -11,11 +11,19 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Choice, Conversation, Setting, Tool
 from toolwire.conversation.parts import Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field
-from toolwire.wires.engine.specs import Row, flag_or_none, keys, name_of, obj, string, text_or_none
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.specs import (
+    Block,
+    flag_or_none,
+    keys,
+    read_name,
+    require_object,
+    require_string,
+    text_or_none,
+)
 
-OFFER = Row("tool", Tool, keys=keys("description", "inputSchema", "parameters", "strict", "type"))
+OFFER = Block("tool", Tool, keys=keys("description", "inputSchema", "parameters", "strict", "type"))
 _PLAIN = ("function", "dynamic")
 """Types of a tool that is no provider's own; most say none."""
 
@@ -29,12 +37,12 @@ def read_tools(tools: JSON) -> tuple[Tool, ...]:
 
 
 def _offer(name: str, tool: Object) -> Tool:
-    at = ("tools", name)
+    path = ("tools", name)
     if tool.get("type", "function") not in _PLAIN:
         return Tool(
             name,
-            kind=name_of(tool.get("id")) or str(tool.get("type")),
-            source=Source(raw=tool, path=at),
+            kind=read_name(tool.get("id")) or str(tool.get("type")),
+            source=Source(raw=tool, path=path),
         )
     schema = tool.get("inputSchema", tool.get("parameters"))
     return Tool(
@@ -42,35 +50,35 @@ def _offer(name: str, tool: Object) -> Tool:
         text_or_none(tool.get("description")),
         schema,
         flag_or_none(tool.get("strict")),
-        source=Source(tool, at, OFFER),
+        source=Source(tool, path, OFFER),
     )
 
 
-def write_tools(conversation: Conversation, page: Page) -> Object:
+def write_tools(conversation: Conversation, context: EncodeContext) -> Object:
     """The tools as an object by name; the wire's own go as they came."""
     out: Object = {}
     for tool in conversation.tools:
-        name = page.name(tool.name)
-        if conversation.wire == page.wire and isinstance(tool.raw, dict):
+        name = context.name(tool.name)
+        if conversation.wire == context.wire and isinstance(tool.raw, dict):
             out[name] = tool.raw
         elif name in out:
-            page.lose(
+            context.report_loss(
                 tool, "tools stand under their names here; a second one of this name has no place"
             )
         elif tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
         else:
-            out[name] = _offered(tool, page)
+            out[name] = _offered(tool, context)
     return out
 
 
-def _offered(tool: Tool, page: Page) -> Object:
+def _offered(tool: Tool, context: EncodeContext) -> Object:
     given: Object = {} if tool.description is None else {"description": tool.description}
     given["inputSchema"] = (
         tool.schema if tool.schema is not None else {"type": "object", "properties": {}}
     )
     if tool.kind == "custom":
-        page.lose(tool, "a custom tool is offered as a function with one field, `input`")
+        context.report_loss(tool, "a custom tool is offered as a function with one field, `input`")
         given["inputSchema"] = {
             "type": "object",
             "properties": {"input": {"type": "string"}},
@@ -85,43 +93,43 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     if isinstance(value, str):
         return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
     return (
-        Choice("required", (string(obj(value)["toolName"]),))
-        if obj(value).get("type") == "tool"
+        Choice("required", (require_string(require_object(value)["toolName"]),))
+        if require_object(value).get("type") == "tool"
         else UNSET
     )
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.mode == "required" and len(value.names) == 1:
-        return {"type": "tool", "toolName": page.name(value.names[0])}
+        return {"type": "tool", "toolName": context.name(value.names[0])}
     return value.mode
 
 
 REQUEST = (
-    Field("model", ("model",)),
-    Field("max_tokens", ("maxOutputTokens",)),
-    Field("temperature", ("temperature",)),
-    Field("top_p", ("topP",)),
-    Field("top_k", ("topK",)),
-    Field("seed", ("seed",)),
-    Field("presence_penalty", ("presencePenalty",)),
-    Field("frequency_penalty", ("frequencyPenalty",)),
-    Field(
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("maxOutputTokens",)),
+    SettingSpec("temperature", ("temperature",)),
+    SettingSpec("top_p", ("topP",)),
+    SettingSpec("top_k", ("topK",)),
+    SettingSpec("seed", ("seed",)),
+    SettingSpec("presence_penalty", ("presencePenalty",)),
+    SettingSpec("frequency_penalty", ("frequencyPenalty",)),
+    SettingSpec(
         "stop",
         ("stopSequences",),
-        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
     ),
-    Field("choice", ("toolChoice",), _read_choice, _write_choice, keys("type", "toolName")),
+    SettingSpec("choice", ("toolChoice",), _read_choice, _write_choice, keys("type", "toolName")),
     # Only the newest major version takes it, so it is read and never written.
-    Field(
+    SettingSpec(
         "effort",
         ("reasoning",),
         lambda v: v if v in ("minimal", "low", "medium", "high") else UNSET,
         None,
     ),
 )
-MEANS = {
+FINISH_REASON_FROM_WIRE = {
     "stop": "stop",
     "length": "length",
     "content-filter": "filter",
@@ -129,7 +137,7 @@ MEANS = {
     "error": "error",
     "other": "other",
 }
-SAYS = {
+FINISH_REASON_TO_WIRE = {
     "stop": "stop",
     "tool": "tool-calls",
     "length": "length",
@@ -142,7 +150,7 @@ SAYS = {
 }
 PLAIN = ("stop", "tool")
 """Reasons that the parts of a message say themselves."""
-MESSAGE = (Field("id", ("id",)),)
+MESSAGE = (SettingSpec("id", ("id",)),)
 """What a single UI message says of itself."""
-RESPONSE = (Field("id", ("id",)), Field("model", ("modelId",)))
+RESPONSE = (SettingSpec("id", ("id",)), SettingSpec("model", ("modelId",)))
 """What stands beside the messages of a response."""

@@ -29,28 +29,28 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Opaque, Part, Result
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Start,
-    Whole,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
 from toolwire.wires.ai_sdk.result_content import NAME
-from toolwire.wires.ai_sdk.settings import MEANS, PLAIN
+from toolwire.wires.ai_sdk.settings import FINISH_REASON_FROM_WIRE, PLAIN
 from toolwire.wires.ai_sdk.stream_tool_parts import Tool, Tools, rest
-from toolwire.wires.ai_sdk.ui_messages import ROWS, answer_of, is_tool, read_part, unread
-from toolwire.wires.engine.specs import Row
-from toolwire.wires.engine.stream import CUT, Reader, fresh
+from toolwire.wires.ai_sdk.ui_messages import BLOCKS, answer_of, is_tool, read_part, unread
+from toolwire.wires.engine.specs import Block
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
 
 ABORTED = "the answer was aborted"
 UNNAMED = "msg-0"
 """The id of a message that came without one: bodies without an id are written with the same."""
-OWN = Row("chunk", Part)
+OWN = Block("chunk", Part)
 """The row of what only this wire has: its writer sends it as it came."""
 _EXTRA = "no such field on this wire"
 
@@ -63,7 +63,7 @@ class _Said(Struct):
     texts: list[str]
 
 
-class ChunkReader(Reader):
+class ChunkReader(StreamReader):
     """Reads the chunks of one stream."""
 
     wire = NAME
@@ -117,7 +117,7 @@ class ChunkReader(Reader):
         self.message.update(named)
         self.seed = str(self.message["id"])
         early, self.early = self.early, []
-        return [Begin({"id": self.seed}), *early]
+        return [MessageStart({"id": self.seed}), *early]
 
     # --- what waits ---
 
@@ -125,7 +125,9 @@ class ChunkReader(Reader):
         """The events, as far as no call before them waits."""
         out: list[Event] = []
         for event in events:
-            if self.queue and not (isinstance(event, Delta | End) and event.slot in self.live):
+            if self.queue and not (
+                isinstance(event, PartDelta | PartEnd) and event.slot in self.live
+            ):
                 self.queue.append((self.step, event))
             else:
                 out.append(self._said(event))
@@ -133,9 +135,9 @@ class ChunkReader(Reader):
 
     def _said(self, event: Event) -> Event:
         self.spoke = True
-        if event.__class__ is Start:
+        if event.__class__ is PartStart:
             self.live.add(event.slot)
-        elif event.__class__ is End:
+        elif event.__class__ is PartEnd:
             self.live.discard(event.slot)
         return event
 
@@ -161,23 +163,23 @@ class ChunkReader(Reader):
         if not self.keep:
             tool.forget()
         if not isinstance(part, Call):
-            return [Whole(part)]
+            return [PartComplete(part)]
         if unread(block):
             answer = []
         done = any(isinstance(one, Result) and not one.preliminary for one in answer)
         call = self.identified(replace(part, executor="provider") if done else part)
         if block.get("state") == "input-streaming":
             slot = self._slot()
-            grown: list[Event] = [Delta(slot, call.args.text)] if call.args.text else []
+            grown: list[Event] = [PartDelta(slot, call.args.text)] if call.args.text else []
             said: list[Event] = [
-                Start(slot, replace(call, args=LazyJson(""))),
+                PartStart(slot, replace(call, args=LazyJson(""))),
                 *grown,
-                End(slot, cut=True),
+                PartEnd(slot, cut=True),
             ]
         else:
-            said = [Whole(call)]
+            said = [PartComplete(call)]
         said += (
-            Whole(replace(one, call_id=call.id, executor="provider"))
+            PartComplete(replace(one, call_id=call.id, executor="provider"))
             for one in answer
             if isinstance(one, Result)
         )
@@ -204,12 +206,14 @@ class ChunkReader(Reader):
         if self.keep:
             self.texts.append(one)
             self.parts.append(one.block)
-        row = ROWS[kind]
-        assert row.read is not None
-        part = row.read({"type": kind, "text": ""}, (self.count,), row)
+        spec = BLOCKS[kind]
+        assert spec.read is not None
+        part = spec.read({"type": kind, "text": ""}, (self.count,), spec)
         return [
             *before,
-            *self._tell(Start(one.slot, replace(part, source=replace(part.source, raw=one.block)))),
+            *self._tell(
+                PartStart(one.slot, replace(part, source=replace(part.source, raw=one.block)))
+            ),
         ]
 
     def _text_delta(self, event: Chunk) -> list[Event]:
@@ -222,12 +226,12 @@ class ChunkReader(Reader):
         more = event.get("delta")
         late = self._late(one, event) if len(event) > 3 else []
         if not isinstance(more, str):
-            return [*before, *late, Left((self.count, "delta"), "not a text")]
+            return [*before, *late, Unsupported((self.count, "delta"), "not a text")]
         if self.keep:
             one.texts.append(more)
         if not more:
             return before + late
-        grown = Delta(one.slot, more)
+        grown = PartDelta(one.slot, more)
         return [*before, *late, *(self._tell(grown) if self.queue else (grown,))]
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
@@ -237,9 +241,9 @@ class ChunkReader(Reader):
         kind = "text" if event["type"] == "text-end" else "reasoning"
         one = self.open.pop(_key(kind, event), None)
         if one is None:
-            return [Left((self.count,), "the end of a text that is not open")]
+            return [Unsupported((self.count,), "the end of a text that is not open")]
         one.block["state"] = "done"
-        return [*self._late(one, event), *self._tell(End(one.slot))]
+        return [*self._late(one, event), *self._tell(PartEnd(one.slot))]
 
     def _late(self, one: _Said, event: Chunk) -> list[Event]:
         """What a later chunk says of an open text beside more of it."""
@@ -247,7 +251,7 @@ class ChunkReader(Reader):
             key: value for key, value in rest(event, "id", "delta").items() if value is not None
         }
         one.block.update(extra)
-        return [Left((self.count, key), _EXTRA) for key in extra]
+        return [Unsupported((self.count, key), _EXTRA) for key in extra]
 
     # --- tools ---
 
@@ -268,7 +272,7 @@ class ChunkReader(Reader):
             return (
                 []
                 if tool.repeats(event)
-                else [Left((self.count,), "another output of a call that was answered")]
+                else [Unsupported((self.count,), "another output of a call that was answered")]
             )
         tool.output(event)
         return self._released()
@@ -278,19 +282,19 @@ class ChunkReader(Reader):
 
     def _lost(self, event: Chunk) -> list[Event]:
         if self.keep:
-            self.unplaced.append(fresh(event))
-        return [Left((self.count,), f"it has no place in this stream: {event.get('type')}")]
+            self.unplaced.append(copy_json(event))
+        return [Unsupported((self.count,), f"it has no place in this stream: {event.get('type')}")]
 
     # --- what comes at once ---
 
     def _part(self, event: Chunk) -> list[Event]:
-        block = fresh({key: value for key, value in event.items() if value is not None})
+        block = copy_json({key: value for key, value in event.items() if value is not None})
         assert isinstance(block, dict)
         if self.keep:
             self.parts.append(block)
         (part,) = read_part(block, (self.count,))
         return self._tell(
-            Whole(
+            PartComplete(
                 replace(part, source=replace(part.source, spec=OWN))
                 if isinstance(part, Opaque)
                 else part
@@ -299,7 +303,7 @@ class ChunkReader(Reader):
 
     def _data(self, event: Chunk) -> list[Event]:
         if event.get("transient") is True:
-            return [Left((self.count,), "data that are not meant to stay")]
+            return [Unsupported((self.count,), "data that are not meant to stay")]
         one = event.get("id")
         if not isinstance(one, str) or (event["type"], one) not in self.data:
             self.data.add((event["type"], one if isinstance(one, str) else None))
@@ -308,7 +312,7 @@ class ChunkReader(Reader):
             if (part.get("type"), part.get("id")) == (event["type"], one):
                 part["data"] = event.get("data")
                 break
-        return [Left((self.count,), "data that take the place of earlier ones")]
+        return [Unsupported((self.count,), "data that take the place of earlier ones")]
 
     def _other(self, event: Chunk) -> list[Event]:
         """A type that nobody knows is kept as a part, unless it would pass for a tool's."""
@@ -328,14 +332,18 @@ class ChunkReader(Reader):
                 if value is not None
             }
             again = [
-                Left((self.count, key), "an answer begins once")
+                Unsupported((self.count, key), "an answer begins once")
                 for key in late
                 if named != self.message["id"]
             ]
             return [*again, *self._metadata(event)]
         began = self._begin({"id": named} if isinstance(named, str) and named else {})
         self.message.update(extra)
-        return [*began, *(Left((self.count, key), _EXTRA) for key in extra), *self._metadata(event)]
+        return [
+            *began,
+            *(Unsupported((self.count, key), _EXTRA) for key in extra),
+            *self._metadata(event),
+        ]
 
     def _metadata(self, event: Chunk) -> list[Event]:
         given = event.get("messageMetadata")
@@ -343,7 +351,9 @@ class ChunkReader(Reader):
             return []
         if self.keep:
             self.message["metadata"] = _merged(self.message.get("metadata"), given)
-        return [Left((self.count, "messageMetadata"), _EXTRA)] if given not in ([], {}) else []
+        return (
+            [Unsupported((self.count, "messageMetadata"), _EXTRA)] if given not in ([], {}) else []
+        )
 
     def _start_step(self, event: Chunk) -> list[Event]:
         self.step = self.tools.step = self.step + 1
@@ -353,7 +363,7 @@ class ChunkReader(Reader):
     def _plain(self, event: Chunk) -> list[Event]:
         if self.keep:
             self.parts.append({**event, "type": "step-start"})
-        return [Left((self.count, key), _EXTRA) for key in rest(event)]
+        return [Unsupported((self.count, key), _EXTRA) for key in rest(event)]
 
     def _finish_step(self, event: Chunk) -> list[Event]:
         """No output follows an input that was refused. Texts may go on: the newest version allows
@@ -362,11 +372,11 @@ class ChunkReader(Reader):
             tool.answered = tool.answered or (
                 not tool.complete and tool.block.get("state") == "output-error"
             )
-        return [*self._released(), *(Left((self.count, key), _EXTRA) for key in rest(event))]
+        return [*self._released(), *(Unsupported((self.count, key), _EXTRA) for key in rest(event))]
 
     def _reset_step(self, event: Chunk) -> list[Event]:
         told: list[Event] = (
-            [Left((self.count,), "a step was taken back that was told already")]
+            [Unsupported((self.count,), "a step was taken back that was told already")]
             if self.spoke
             else []
         )
@@ -377,7 +387,9 @@ class ChunkReader(Reader):
         )
         del self.parts[last + 1 :]
         self.texts = [one for one in self.texts if any(part is one.block for part in self.parts)]
-        closed: list[Event] = [End(one.slot) for one in self.open.values() if one.slot in self.live]
+        closed: list[Event] = [
+            PartEnd(one.slot) for one in self.open.values() if one.slot in self.live
+        ]
         self.open.clear()
         return [*map(self._said, closed), *self._released(), *told]
 
@@ -387,26 +399,28 @@ class ChunkReader(Reader):
         self.reason = reason if isinstance(reason, str) else self.reason
         extra = rest(event, "finishReason", "messageMetadata")
         self.message.update(extra)
-        return [*(Left((self.count, key), _EXTRA) for key in extra), *self._metadata(event)]
+        return [*(Unsupported((self.count, key), _EXTRA) for key in extra), *self._metadata(event)]
 
     def _error(self, event: Chunk) -> list[Event]:
         said = event.get("errorText")
         return self._broken(
-            Fault(said if isinstance(said, str) and said else "the server reported an error")
+            StreamError(said if isinstance(said, str) and said else "the server reported an error")
         )
 
     def _abort(self, event: Chunk) -> list[Event]:
         said = event.get("reason")
-        return self._broken(Fault(said if isinstance(said, str) and said else ABORTED, "abort"))
+        return self._broken(
+            StreamError(said if isinstance(said, str) and said else ABORTED, "abort")
+        )
 
-    def _broken(self, fault: Fault) -> list[Event]:
+    def _broken(self, fault: StreamError) -> list[Event]:
         self.error = fault.message
         return [*self._all(cut=True), fault]
 
     def _all(self, *, cut: bool) -> list[Event]:
         """Everything that waits or is open."""
         closed = [
-            event for one in self.open.values() for event in self._tell(End(one.slot, cut=cut))
+            event for one in self.open.values() for event in self._tell(PartEnd(one.slot, cut=cut))
         ]
         self.open.clear()
         return [*closed, *self._released(all_of_it=True)]
@@ -416,9 +430,9 @@ class ChunkReader(Reader):
             return []
         first = [] if self.begun else self._begin({})
         if self.finished or self.done:
-            stop = MEANS.get(self.reason, self.reason) if self.reason else None
+            stop = FINISH_REASON_FROM_WIRE.get(self.reason, self.reason) if self.reason else None
             return [*first, *self._all(cut=False), Finish("stop" if stop in PLAIN else stop)]
-        return [*first, *self._broken(Fault(CUT, cut=True))]
+        return [*first, *self._broken(StreamError(STREAM_CUT, cut=True))]
 
     def body(self) -> JSON:
         if not self.known:
@@ -455,7 +469,7 @@ def _merged(old: JSON, new: JSON) -> JSON:
     """Metadata with newer ones over them: objects are merged, anything else is replaced."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
-    return fresh(new)
+    return copy_json(new)
 
 
 _MOVES: dict[str, Callable[[ChunkReader, Chunk], list[Event]]] = {

@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolwire.conversation.json import JsonPath, Object
 from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.specs import keys
-from toolwire.wires.engine.stream import fresh
+from toolwire.wires.engine.stream import copy_json
 
 _FLEETING = ("input", "output", "errorText", "rawInput", "inputEncoding", "preliminary")
 """Fields that another input makes void."""
@@ -137,10 +137,10 @@ class Tools:
             here[-1] if here else found[-1] if found else None,
         )
 
-    def input(self, event: Chunk, at: JsonPath) -> Tool | None:
+    def input(self, event: Chunk, path: JsonPath) -> Tool | None:
         """Take in what a chunk says of an input; None if it is a fragment of nothing."""
         if event["type"] != "tool-input-delta":
-            tool = self._placed(event, at)
+            tool = self._placed(event, path)
             tool.input(event)
             return tool
         held, more = self.find(event), event.get("inputTextDelta")
@@ -149,7 +149,7 @@ class Tools:
         held.texts.append(more)
         return held
 
-    def _placed(self, event: Chunk, at: JsonPath) -> Tool:
+    def _placed(self, event: Chunk, path: JsonPath) -> Tool:
         """The part for an input: a new one, unless that of its id is still on its way or the chunk
         only repeats it."""
         found = self._found.setdefault(_id(event), [])
@@ -158,7 +158,7 @@ class Tools:
             again = event["type"] != "tool-input-start" and last.block.get("type") == typed(event)
             if not last.complete or (again and last.block.get("input") == event.get("input")):
                 return last
-        tool = Tool({}, at, self.step, [])
+        tool = Tool({}, path, self.step, [])
         found.append(tool)
         self._entered(tool)
         return tool
@@ -217,4 +217,6 @@ def _id(event: Chunk) -> str:
 
 def rest(event: Chunk, *known: str) -> Object:
     """The fields of a chunk beside its type and those that are read otherwise."""
-    return {key: fresh(value) for key, value in event.items() if key != "type" and key not in known}
+    return {
+        key: copy_json(value) for key, value in event.items() if key != "type" and key not in known
+    }

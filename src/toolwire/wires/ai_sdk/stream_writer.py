@@ -33,10 +33,19 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.streaming.accumulate import grown
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Fault, Finish, Start, Whole
+from toolwire.streaming.accumulate import with_text
+from toolwire.streaming.events import (
+    Chunk,
+    Finish,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
 from toolwire.wires.ai_sdk.result_content import DENIED
-from toolwire.wires.ai_sdk.settings import MEANS, PLAIN, SAYS
+from toolwire.wires.ai_sdk.settings import FINISH_REASON_FROM_WIRE, FINISH_REASON_TO_WIRE, PLAIN
 from toolwire.wires.ai_sdk.stream_reader import OWN, ChunkReader
 from toolwire.wires.ai_sdk.ui_messages import said
 from toolwire.wires.ai_sdk.ui_writer import (
@@ -51,9 +60,9 @@ from toolwire.wires.ai_sdk.ui_writer import (
     write_call,
     write_said,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import write_stop
-from toolwire.wires.engine.stream import DONE, Stream, Writer, data_only
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import write_finish_reason
+from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 
 CUT_OFF = "The arguments of this call were cut off."
 VERSIONS = (6, 5, 7)
@@ -193,13 +202,16 @@ class _Call:
         """What was given in place of the result so far."""
 
 
-class _Writer(Writer):
+class _Writer(StreamWriter):
     results = True
 
     def __init__(
-        self, write: Callable[[Conversation, Page], JSON], page: Page, version: int | None = None
+        self,
+        write: Callable[[Conversation, EncodeContext], JSON],
+        context: EncodeContext,
+        version: int | None = None,
     ) -> None:
-        super().__init__(page, version)
+        super().__init__(context, version)
         self.major = version or VERSIONS[0]
         self.write = write
         self.held: dict[int, Part] = {}
@@ -221,7 +233,7 @@ class _Writer(Writer):
     def _said(self, *chunks: Chunk) -> list[Chunk]:
         return [known for chunk in chunks if (known := fitted(chunk, self.major)) is not None]
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         self.envelope(self.write)
         one = self.settings.get("id")
@@ -250,7 +262,7 @@ class _Writer(Writer):
         self.open.clear()
         return out
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         part = event.part
         if isinstance(part, Text):
             self.held[event.slot] = part
@@ -265,11 +277,11 @@ class _Writer(Writer):
                 or known in self.growing.values()
                 or known in self.cut
             ):
-                self.page.lose(part, ASKED)
+                self.context.report_loss(part, ASKED)
                 self.asking[event.slot] = (known, part)
                 return []
             if known is None and stands_in(part):
-                self.page.lose(part, ASKED)
+                self.context.report_loss(part, ASKED)
                 part = self._grows(event.slot, stood_in(part), part)
                 return [*self._spoken(), self._begun(part)]
         self._grows(event.slot, part)
@@ -291,7 +303,7 @@ class _Writer(Writer):
     def _asked(self, call: _Call, asking: Call) -> list[Chunk]:
         call.asking = asking
         if call.part.executor == "provider":
-            self.page.lose(call.part, WAITS)
+            self.context.report_loss(call.part, WAITS)
         return [
             {"type": "tool-approval-request", "approvalId": asking.id, "toolCallId": call.part.id}
         ]
@@ -304,7 +316,7 @@ class _Writer(Writer):
         return True
 
     def _opened(self, slot: int, part: Part) -> list[Chunk]:
-        block = write_said(part, self.page, "assistant")
+        block = write_said(part, self.context, "assistant")
         if not isinstance(block, dict):
             return []
         kind = str(block["type"])
@@ -314,7 +326,7 @@ class _Writer(Writer):
         self.open[slot] = (kind, one)
         return [*before, {"type": f"{kind}-start", "id": one}]
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         slot, text = event.slot, event.text
         place = self.open.get(slot)
         if place is not None:
@@ -328,14 +340,14 @@ class _Writer(Writer):
         if slot not in self.held or not text:
             return []
         part = self.held.pop(slot)
-        opened = self._opened(slot, grown(part, text))
+        opened = self._opened(slot, with_text(part, text))
         return [*opened, *self.delta(event)] if slot in self.open else opened
 
     def again(self, slot: int) -> Callable[[str], object] | None:
         call = self.growing.get(slot)
         return call.texts.append if call is not None else bool if slot in self.open else None
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         slot = event.slot
         call = self.growing.pop(slot, None)
         if call is not None:
@@ -351,16 +363,16 @@ class _Writer(Writer):
         held = self.held.pop(slot, None)
         if held is not None and event.whole:
             return [
-                *self._opened(slot, grown(held, event.whole)),
-                *self.delta(Delta(slot, event.whole)),
-                *self.end(End(slot)),
+                *self._opened(slot, with_text(held, event.whole)),
+                *self.delta(PartDelta(slot, event.whole)),
+                *self.end(PartEnd(slot)),
             ]
         place = self.open.pop(slot, None)
         return [] if place is None else [{"type": f"{place[0]}-end", "id": place[1]}]
 
     def _input(self, call: _Call) -> list[Chunk]:
         """All of a call's input, as the part of a whole message would have it."""
-        block = write_call(call.part, None, self.page)
+        block = write_call(call.part, None, self.context)
         given: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
         if "providerExecuted" in block:
             given["providerExecuted"] = True
@@ -380,36 +392,36 @@ class _Writer(Writer):
             {"type": "tool-input-error", **given}, *((failed,) if self.major < 7 else ())
         )
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         part = event.part
         if isinstance(part, Result):
             return self._result(part)
         if isinstance(part, Opaque) and part.spec is OWN and isinstance(part.value, dict):
             known = self._said(part.value)
             if not known:
-                self.page.lose(
+                self.context.report_loss(
                     part, f"clients of version {self.major} do not know this: {part.type}"
                 )
             return [*self._spoken(), *known] if known else []
         if isinstance(part, Reasoning):
-            return [*self._opened(-1, part), *self.end(End(-1))]
-        block = write_said(part, self.page, "assistant")
+            return [*self._opened(-1, part), *self.end(PartEnd(-1))]
+        block = write_said(part, self.context, "assistant")
         if not isinstance(block, dict):
             return []
         if block["type"] == "file":
             return [*self._spoken(), block]
         text, slot = str(block["text"]), -1
         self.held[slot] = Text("")
-        return [*self.delta(Delta(slot, text)), *self.end(End(slot))]
+        return [*self.delta(PartDelta(slot, text)), *self.end(PartEnd(slot))]
 
     def _result(self, result: Result) -> list[Chunk]:
         call = self.calls.get(result.call_id)
         if call is not None and result.preliminary and call.asking is not None:
-            self.page.lose(result, NOTE)
+            self.context.report_loss(result, NOTE)
             return []
         self.answered = self.answered or (result.family == "function" and self.stepped)
         if call is None:
-            self.page.lose(
+            self.context.report_loss(
                 result,
                 "a result has its place in the part of its call, which is not here:"
                 f" {describe(result)[:80]}",
@@ -417,28 +429,28 @@ class _Writer(Writer):
             return []
         early = result.preliminary and not result.error
         if early and not self._knows({"type": "tool-output-available", "preliminary": True}):
-            self.page.lose(
+            self.context.report_loss(
                 result, f"clients of version {self.major} take an output for the last word"
             )
             return []
         if call.answered:
-            self.page.lose(
+            self.context.report_loss(
                 result, "a call has one result here: a later one takes the place of an earlier one"
             )
         if call.early is not None:
-            self.page.lose(call.early, EARLY)
+            self.context.report_loss(call.early, EARLY)
         call.early = result if early else None
         call.answered = call.answered or not early
         if call.refused and result.error:  # a client that refused it keeps the reason
-            self.page.lose(result, "of a call that was refused is told just that")
+            self.context.report_loss(result, "of a call that was refused is told just that")
             return [{"type": "tool-output-denied", "toolCallId": result.call_id}]
-        block = said(result, self.page)
+        block = said(result, self.context)
         out: list[Chunk] = []
         if call in self.cut:
             self.cut.remove(call)
             out = self._input(call)
         if call.broken and "output" in block:  # an output demands an input
-            given = self.page.object_of(call.part)
+            given = self.context.arguments_object(call.part)
             out.append(
                 {
                     "type": "tool-input-available",
@@ -463,14 +475,19 @@ class _Writer(Writer):
         )
         derived = "tool" if waits else "stop"
         if self.stop in (None, *PLAIN):
-            return SAYS[derived]
-        word = write_stop(Message("assistant", (), self.stop), SAYS, MEANS, self.page)
-        if word is None or MEANS[word] in PLAIN:
-            return SAYS[derived]
+            return FINISH_REASON_TO_WIRE[derived]
+        word = write_finish_reason(
+            Message("assistant", (), self.stop),
+            FINISH_REASON_TO_WIRE,
+            FINISH_REASON_FROM_WIRE,
+            self.context,
+        )
+        if word is None or FINISH_REASON_FROM_WIRE[word] in PLAIN:
+            return FINISH_REASON_TO_WIRE[derived]
         if "finishReason" not in (
             fitted({"type": "finish", "finishReason": word}, self.major) or {}
         ):
-            self.page.lose(
+            self.context.report_loss(
                 (),
                 f"clients of version {self.major} are not told why the model stopped:"
                 f" `{self.stop}`",
@@ -484,7 +501,7 @@ class _Writer(Writer):
         stepped: list[Chunk] = [{"type": "finish-step"}] if self.stepped else []
         return [*rest, *stepped, *self._said({"type": "finish", "finishReason": self._reason()})]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         out: list[Chunk] = []
         for call in self.cut:
             named: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
@@ -496,17 +513,17 @@ class _Writer(Writer):
         return [*out, {"type": "error", "errorText": event.message}]
 
 
-def stream(write: Callable[[Conversation, Page], JSON]) -> Stream:
+def stream(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
     """How this wire streams, by the tables of its bodies."""
     headers = {
         "cache-control": "no-cache",
         "x-vercel-ai-ui-message-stream": "v1",
         "x-accel-buffering": "no",
     }
-    return Stream(
+    return StreamSpec(
         ChunkReader,
         partial(_Writer, write),
-        data_only,
+        data_sse,
         DONE,
         headers=headers,
         versions=VERSIONS,

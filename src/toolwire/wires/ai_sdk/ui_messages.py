@@ -41,22 +41,22 @@ from toolwire.wires.ai_sdk.result_content import (
     read_items,
     write_items,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import kind_by
 from toolwire.wires.engine.specs import (
-    BROKEN,
+    UNREADABLE,
+    Block,
     Id,
-    Row,
-    arguments,
-    blame,
-    call_id,
+    blocks,
     keys,
-    name_of,
+    opaque,
+    raise_unexpected,
+    read_arguments,
     read_block,
-    string,
-    table,
+    read_id,
+    read_name,
+    require_string,
     text_or_none,
-    unknown,
 )
 
 Answer: TypeAlias = Literal["given", "failed", "denied"]
@@ -71,54 +71,54 @@ STATES: dict[str, Answer | None] = {
 }
 """Each state of a tool part, and what it says of the result; None while the call is open."""
 STEP: Object = {"type": "step-start"}
-UNREADABLE = "The arguments of this call are not valid JSON."
+UNREADABLE_OUTPUT = "The arguments of this call are not valid JSON."
 """What a client is told of a call whose input is broken. In an answer it stands for no result:
 these words are our own."""
 
 # --- text, reasoning, files -----------------------------------------------------------------------
 
 
-def _read_file(block: Object, at: JsonPath, row: Row) -> Part:
-    said = string(block["mediaType"])
+def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
+    said = require_string(block["mediaType"])
     media = Media(
         kind_by(said),
         media_type(said),
         name=text_or_none(block.get("filename")),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
-    return located(media, string(block["url"]))
+    return located(media, require_string(block["url"]))
 
 
-def write_file(media: Media, page: Page) -> Object:
+def write_file(media: Media, context: EncodeContext) -> Object:
     """A file part; what has neither data nor URL is named in text."""
-    found = address(media, page)
+    found = address(media, context)
     if found is None:
         return {"type": "text", "text": describe(media)}
     out: Object = {"type": "file", "mediaType": found[1], "url": found[0]}
     return {**out, "filename": media.name} if media.name is not None else out
 
 
-SAID = table(
+SAID = blocks(
     # `state` says that a part was streamed to its end: true of any part of a history.
-    Row(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text", "state"),
     ),
-    Row("file", Media, _read_file, write_file, keys("type", "mediaType", "url", "filename")),
+    Block("file", Media, _read_file, write_file, keys("type", "mediaType", "url", "filename")),
 )
-ROWS = SAID | table(
-    Row(
+BLOCKS = SAID | blocks(
+    Block(
         "reasoning",
         Reasoning,
-        lambda b, at, row: Reasoning(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Reasoning(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "reasoning", "text": p.text},
         keys("type", "text", "state", "id"),
     )
 )
-MESSAGE = Row("message", Message, keys=keys("id", "role", "parts"))
+MESSAGE = Block("message", Message, keys=keys("id", "role", "parts"))
 
 # --- tool parts -----------------------------------------------------------------------------------
 
@@ -140,19 +140,28 @@ _CALLS = keys(
 _RESULTS = keys("preliminary", "resultProviderMetadata")
 
 
-def _read_call(block: Object, at: JsonPath, row: Row) -> Call:
-    one, origin = call_id(block.get("toolCallId"))
-    kind, given = string(block["type"]), block.get("input")
-    name = name_of(block.get("toolName")) if kind == "dynamic-tool" else kind.removeprefix("tool-")
-    args = arguments(block.get("rawInput")) if given is None else LazyJson.from_value(given)
-    executor: Executor = "provider" if row.executor == "provider" else "client"
-    leave = _leave(block["approval"], (*at, "approval")) if "approval" in block else None
+def _read_call(block: Object, path: JsonPath, spec: Block) -> Call:
+    one, origin = read_id(block.get("toolCallId"))
+    kind, given = require_string(block["type"]), block.get("input")
+    name = (
+        read_name(block.get("toolName")) if kind == "dynamic-tool" else kind.removeprefix("tool-")
+    )
+    args = read_arguments(block.get("rawInput")) if given is None else LazyJson.from_value(given)
+    executor: Executor = "provider" if spec.executor == "provider" else "client"
+    leave = _leave(block["approval"], (*path, "approval")) if "approval" in block else None
     return Call(
-        one, name, args, origin, row.family, executor, approval=leave, source=Source(block, at, row)
+        one,
+        name,
+        args,
+        origin,
+        spec.family,
+        executor,
+        approval=leave,
+        source=Source(block, path, spec),
     )
 
 
-def _leave(approval: JSON, at: JsonPath) -> Approval | None:
+def _leave(approval: JSON, path: JsonPath) -> Approval | None:
     """The approval of a call, if a user was asked for it."""
     one = approval.get("id") if isinstance(approval, dict) else None
     if (
@@ -164,20 +173,20 @@ def _leave(approval: JSON, at: JsonPath) -> Approval | None:
         return None
     given = approval.get("approved")
     return Approval(
-        one, given if isinstance(given, bool) else None, text_or_none(approval.get("reason")), at
+        one, given if isinstance(given, bool) else None, text_or_none(approval.get("reason")), path
     )
 
 
-def read_result(block: Object, at: JsonPath, row: Row) -> Result:
+def read_result(block: Object, path: JsonPath, spec: Block) -> Result:
     """The result in a tool part that has one."""
-    call, how = _read_call(block, at, row), answer_of(block)
+    call, how = _read_call(block, path, spec), answer_of(block)
     output: Output
     if how == "denied":
         reason = get(block, ("approval", "reason"))
         output = reason if isinstance(reason, str) else DENIED
     else:
         output = (
-            _read_output(block.get("output"), at)
+            _read_output(block.get("output"), path)
             if how == "given"
             else text_or_none(block.get("errorText")) or ""
         )
@@ -191,15 +200,15 @@ def read_result(block: Object, at: JsonPath, row: Row) -> Result:
         call.family,
         call.executor,
         early,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _read_output(output: JSON, at: JsonPath) -> Output:
+def _read_output(output: JSON, path: JsonPath) -> Output:
     """Any JSON, but for the one shape in which text and media travel; null says nothing, as an
     empty text does."""
     if isinstance(output, dict) and output.get("type") == "content" and len(output) == 2:
-        return read_items(output.get("value"), (*at, "output", "value")) or output
+        return read_items(output.get("value"), (*path, "output", "value")) or output
     return "" if output is None else output
 
 
@@ -217,30 +226,32 @@ def unread(block: JSON | UnsetType) -> bool:
     """Whether a tool part only says that the input of its call could not be read, in our words."""
     return (
         isinstance(block, dict)
-        and block.get("errorText") == UNREADABLE
+        and block.get("errorText") == UNREADABLE_OUTPUT
         and "input" not in block
         and "rawInput" in block
     )
 
 
-def said(result: Result, page: Page) -> Object:
+def said(result: Result, context: EncodeContext) -> Object:
     """The fields of a tool part that hold its result."""
-    output = page.output(result)
-    if page.failed(result):
-        return {"state": "output-error", "errorText": plain(result, output, page)}
-    given: Object = {"state": "output-available", "output": _given(output, page)}
+    output = context.output(result)
+    if context.is_error(result):
+        return {"state": "output-error", "errorText": plain(result, output, context)}
+    given: Object = {"state": "output-available", "output": _given(output, context)}
     return {**given, "preliminary": True} if result.preliminary else given
 
 
-def _given(output: Output, page: Page) -> JSON:
+def _given(output: Output, context: EncodeContext) -> JSON:
     if not isinstance(output, tuple):
         return output
     if all(isinstance(part, Text) for part in output) and len(output) < 2:
         return "".join(describe(part) for part in output)
     for part in output:
         if isinstance(part, Media):
-            page.lose(part, "a model is shown this as JSON, unless the tool has a `toModelOutput`")
-    return {"type": "content", "value": write_items(output, page)}
+            context.report_loss(
+                part, "a model is shown this as JSON, unless the tool has a `toModelOutput`"
+            )
+    return {"type": "content", "value": write_items(output, context)}
 
 
 def whole(part: Object) -> Object:
@@ -251,35 +262,35 @@ def whole(part: Object) -> Object:
     return {**part, "input": part.get("rawInput", {})}
 
 
-def _denied(result: Result, page: Page) -> Object:
+def _denied(result: Result, context: EncodeContext) -> Object:
     if not result.error:
-        return said(result, page)
-    return {"state": "output-denied", "approval": {"reason": plain(result, result.output, page)}}
+        return said(result, context)
+    return {"state": "output-denied", "approval": {"reason": plain(result, result.output, context)}}
 
 
 @cache
-def _row(dynamic: bool, hosted: bool, raw: bool, done: bool, denied: bool) -> Row:
+def _row(dynamic: bool, hosted: bool, raw: bool, done: bool, denied: bool) -> Block:
     """The row of a tool part: its name in a field or in its type, its input parsed or raw, its
     state known or worth a word."""
     family, executor = ("server-tool", "provider") if hosted else ("function", "client")
     kind = "dynamic-tool" if dynamic else "tool-*"
 
-    def write_call(call: Call, page: Page) -> Object:
+    def write_call(call: Call, context: EncodeContext) -> Object:
         name: Object = (
-            {"toolName": page.name(call.name)}
+            {"toolName": context.name(call.name)}
             if dynamic
-            else {"type": f"tool-{page.name(call.name)}"}
+            else {"type": f"tool-{context.name(call.name)}"}
         )
         given: Object = {"rawInput": call.args.text} if raw else {"input": call.args.value}
-        return {**name, "toolCallId": page.call_id(call), **given}
+        return {**name, "toolCallId": context.call_id(call), **given}
 
-    def write_answer(result: Result, page: Page) -> Object:
-        held = (_denied if denied else said)(result, page)
+    def write_answer(result: Result, context: EncodeContext) -> Object:
+        held = (_denied if denied else said)(result, context)
         given = whole({**result.raw, **held}) if isinstance(result.raw, dict) else {}
         kept: Object = {"input": given["input"]} if "input" in given and not result.error else {}
-        return {"toolCallId": page.result_id(result), **kept, **held}
+        return {"toolCallId": context.result_id(result), **kept, **held}
 
-    answer = Row(
+    answer = Block(
         kind,
         Result,
         read_result,
@@ -290,7 +301,7 @@ def _row(dynamic: bool, hosted: bool, raw: bool, done: bool, denied: bool) -> Ro
     )
     known = _TOOL | _RESULTS | (keys("rawInput") if raw else keys())
     tell = {"type": kind, "providerExecuted": "true"} if hosted else {"type": kind}
-    return Row(
+    return Block(
         kind,
         Call,
         _read_call,
@@ -328,17 +339,17 @@ def is_tool(block: JSON) -> bool:
     return kind == "dynamic-tool" or kind.startswith("tool-")
 
 
-def read_tool(block: Object, at: JsonPath) -> tuple[Part, ...]:
+def read_tool(block: Object, path: JsonPath) -> tuple[Part, ...]:
     """A tool part: its call, and its result if it has one."""
     raw = block.get("input") is None and block.get("rawInput") is not None
     state = block.get("state")
     done = isinstance(state, str) and state in STATES and state != "input-streaming"
     answered = answer_of(block)
     hosted = block.get("providerExecuted") is True
-    row = _row(block["type"] == "dynamic-tool", hosted, raw, done, answered == "denied")
-    call = _read_call(block, at, row)
-    assert row.answer is not None
-    return (call,) if answered is None else (call, read_result(block, at, row.answer))
+    spec = _row(block["type"] == "dynamic-tool", hosted, raw, done, answered == "denied")
+    call = _read_call(block, path, spec)
+    assert spec.answer is not None
+    return (call,) if answered is None else (call, read_result(block, path, spec.answer))
 
 
 # --- reading messages -----------------------------------------------------------------------------
@@ -346,33 +357,33 @@ def read_tool(block: Object, at: JsonPath) -> tuple[Part, ...]:
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
-def read_message(message: Object, at: JsonPath) -> list[Message]:
+def read_message(message: Object, path: JsonPath) -> list[Message]:
     """One UI message: a user's or system message is one, an assistant's as many as its
     steps need.
     """
     role, blocks = message.get("role", UNSET), message.get("parts", UNSET)
     if not isinstance(role, str):
-        blame(NAME, (*at, "role"), "a string", role)
+        raise_unexpected(NAME, (*path, "role"), "a string", role)
     if not isinstance(blocks, list):
-        blame(NAME, (*at, "parts"), "a list", blocks)
+        raise_unexpected(NAME, (*path, "parts"), "a list", blocks)
     if role not in ROLES:
         return [
             Message(
                 "user",
-                (unknown(role, message, at),),
+                (opaque(role, message, path),),
                 None,
                 NAME,
-                source=Source(message, at, MESSAGE),
+                source=Source(message, path, MESSAGE),
             )
         ]
     if role != "assistant":
         parts = tuple(
-            read_block(NAME, SAID, block, (*at, "parts", i))
+            read_block(NAME, SAID, block, (*path, "parts", i))
             for i, block in enumerate(blocks)
             if block != STEP
         )
-        return [Message(ROLES[role], parts, None, NAME, source=Source(message, at, MESSAGE))]
-    found = _steps(blocks, at)
+        return [Message(ROLES[role], parts, None, NAME, source=Source(message, path, MESSAGE))]
+    found = _steps(blocks, path)
     return (
         [replace(found[0], source=replace(found[0].source, raw=message))]
         if len(found) == 1
@@ -380,7 +391,7 @@ def read_message(message: Object, at: JsonPath) -> list[Message]:
     )
 
 
-def _steps(blocks: list[JSON], at: JsonPath) -> list[Message]:
+def _steps(blocks: list[JSON], path: JsonPath) -> list[Message]:
     """In each step all calls come first, then their results; a provider's own stand where
     they are.
     """
@@ -392,24 +403,24 @@ def _steps(blocks: list[JSON], at: JsonPath) -> list[Message]:
         for role, parts in (("assistant", spoken), ("tool", answered)):
             if parts:
                 out.append(
-                    Message(role, tuple(parts), None, NAME, source=Source(path=at, spec=MESSAGE))  # type: ignore[arg-type]
+                    Message(role, tuple(parts), None, NAME, source=Source(path=path, spec=MESSAGE))  # type: ignore[arg-type]
                 )
                 parts.clear()
 
     for i, block in enumerate(blocks):
-        where = (*at, "parts", i)
+        where = (*path, "parts", i)
         kind = block.get("type") if isinstance(block, dict) else None
         if kind == "step-start":
             close()
             if block != STEP:
-                spoken.append(unknown(kind, block, where))
+                spoken.append(opaque(kind, block, where))
         elif kind == "steering-message" and isinstance(steering := get(block, ("parts",)), list):
             # A user's words that reached the run while it was under way.
             close()
             heard = tuple(
                 read_block(NAME, SAID, one, (*where, "parts", n)) for n, one in enumerate(steering)
             )
-            out.append(Message("user", heard, None, NAME, source=Source(path=at, spec=MESSAGE)))
+            out.append(Message("user", heard, None, NAME, source=Source(path=path, spec=MESSAGE)))
         else:
             for part in read_part(block, where):
                 if (
@@ -422,17 +433,17 @@ def _steps(blocks: list[JSON], at: JsonPath) -> list[Message]:
                     answered if isinstance(part, Result) and part.executor == "client" else spoken
                 ).append(part)
     close()
-    return out or [Message("assistant", (), None, NAME, source=Source(path=at, spec=MESSAGE))]
+    return out or [Message("assistant", (), None, NAME, source=Source(path=path, spec=MESSAGE))]
 
 
-def read_part(block: JSON, at: JsonPath) -> tuple[Part, ...]:
+def read_part(block: JSON, path: JsonPath) -> tuple[Part, ...]:
     """The parts that a block of an assistant's message stands for."""
     if isinstance(block, dict) and is_tool(block):
         try:
-            return read_tool(block, at)
-        except BROKEN:
-            return (unknown(block.get("type"), block, at),)
-    return (read_block(NAME, ROWS, block, at),)
+            return read_tool(block, path)
+        except UNREADABLE:
+            return (opaque(block.get("type"), block, path),)
+    return (read_block(NAME, BLOCKS, block, path),)
 
 
 def parted(messages: list[Message]) -> list[Message]:
@@ -458,18 +469,18 @@ def parted(messages: list[Message]) -> list[Message]:
     return out
 
 
-def read_run(message: Object, at: JsonPath) -> list[Message]:
+def read_run(message: Object, path: JsonPath) -> list[Message]:
     """A whole run as one message: a response is one side of one turn, whatever steps it took."""
     blocks = message.get("parts", UNSET)
     if not isinstance(blocks, list):
-        blame(NAME, (*at, "parts"), "a list", blocks)
+        raise_unexpected(NAME, (*path, "parts"), "a list", blocks)
     parts = [
         part
         for i, block in enumerate(blocks)
         if block != STEP
-        for part in read_part(block, (*at, "parts", i))
+        for part in read_part(block, (*path, "parts", i))
     ]
-    return [Message("assistant", tuple(parts), None, NAME, source=Source(path=at, spec=MESSAGE))]
+    return [Message("assistant", tuple(parts), None, NAME, source=Source(path=path, spec=MESSAGE))]
 
 
 def settle_tools(messages: tuple[Message, ...], seed: str) -> tuple[Message, ...]:
@@ -479,7 +490,7 @@ def settle_tools(messages: tuple[Message, ...], seed: str) -> tuple[Message, ...
     taken = {call.id for call in calls}
     made: dict[int, str] = {}
     for ordinal, call in enumerate(calls):
-        if not call.id and isinstance(call.spec, Row) and call.spec.answer is not None:
+        if not call.id and isinstance(call.spec, Block) and call.spec.answer is not None:
             salt = 0
             while (new := mint(f"{seed}#{salt}" if salt else seed, ordinal, call.name)) in taken:
                 salt += 1

@@ -28,7 +28,7 @@ from toolwire.wires.ai_sdk.result_content import NAME
 from toolwire.wires.ai_sdk.ui_messages import (
     ROLES,
     STEP,
-    UNREADABLE,
+    UNREADABLE_OUTPUT,
     is_tool,
     read_message,
     read_result,
@@ -39,29 +39,33 @@ from toolwire.wires.ai_sdk.ui_messages import (
     whole,
     write_file,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import Row, native, obj
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import Block, patch_block, require_object
 
 
-def write_call(call: Call, result: Result | None, page: Page) -> Object:
+def write_call(call: Call, result: Result | None, context: EncodeContext) -> Object:
     """A call of another wire, with its result, as a tool part."""
     out: Object = {
-        "type": f"tool-{page.name(call.name)}",
-        "toolCallId": page.call_id(call),
+        "type": f"tool-{context.name(call.name)}",
+        "toolCallId": context.call_id(call),
         "state": "input-available",
     }
-    args = LazyJson(page.text_of(call)) if page.home.forms and call.args.text else call.args
-    if args.broken and call.family != "custom" and (result is None or page.failed(result)):
+    args = (
+        LazyJson(context.arguments_text(call))
+        if context.reverse_map.forms and call.args.text
+        else call.args
+    )
+    if args.broken and call.family != "custom" and (result is None or context.is_error(result)):
         # Unfinished input has a field of its own, but only where there is no output for it.
         given: Object = {"state": "input-streaming", "rawInput": args.text}
-        if page.kind == "response":  # nothing more will come, and whoever reads it must not wait
-            given = {"state": "output-error", "rawInput": args.text, "errorText": UNREADABLE}
+        if context.kind == "response":  # nothing more will come, and whoever reads it must not wait
+            given = {"state": "output-error", "rawInput": args.text, "errorText": UNREADABLE_OUTPUT}
     else:
         value = args.value if call.family != "custom" else None
-        given = {"input": page.object_of(call) if value is None else value}
+        given = {"input": context.arguments_object(call) if value is None else value}
     if is_hosted(call):
         given["providerExecuted"] = True
-    return {**out, **given, **(said(result, page) if result is not None else {})}
+    return {**out, **given, **(said(result, context) if result is not None else {})}
 
 
 ASKED = "it is told as the approval of the call that it asks leave for"
@@ -98,30 +102,32 @@ def is_hosted(part: Call | Result) -> bool:
     return part.executor == "provider" and part.family != "function"
 
 
-def write_said(part: Part, page: Page, role: Role) -> JSON:
+def write_said(part: Part, context: EncodeContext, role: Role) -> JSON:
     """Text, media or reasoning of another wire; None if it cannot stand in a message of
     this role.
     """
     match part:
         case Text():
             if part.refusal:
-                page.lose(part, "a refusal is sent as plain text")
-            return _ended({"type": "text", "text": part.text}, page) if part.text else None
+                context.report_loss(part, "a refusal is sent as plain text")
+            return _ended({"type": "text", "text": part.text}, context) if part.text else None
         case Media() if role != "system":
-            block = write_file(part, page)
-            if page.kind == "response" and "filename" in block:
-                page.lose(part, "a file in an answer has no name here")
+            block = write_file(part, context)
+            if context.kind == "response" and "filename" in block:
+                context.report_loss(part, "a file in an answer has no name here")
                 del block["filename"]
-            return _ended(block, page) if block["type"] == "text" else block
+            return _ended(block, context) if block["type"] == "text" else block
         case Reasoning(hidden=None) if role == "assistant":
-            return _ended({"type": "reasoning", "text": part.text}, page)
-    page.lose(part, f"a message of the {role} cannot hold this here: {describe(part)[:80]}")
+            return _ended({"type": "reasoning", "text": part.text}, context)
+    context.report_loss(
+        part, f"a message of the {role} cannot hold this here: {describe(part)[:80]}"
+    )
     return None
 
 
-def _ended(block: Object, page: Page) -> Object:
+def _ended(block: Object, context: EncodeContext) -> Object:
     """An answer is what a client has when the stream of it is over: its texts say so."""
-    return {**block, "state": "done"} if page.kind == "response" else block
+    return {**block, "state": "done"} if context.kind == "response" else block
 
 
 def thought(n: int) -> str:
@@ -134,21 +140,21 @@ class History:
     message.
     """
 
-    def __init__(self, conversation: Conversation, page: Page) -> None:
+    def __init__(self, conversation: Conversation, context: EncodeContext) -> None:
         self.answers: dict[int, Result] = {}
         here = {
             part.path: part
             for part in conversation.calls()
-            if isinstance(part.spec, Row) and part.spec.answer is not None
+            if isinstance(part.spec, Block) and part.spec.answer is not None
         }
         for pair in conversation.pairs():
             if pair.result is not None:
-                row = pair.result.spec
+                spec = pair.result.spec
                 # A result that still stands in the part of a call is that call's, whatever the ids
                 # say.
                 own = (
                     here.get(pair.result.path)
-                    if isinstance(row, Row) and row.read is read_result
+                    if isinstance(spec, Block) and spec.read is read_result
                     else None
                 )
                 call = own or pair.call
@@ -164,8 +170,8 @@ class History:
         self.paired = {id(result) for result in self.answers.values()}
         self.source = conversation.source.body if conversation.wire == NAME else None
         self.kind = conversation.kind
-        self.page = page
-        self.plain = Page(NAME, page.kind, ids=None, names={}, home=IdMap())
+        self.context = context
+        self.plain = EncodeContext(NAME, context.kind, ids=None, names={}, home=IdMap())
         self.out: list[JSON] = []
         self.run: list[JSON] = []
         self.answered = False
@@ -252,9 +258,9 @@ class History:
     def _group(self, group: tuple[Message, ...], base: Object | None) -> None:
         for part in (part for message in group for part in message.parts):
             if id(part) in self.dropped:
-                self.page.lose(part, self.dropped[id(part)])
+                self.context.report_loss(part, self.dropped[id(part)])
             elif isinstance(part, Result) and id(part) not in self.paired:
-                self.page.lose(
+                self.context.report_loss(
                     part,
                     "a result has its place in the part of its call, which is not here:"
                     f" {describe(part)[:80]}",
@@ -274,11 +280,11 @@ class History:
 
     def _kept(self, group: tuple[Message, ...], base: Object) -> JSON | UnsetType:
         """The message as it came, with edits where they stand and results put into their calls."""
-        at = group[0].path
+        path = group[0].path
         read = read_run if self.kind == "response" else read_message
         before = [
             part
-            for message in read(base, at)
+            for message in read(base, path)
             for part in message.parts
             if not isinstance(part, Result)
         ]
@@ -287,7 +293,7 @@ class History:
             return UNSET
         out: JSON = base
         for part in now:
-            where = part.path[len(at) :]
+            where = part.path[len(path) :]
             block = self._block(part, get(out, where))
             if isinstance(block, UnsetType):
                 return UNSET
@@ -299,11 +305,11 @@ class History:
         if isinstance(now, UnsetType):
             return UNSET
         if not isinstance(part, Call):
-            return native(part, self.page, now)
-        row, result = part.spec, self.answers.get(id(part))
+            return patch_block(part, self.context, now)
+        spec, result = part.spec, self.answers.get(id(part))
         if (
-            not isinstance(row, Row)
-            or row.write is None
+            not isinstance(spec, Block)
+            or spec.write is None
             or not isinstance(now, dict)
             or not is_tool(now)
         ):
@@ -319,25 +325,25 @@ class History:
         if (
             same
             and part.original is None
-            and (self.page.call_id(part), self.page.name(part.name)) == (part.id, part.name)
+            and (self.context.call_id(part), self.context.name(part.name)) == (part.id, part.name)
         ):
             return now
         if isinstance(was, Call) and not was.id:
             was = replace(was, id=part.id)  # an id that was made here is not sent back
         new = {
-            **obj(row.write(part, self.page)),
-            **(_answer(result, self.page) if result is not None else {}),
+            **require_object(spec.write(part, self.context)),
+            **(_answer(result, self.context) if result is not None else {}),
         }
         if result is None:
             new["state"] = "input-available" if had else now.get("state")
         elif not had and "approval" in now and get(now, ("approval", "approved")) is not True:
-            self.page.lose(
+            self.context.report_loss(
                 (*part.path, "approval"),
                 "an approval that was not given cannot stand beside a result",
             )
             now = {key: value for key, value in now.items() if key != "approval"}
         old = {
-            **obj(row.write(was, self.plain)),
+            **require_object(spec.write(was, self.plain)),
             **(_answer(had[0], self.plain) if had else {"state": now.get("state")}),
         }
         made = patch(now, old, new)
@@ -366,12 +372,14 @@ class History:
             if isinstance(part, Result):
                 if id(part) in self.dropped:
                     continue
-                answered = self.page.kind == "response" and (
+                answered = self.context.kind == "response" and (
                     answered or (part.family == "function" and bool(blocks))
                 )
                 continue
             if message.role == "user" and role == "assistant":
-                self.page.lose(part, "a user's words in the middle of a run that was changed")
+                self.context.report_loss(
+                    part, "a user's words in the middle of a run that was changed"
+                )
                 continue
             raw = get(base, part.path[len(message.path) :]) if base is not None else UNSET
             block = self._block(part, raw) if not isinstance(raw, UnsetType) else UNSET
@@ -386,11 +394,11 @@ class History:
         """A part of another wire; None if it cannot stand in a message of this role."""
         if isinstance(part, Call) and role == "assistant":
             return self._tool(part)
-        block = write_said(part, self.page, role)
+        block = write_said(part, self.context, role)
         if (
             isinstance(block, dict)
             and block["type"] == "reasoning"
-            and self.page.kind == "response"
+            and self.context.kind == "response"
         ):
             block["id"] = thought(self.thoughts)
             self.thoughts += 1
@@ -400,11 +408,11 @@ class History:
         """A call with its result and its approval; None if it is itself the question for one."""
         asking, result = self.asks.get(id(call)), self.answers.get(id(call))
         if id(call) in self.asking or stands_in(call):
-            self.page.lose(call, ASKED)
+            self.context.report_loss(call, ASKED)
             if id(call) in self.asking:
                 return None
             call, asking, result = stood_in(call), call, None
-        block = write_call(call, result, self.page)
+        block = write_call(call, result, self.context)
         return (
             block
             if asking is None or "input" not in block
@@ -414,20 +422,22 @@ class History:
     def _approved(self, block: Object, call: Call, asking: Call, result: Result | None) -> Object:
         verdict = self.answers.get(id(asking))
         given, reason = said_of(verdict)
-        approval: Object = {"id": self.page.call_id(asking)}
+        approval: Object = {"id": self.context.call_id(asking)}
         if given is None:
             if result is not None:
-                self.page.lose(
+                self.context.report_loss(
                     asking, "an approval that was not given cannot stand beside a result"
                 )
                 return block
             if call.executor == "provider":
-                self.page.lose(call, WAITS)
+                self.context.report_loss(call, WAITS)
             return {**block, "state": "approval-requested", "approval": approval}
         approval["approved"] = given
         if given is False and result is not None:
             if not result.error:
-                self.page.lose(asking, "leave that was refused cannot stand beside a result")
+                self.context.report_loss(
+                    asking, "leave that was refused cannot stand beside a result"
+                )
                 return block
             reason = str(block.pop("errorText"))
             block["state"] = "output-denied"
@@ -451,12 +461,12 @@ class History:
             self.run = []
 
 
-def _answer(result: Part, page: Page) -> Object:
+def _answer(result: Part, context: EncodeContext) -> Object:
     """The result's fields: by its own row if a tool part of this wire held it."""
     assert isinstance(result, Result)
-    row = result.spec
-    if isinstance(row, Row) and row.read is read_result and row.write is not None:
-        written = row.write(result, page)
+    spec = result.spec
+    if isinstance(spec, Block) and spec.read is read_result and spec.write is not None:
+        written = spec.write(result, context)
         assert isinstance(written, dict)
         return {key: value for key, value in written.items() if key != "toolCallId"}
-    return said(result, page)
+    return said(result, context)

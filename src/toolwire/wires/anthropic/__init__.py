@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import BodySource, Conversation, Kind
@@ -40,42 +40,47 @@ from toolwire.conversation.parts import (
     output_text,
 )
 from toolwire.wires.anthropic.settings import (
-    MEANS,
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
     REQUEST,
     RESPONSE,
-    SAYS,
     longest_answer,
     read_offer,
     write_tools,
 )
 from toolwire.wires.anthropic.stream import stream
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import mime_of, type_shows
-from toolwire.wires.engine.settings import put_tools, read_fields, write_fields, write_stop
+from toolwire.wires.engine.settings import (
+    put_tools,
+    read_settings,
+    write_finish_reason,
+    write_settings,
+)
 from toolwire.wires.engine.specs import (
+    Block,
     Id,
-    Row,
     Wire,
-    answers,
-    blame,
-    call_id,
+    all_blocks,
+    answer_messages,
+    blocks,
     keys,
     list_at,
-    name_of,
-    obj,
-    own,
+    patch_message,
+    raise_unexpected,
     read_block,
-    result_id,
-    rows_of,
-    string,
-    table,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
     types_in,
 )
-from toolwire.wires.families.blocks.history import Blocks
+from toolwire.wires.families.blocks.history import BlockHistory
 
 NAME = "anthropic"
-Write: TypeAlias = "Callable[[Call, Page], JSON]"
+Write: TypeAlias = "Callable[[Call, EncodeContext], JSON]"
 
 
 # --- text, media, thinking ------------------------------------------------------------------------
@@ -90,14 +95,17 @@ _SOURCES = {
 """Kinds of source: the field on the wire, and the neutral one."""
 
 
-def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
-    source = obj(block["source"])
-    field, neutral = _SOURCES[string(source["type"])]
+def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
+    source = require_object(block["source"])
+    field, neutral = _SOURCES[require_string(source["type"])]
     mime, name = text_or_none(source.get("media_type")), text_or_none(block.get("title"))
     media = Media(
-        "image" if row.name == "image" else "file", mime, name=name, source=Source(block, at, row)
+        "image" if spec.name == "image" else "file",
+        mime,
+        name=name,
+        source=Source(block, path, spec),
     )
-    return replace(media, **{neutral: string(source[field])})
+    return replace(media, **{neutral: require_string(source[field])})
 
 
 def _source(media: Media) -> Object | None:
@@ -126,25 +134,25 @@ def _source(media: Media) -> Object | None:
     )
 
 
-def _write_media(media: Media, page: Page) -> JSON:
+def _write_media(media: Media, context: EncodeContext) -> JSON:
     source = _source(media) if media.kind in ("image", "file") else None
     foreign = media.file is not None and (
-        not isinstance(media.spec, Row) or media.spec not in ROWS.values()
+        not isinstance(media.spec, Block) or media.spec not in BLOCKS.values()
     )
     if source is None or foreign:
-        page.lose(media, f"this wire cannot take this {media.kind}; it is named in text")
+        context.report_loss(media, f"this wire cannot take this {media.kind}; it is named in text")
         return {"type": "text", "text": describe(media)}
     if media.url is not None and not type_shows(media):
-        page.lose(media, f"what comes by URL has no type here: {media.mime}")
+        context.report_loss(media, f"what comes by URL has no type here: {media.mime}")
     out: Object = {"type": "image" if media.kind == "image" else "document", "source": source}
     if media.kind == "file" and media.name is not None:
         out["title"] = media.name
     elif media.name is not None:
-        page.lose(media, "an image has no name here")
+        context.report_loss(media, "an image has no name here")
     return out
 
 
-def _write_thinking(part: Reasoning, page: Page) -> JSON:
+def _write_thinking(part: Reasoning, context: EncodeContext) -> JSON:
     if part.hidden is not None:
         return {"type": "redacted_thinking", "data": part.hidden}
     return {"type": "thinking", "thinking": part.text, "signature": part.signature or ""}
@@ -155,29 +163,29 @@ def _write_thinking(part: Reasoning, page: Page) -> JSON:
 
 def _use(
     kind: str, family: str, executor: Literal["client", "provider"], write: Write | None, *more: str
-) -> Row:
+) -> Block:
     """A call: all of them have the same shape."""
 
-    def read(block: Object, at: JsonPath, row: Row) -> Part:
-        one, origin = call_id(block.get("id"))
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        one, origin = read_id(block.get("id"))
         given = block.get("input")
         args = LazyJson("") if given is None else LazyJson.from_value(given)
         toolset = block.get("toolset_name")
         kind_of = f"{toolset}-toolset" if isinstance(toolset, str) else family
         return Call(
             one,
-            name_of(block.get("name")),
+            read_name(block.get("name")),
             args,
             origin,
             kind_of,
             executor,
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
 
-    def plain(call: Call, page: Page) -> JSON:
+    def plain(call: Call, context: EncodeContext) -> JSON:
         return {"type": kind, "id": call.id, "name": call.name, "input": call.input}
 
-    return Row(
+    return Block(
         kind,
         Call,
         read,
@@ -193,65 +201,66 @@ def _use(
     )
 
 
-def _write_use(call: Call, page: Page) -> JSON:
+def _write_use(call: Call, context: EncodeContext) -> JSON:
     return {
         "type": "tool_use",
-        "id": page.call_id(call),
-        "name": page.name(call.name),
-        "input": page.object_of(call),
+        "id": context.call_id(call),
+        "name": context.name(call.name),
+        "input": context.arguments_object(call),
     }
 
 
-def _output(content: JSON, at: JsonPath) -> Output:
+def _output(content: JSON, path: JsonPath) -> Output:
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, list):
         return tuple(
-            read_block(NAME, ROWS, block, at + ("content", i)) for i, block in enumerate(content)
+            read_block(NAME, BLOCKS, block, path + ("content", i))
+            for i, block in enumerate(content)
         )
     return content
 
 
-def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(block.get("tool_use_id"))
+def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(block.get("tool_use_id"))
     content = block.get("content")
-    output = content if isinstance(content, str) else _output(content, at)
+    output = content if isinstance(content, str) else _output(content, path)
     return Result(
-        one, output, block.get("is_error") is True, None, origin, source=Source(block, at, row)
+        one, output, block.get("is_error") is True, None, origin, source=Source(block, path, spec)
     )
 
 
-def _write_result(result: Result, page: Page) -> JSON:
+def _write_result(result: Result, context: EncodeContext) -> JSON:
     output = result.output
-    if page.plain and isinstance(output, str) and not result.error:
+    if context.plain and isinstance(output, str) and not result.error:
         return {"type": "tool_result", "tool_use_id": result.call_id, "content": output}
-    out: Object = {"type": "tool_result", "tool_use_id": page.result_id(result)}
-    page.remember(result, flag=True, structure=False)
-    output = page.output(result)
+    out: Object = {"type": "tool_result", "tool_use_id": context.result_id(result)}
+    context.note_result_form(result, flag=True, structure=False)
+    output = context.output(result)
     if isinstance(output, tuple):
-        blocks = [_write_inside(part, page) for part in output]
+        blocks = [_write_inside(part, context) for part in output]
         out["content"] = [block for block in blocks if block is not None]
     else:
         out["content"] = output if isinstance(output, str) else text_of(output)
-    if page.failed(result):
+    if context.is_error(result):
         out["is_error"] = True
     return out
 
 
-def _write_inside(part: Part, page: Page) -> JSON:
+def _write_inside(part: Part, context: EncodeContext) -> JSON:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text} if part.text else None
     if isinstance(part, Media):
-        return _write_media(part, page)
-    page.lose(part, f"a result cannot hold this here: {describe(part)[:80]}")
+        return _write_media(part, context)
+    context.report_loss(part, f"a result cannot hold this here: {describe(part)[:80]}")
     return {"type": "text", "text": describe(part)}
 
 
-def _answer(kind: str, family: str, *more: str) -> Row:
+def _answer(kind: str, family: str, *more: str) -> Block:
     """A result the provider made itself: its content is data, or one error object."""
 
-    def read(block: Object, at: JsonPath, row: Row) -> Part:
-        one, origin = result_id(block.get("tool_use_id"))
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        one, origin = read_result_id(block.get("tool_use_id"))
         content = block.get("content")
         failed = isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
         return Result(
@@ -262,13 +271,13 @@ def _answer(kind: str, family: str, *more: str) -> Row:
             origin,
             family,
             "provider",
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
 
-    def write(result: Result, page: Page) -> JSON:
+    def write(result: Result, context: EncodeContext) -> JSON:
         return {"type": kind, "tool_use_id": result.call_id, "content": _data(result.output)}
 
-    return Row(
+    return Block(
         kind,
         Result,
         read,
@@ -287,31 +296,33 @@ def _data(output: Output) -> JSON:
     return output_text(output) if isinstance(output, tuple) else output
 
 
-ROWS = table(
-    Row(
+BLOCKS = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
         deltas={"text_delta": ("text", "text"), "citations_delta": ("citation", "citations")},
     ),
-    Row("image", Media, _read_media, _write_media, keys("type", "source")),
-    Row("document", Media, _read_media, _write_media, keys("type", "source", "title")),
-    Row(
+    Block("image", Media, _read_media, _write_media, keys("type", "source")),
+    Block("document", Media, _read_media, _write_media, keys("type", "source", "title")),
+    Block(
         "container_upload",
         Media,
-        lambda b, at, row: Media("file", file=string(b["file_id"]), source=Source(b, at, row)),
+        lambda b, path, spec: Media(
+            "file", file=require_string(b["file_id"]), source=Source(b, path, spec)
+        ),
         lambda p, _: {"type": "container_upload", "file_id": p.file},
         keys("type", "file_id"),
     ),
-    Row(
+    Block(
         "thinking",
         Reasoning,
-        lambda b, at, row: Reasoning(
-            string(b["thinking"]),
+        lambda b, path, spec: Reasoning(
+            require_string(b["thinking"]),
             signature=text_or_none(b.get("signature")) or None,
-            source=Source(b, at, row),
+            source=Source(b, path, spec),
         ),
         _write_thinking,
         keys("type", "thinking", "signature"),
@@ -320,15 +331,17 @@ ROWS = table(
             "signature_delta": ("signature", "signature"),
         },
     ),
-    Row(
+    Block(
         "redacted_thinking",
         Reasoning,
-        lambda b, at, row: Reasoning("", string(b["data"]), source=Source(b, at, row)),
+        lambda b, path, spec: Reasoning(
+            "", require_string(b["data"]), source=Source(b, path, spec)
+        ),
         _write_thinking,
         keys("type", "data"),
     ),
     _use("tool_use", "function", "client", _write_use),
-    Row(
+    Block(
         "tool_result",
         Result,
         _read_result,
@@ -354,10 +367,10 @@ ROWS = table(
     _answer("advisor_tool_result", "advisor"),
 )
 TOOLSETS = tuple(
-    Row(
+    Block(
         "tool_use",
         Call,
-        tell={"type": "tool_use", "toolset_name": name},
+        discriminator={"type": "tool_use", "toolset_name": name},
         direction="call",
         family=f"{name}-toolset",
         executor="client",
@@ -367,59 +380,59 @@ TOOLSETS = tuple(
     for name in ("computer", "browser")
 )
 """The same block with a field more: told apart for the catalogue, read by the row above."""
-PLAIN = Row("content", Text, write=lambda part, page: part.text)
-MESSAGE = Row("message", Message, keys=keys("role", "content"))
+PLAIN = Block("content", Text, write=lambda part, context: part.text)
+MESSAGE = Block("message", Message, keys=keys("role", "content"))
 
 # --- messages -------------------------------------------------------------------------------------
 
 
-def read_parts(content: JSON, at: JsonPath) -> tuple[Part, ...]:
+def read_parts(content: JSON, path: JsonPath) -> tuple[Part, ...]:
     """A plain text, or a list of blocks."""
     if isinstance(content, str):
-        return (Text(content, source=Source(content, at, PLAIN)),) if content else ()
+        return (Text(content, source=Source(content, path, PLAIN)),) if content else ()
     if not isinstance(content, list):
-        blame(NAME, at, "a string or a list", content)
-    return tuple([read_block(NAME, ROWS, block, at + (i,)) for i, block in enumerate(content)])
+        raise_unexpected(NAME, path, "a string or a list", content)
+    return tuple([read_block(NAME, BLOCKS, block, path + (i,)) for i, block in enumerate(content)])
 
 
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
-def read_message(message: JSON, at: JsonPath) -> Message:
+def read_message(message: JSON, path: JsonPath) -> Message:
     """One message; the system prompt, which is only content, counts as one."""
-    if at == ("system",):
+    if path == ("system",):
         return Message(
-            "system", read_parts(message, at), None, NAME, source=Source(message, at, MESSAGE)
+            "system", read_parts(message, path), None, NAME, source=Source(message, path, MESSAGE)
         )
     if not isinstance(message, dict):
-        blame(NAME, at, "an object", message)
+        raise_unexpected(NAME, path, "an object", message)
     said = message.get("role", UNSET)
     role = ROLES.get(said) if isinstance(said, str) else None
     if role is None:
-        blame(NAME, at + ("role",), "user, assistant or system", said)
+        raise_unexpected(NAME, path + ("role",), "user, assistant or system", said)
     if "content" not in message:
-        blame(NAME, at + ("content",), "a string or a list", UNSET)
-    parts = read_parts(message["content"], at + ("content",))
-    return Message(role, parts, None, NAME, source=Source(message, at, MESSAGE))
+        raise_unexpected(NAME, path + ("content",), "a string or a list", UNSET)
+    parts = read_parts(message["content"], path + ("content",))
+    return Message(role, parts, None, NAME, source=Source(message, path, MESSAGE))
 
 
-def _write_text(part: Text, page: Page) -> JSON:
+def _write_text(part: Text, context: EncodeContext) -> JSON:
     if part.refusal:
-        page.lose(part, "a refusal is sent as plain text")
+        context.report_loss(part, "a refusal is sent as plain text")
     return {"type": "text", "text": part.text} if part.text else None
 
 
-def _unsigned(part: Reasoning, page: Page) -> JSON:
+def _unsigned(part: Reasoning, context: EncodeContext) -> JSON:
     """Reasoning can be shown in an answer; in a history only what the provider signed is taken
     back."""
-    if page.kind == "response" and part.text:
+    if context.kind == "response" and part.text:
         return {"type": "thinking", "thinking": part.text, "signature": ""}
-    page.lose(part, "only reasoning that this provider signed is taken back")
+    context.report_loss(part, "only reasoning that this provider signed is taken back")
     return None
 
 
-def _no_block(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such block on this wire: {describe(part)[:80]}")
+def _no_block(part: Part, context: EncodeContext) -> JSON:
+    context.report_loss(part, f"no such block on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -446,7 +459,7 @@ def _text(role: Role, text: str) -> JSON:
     return {"role": "assistant" if role == "assistant" else "user", "content": text}
 
 
-HISTORY = Blocks(NAME, read_message, FOREIGN, _message, _text, pictures=False)
+HISTORY = BlockHistory(NAME, read_message, FOREIGN, _message, _text, pictures=False)
 
 
 # --- whole bodies ---------------------------------------------------------------------------------
@@ -455,7 +468,7 @@ HISTORY = Blocks(NAME, read_message, FOREIGN, _message, _text, pictures=False)
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     if kind == "response":
         return _read_response(body)
     messages: list[Message] = []
@@ -466,10 +479,10 @@ def read(body: JSON, kind: Kind) -> Conversation:
         for i, message in enumerate(list_at(NAME, body, ("messages",)))
     ]
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
-    settings = read_fields(REQUEST, body, keys("messages", "system", "tools"))
+    settings = read_settings(REQUEST, body, keys("messages", "system", "tools"))
     tools = tuple(read_offer(tool, ("tools", i)) for i, tool in enumerate(offered))
     return Conversation(
-        settle(tuple(messages), seed="", ordered=False),
+        assign_ids(tuple(messages), seed="", ordered=False),
         tools,
         settings.values,
         NAME,
@@ -483,9 +496,9 @@ _ANSWER = keys("type", "role", "content", "stop_reason")
 
 def _read_response(body: Object) -> Conversation:
     content = list_at(NAME, body, ("content",))
-    settings = read_fields(RESPONSE, body, _ANSWER)
+    settings = read_settings(RESPONSE, body, _ANSWER)
     reason = body.get("stop_reason")
-    stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
+    stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
     raw: Object = {"role": "assistant", "content": content}
     message = Message(
         "assistant",
@@ -495,7 +508,7 @@ def _read_response(body: Object) -> Conversation:
         source=Source(raw=raw, spec=MESSAGE),
     )
     return Conversation(
-        settle((message,), seed=str(settings.values.get("id", "")), ordered=False),
+        assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False),
         (),
         settings.values,
         NAME,
@@ -504,11 +517,11 @@ def _read_response(body: Object) -> Conversation:
     )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
     if conversation.wire != NAME or conversation.kind != "request":
         body.setdefault("max_tokens", longest_answer(body))
     parallel, choice = conversation.settings.get("parallel"), body.get("tool_choice")
@@ -519,24 +532,26 @@ def write(conversation: Conversation, page: Page) -> JSON:
             {"disable_parallel_tool_use": not parallel} if isinstance(parallel, bool) else {}
         )
         body["tool_choice"] = {"type": "auto", **choice, **flag}
-    written = HISTORY.write(conversation, page)
+    written = HISTORY.write(conversation, context)
     if not isinstance(written.whole, UnsetType):
         body["system"] = written.whole
     elif written.system:
         body["system"] = written.system
     body["messages"] = written.messages
     if conversation.wire != NAME or not conversation.same_tools:
-        put_tools(body, write_tools(conversation.tools, page, own=conversation.wire == NAME))
+        put_tools(body, write_tools(conversation.tools, context, own=conversation.wire == NAME))
     return body
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
-    first, *others = answers(conversation, page)
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
+    first, *others = answer_messages(conversation, context)
     for message in others:
-        page.lose(message, "an answer here is one message; the other candidates stay behind")
-    kept = own(first, page, read_message)
-    content = kept["content"] if isinstance(kept, dict) else HISTORY.blocks(first, page)
+        context.report_loss(
+            message, "an answer here is one message; the other candidates stay behind"
+        )
+    kept = patch_message(first, context, read_message)
+    content = kept["content"] if isinstance(kept, dict) else HISTORY.blocks(first, context)
     if conversation.wire == NAME and conversation.kind == "response":
         return {**body, "content": content}
     usage: Object = {"input_tokens": 0, "output_tokens": 0}
@@ -552,7 +567,8 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
         **frame,
         **body,
         "content": content,
-        "stop_reason": body.get("stop_reason") or write_stop(first, SAYS, MEANS, page),
+        "stop_reason": body.get("stop_reason")
+        or write_finish_reason(first, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context),
     }
 
 
@@ -574,7 +590,7 @@ _BLOCKS = frozenset(
 _FOREIGN = keys("image_url", "input_audio", "file", "refusal")
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     if not isinstance(body, dict):
         return 0
@@ -613,9 +629,9 @@ def _offered(tool: JSON) -> bool:
 WIRE = Wire(
     NAME,
     "Anthropic Messages",
-    rows_of(ROWS, TOOLSETS),
+    all_blocks(BLOCKS, TOOLSETS),
     read,
     write,
-    looks,
-    stream(ROWS, HISTORY, write),
+    match_score,
+    stream(BLOCKS, HISTORY, write),
 )

@@ -7,17 +7,17 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field, thinking
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
 from toolwire.wires.engine.specs import (
-    Row,
-    blame,
+    Block,
     count_at,
     flag_or_none,
     keys,
-    name_of,
-    obj,
-    string,
+    raise_unexpected,
+    read_name,
+    require_object,
+    require_string,
     text_or_none,
 )
 
@@ -25,46 +25,46 @@ NAME = "anthropic"
 
 # --- tools and settings ---------------------------------------------------------------------------
 
-OFFER = Row("custom", Tool, keys=keys("name", "description", "input_schema", "strict", "type"))
+OFFER = Block("custom", Tool, keys=keys("name", "description", "input_schema", "strict", "type"))
 
 
-def read_offer(tool: JSON, at: JsonPath) -> Tool:
+def read_offer(tool: JSON, path: JsonPath) -> Tool:
     """A tool on offer; the provider's own keep their dated type as kind."""
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
+        raise_unexpected(NAME, path, "an object", tool)
     kind = tool.get("type") or "custom"
-    name = name_of(tool.get("name"))
+    name = read_name(tool.get("name"))
     if kind != "custom":
-        return Tool(name, kind=str(kind), source=Source(raw=tool, path=at))
+        return Tool(name, kind=str(kind), source=Source(raw=tool, path=path))
     return Tool(
         name,
         text_or_none(tool.get("description")),
         tool.get("input_schema"),
         flag_or_none(tool.get("strict")),
         "function",
-        source=Source(tool, at, OFFER),
+        source=Source(tool, path, OFFER),
     )
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON]:
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext, *, own: bool) -> list[JSON]:
     """The tools; this wire's own go back as they came, with all that only it knows."""
     out: list[JSON] = []
     for tool in tools:
         if (
             own
             and isinstance(tool.raw, dict)
-            and page.name(tool.name) == tool.name
+            and context.name(tool.name) == tool.name
             and read_offer(tool.raw, tool.path) == tool
         ):
             out.append(tool.raw)
             continue
         if tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        given: Object = {"name": page.name(tool.name)}
+        given: Object = {"name": context.name(tool.name)}
         if tool.description is not None:
             given["description"] = tool.description
-        schema = page.schema_of(tool)
+        schema = context.schema_of(tool)
         given["input_schema"] = (
             schema if schema is not None else {"type": "object", "properties": {}}
         )
@@ -78,30 +78,42 @@ _MODES = {"auto": "auto", "any": "required", "tool": "required", "none": "none"}
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
-    mode = _MODES[string(obj(value)["type"])]
-    return Choice(mode, (string(obj(value)["name"]),) if obj(value)["type"] == "tool" else ())  # type: ignore[arg-type]
+    mode = _MODES[require_string(require_object(value)["type"])]
+    return Choice(
+        mode,  # type: ignore[arg-type]
+        (require_string(require_object(value)["name"]),)
+        if require_object(value)["type"] == "tool"
+        else (),
+    )
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.mode == "required" and len(value.names) == 1:
-        return {"type": "tool", "name": page.name(value.names[0])}
+        return {"type": "tool", "name": context.name(value.names[0])}
     if value.names:
-        page.lose(page.place, "only one tool can be named; the others stay allowed")
+        context.report_loss(
+            context.setting_path, "only one tool can be named; the others stay allowed"
+        )
     return {"type": {"auto": "auto", "none": "none", "required": "any"}[value.mode]}
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    return Format(obj(value)["schema"]) if obj(value).get("type") == "json_schema" else UNSET
+    return (
+        Format(require_object(value)["schema"])
+        if require_object(value).get("type") == "json_schema"
+        else UNSET
+    )
 
 
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if value.schema is None:
         return UNSET
     if value.name or value.strict is not None or value.description:
-        page.lose(
-            page.place, "the schema of an answer has no name, description or strict flag here"
+        context.report_loss(
+            context.setting_path,
+            "the schema of an answer has no name, description or strict flag here",
         )
     return {"type": "json_schema", "schema": value.schema}
 
@@ -132,40 +144,40 @@ def longest_answer(body: Object) -> int:
 
 
 REQUEST = (
-    Field("model", ("model",)),
-    Field("max_tokens", ("max_tokens",)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("max_tokens",)),
     # Read, since older histories hold them; refused since API version 2026-10-21, so never written.
-    Field("temperature", ("temperature",), write=None),
-    Field("top_p", ("top_p",), write=None),
-    Field("top_k", ("top_k",), write=None),
-    Field(
+    SettingSpec("temperature", ("temperature",), write=None),
+    SettingSpec("top_p", ("top_p",), write=None),
+    SettingSpec("top_k", ("top_k",), write=None),
+    SettingSpec(
         "stop",
         ("stop_sequences",),
-        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
     ),
-    Field("stream", ("stream",)),
-    Field("user", ("metadata", "user_id")),
-    Field(
+    SettingSpec("stream", ("stream",)),
+    SettingSpec("user", ("metadata", "user_id")),
+    SettingSpec(
         "choice",
         ("tool_choice",),
         _read_choice,
         _write_choice,
         keys("type", "name", "disable_parallel_tool_use"),
     ),
-    Field(
+    SettingSpec(
         "parallel",
         ("tool_choice", "disable_parallel_tool_use"),
         lambda v: not v,
         lambda v, _: not v,
     ),
-    Field("format", ("output_format",), _read_format, None),
-    Field("format", ("output_config", "format"), _read_format, _write_format),
-    Field(
+    SettingSpec("format", ("output_format",), _read_format, None),
+    SettingSpec("format", ("output_config", "format"), _read_format, _write_format),
+    SettingSpec(
         "effort",
         ("output_config", "effort"),
         write=lambda v, _: v if v in ("low", "medium", "high") else UNSET,
     ),
-    Field("budget", ("thinking",), *thinking("budget_tokens", 1024)),
+    SettingSpec("budget", ("thinking",), *reasoning_budget("budget_tokens", 1024)),
 )
 
 
@@ -184,7 +196,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     fresh = (value.input or 0) - (value.cached or 0) - (value.cache_write or 0)
     out: Object = {"input_tokens": max(fresh, 0), "output_tokens": value.output or 0}
@@ -198,10 +210,10 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 RESPONSE = (
-    Field("id", ("id",)),
-    Field("model", ("model",)),
-    Field("stop_sequence", ("stop_sequence",)),
-    Field(
+    SettingSpec("id", ("id",)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("stop_sequence", ("stop_sequence",)),
+    SettingSpec(
         "usage",
         ("usage",),
         _read_usage,
@@ -215,7 +227,7 @@ RESPONSE = (
         ),
     ),
 )
-MEANS = {
+FINISH_REASON_FROM_WIRE = {
     "end_turn": "stop",
     "max_tokens": "length",
     "stop_sequence": "sequence",
@@ -224,7 +236,7 @@ MEANS = {
     "refusal": "refusal",
     "model_context_window_exceeded": "context",
 }
-SAYS = {
+FINISH_REASON_TO_WIRE = {
     "stop": "end_turn",
     "length": "max_tokens",
     "sequence": "stop_sequence",

@@ -20,24 +20,33 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
-from toolwire.wires.anthropic.settings import MEANS, RESPONSE
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields
-from toolwire.wires.engine.specs import BROKEN, Row, read_block, unknown
-from toolwire.wires.engine.stream import CUT, Reader, Stream, Writer, fresh, merge, named, typed
-from toolwire.wires.families.blocks.history import Blocks
+from toolwire.wires.anthropic.settings import FINISH_REASON_FROM_WIRE, RESPONSE
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings
+from toolwire.wires.engine.specs import UNREADABLE, Block, opaque, read_block
+from toolwire.wires.engine.stream import (
+    STREAM_CUT,
+    StreamReader,
+    StreamSpec,
+    StreamWriter,
+    copy_json,
+    merge,
+    named_sse,
+    unwrap_typed,
+)
+from toolwire.wires.families.blocks.history import BlockHistory
 
 NAME = "anthropic"
 _KNOWN = frozenset({"type", "role", "content", "stop_reason", "usage", "stop_sequence"})
@@ -48,9 +57,9 @@ class _Block:
 
     __slots__ = ("block", "given", "grew", "signature", "slot", "spec", "texts")
 
-    def __init__(self, block: Object, row: Row | None) -> None:
+    def __init__(self, block: Object, spec: Block | None) -> None:
         self.block = block
-        self.spec = row
+        self.spec = spec
         self.slot = -1
         """Under which it is told; none for a block that can only be told whole."""
         self.given = ""
@@ -60,10 +69,10 @@ class _Block:
         self.texts: dict[str, list[JSON]] = {}
 
 
-class _Reader(Reader):
+class _Reader(StreamReader):
     wire = NAME
 
-    def __init__(self, rows: Mapping[str, Row], *, keep: bool = False) -> None:
+    def __init__(self, rows: Mapping[str, Block], *, keep: bool = False) -> None:
         super().__init__(keep=keep)
         self.rows = rows
         self.message: Object = {}
@@ -79,21 +88,21 @@ class _Reader(Reader):
         return (
             move(self, event)
             if move is not None
-            else [Left((self.count,), f"an unknown event: {event.get('type')}")]
+            else [Unsupported((self.count,), f"an unknown event: {event.get('type')}")]
         )
 
     def _message_start(self, event: Chunk) -> list[Event]:
         message = event.get("message")
         if not isinstance(message, dict) or self.message:
             return []  # some servers begin twice; the first one counts
-        self.message = fresh(message)  # type: ignore[assignment]
+        self.message = copy_json(message)  # type: ignore[assignment]
         self.seed = str(message.get("id") or "")
         usage = message.get("usage")
         self.usage = dict(usage) if isinstance(usage, dict) else {}
-        settings = read_fields(RESPONSE, message, _KNOWN)
-        out: list[Event] = [Begin(settings.values)]
+        settings = read_settings(RESPONSE, message, _KNOWN)
+        out: list[Event] = [MessageStart(settings.values)]
         out += [
-            Left((self.count, "message", *path), "no such field on this wire")
+            Unsupported((self.count, "message", *path), "no such field on this wire")
             for path in settings.unknown
         ]
         content = message.get("content")
@@ -103,7 +112,7 @@ class _Reader(Reader):
         return out
 
     def _opened(self, block: JSON) -> _Block:
-        given: Object = fresh(block) if isinstance(block, dict) else {}  # type: ignore[assignment]
+        given: Object = copy_json(block) if isinstance(block, dict) else {}  # type: ignore[assignment]
         kind = given.get("type")
         one = _Block(given, self.rows.get(kind) if isinstance(kind, str) else None)
         if self.keep:
@@ -112,19 +121,19 @@ class _Reader(Reader):
 
     def _told(self, one: _Block) -> list[Event]:
         """The opening of a part that can grow; others wait until they are whole."""
-        row, block = one.spec, one.block
-        if row is None or not row.deltas or row.read is None:
+        spec, block = one.spec, one.block
+        if spec is None or not spec.deltas or spec.read is None:
             return []
-        (_, field) = next(iter(row.deltas.values()))
+        (_, field) = next(iter(spec.deltas.values()))
         held = block.get(field)
         one.given = held if isinstance(held, str) else text_of(held) if held else ""
         try:
-            part = row.read(
-                {**block, field: None if row.part is Call else ""},
+            part = spec.read(
+                {**block, field: None if spec.part is Call else ""},
                 (self.count, "content_block"),
-                row,
+                spec,
             )
-        except BROKEN:
+        except UNREADABLE:
             return []
         if isinstance(part, Call):
             part = self.identified(part)
@@ -132,7 +141,9 @@ class _Reader(Reader):
         self.slots += 1
         one.signature = part.signature or None
         return [
-            Start(one.slot, replace(part, signature=None, source=replace(part.source, raw=block)))
+            PartStart(
+                one.slot, replace(part, signature=None, source=replace(part.source, raw=block))
+            )
         ]
 
     def _block_start(self, event: Chunk) -> list[Event]:
@@ -151,13 +162,13 @@ class _Reader(Reader):
         if one is None:
             opened = _OPENS.get(kind)
             if opened is None:
-                return [Left((self.count,), "a delta of a block that is not open")]
+                return [Unsupported((self.count,), "a delta of a block that is not open")]
             out = self._block_start({"index": event.get("index"), "content_block": dict(opened)})
             one = self.open[_index(event)]
         grows = one.spec.deltas.get(kind) if one.spec is not None else None
         if grows is None:
             if one.slot >= 0:
-                return [*out, Left((self.count, "delta"), "no such field on this wire")]
+                return [*out, Unsupported((self.count, "delta"), "no such field on this wire")]
             merge(
                 one.block, {key: value for key, value in delta.items() if key != "type"}
             )  # it is told when it is whole
@@ -170,11 +181,11 @@ class _Reader(Reader):
         if field == main and one.slot >= 0:
             if isinstance(more, str) and more:
                 one.grew = True
-                out.append(Delta(one.slot, more))
+                out.append(PartDelta(one.slot, more))
         elif field == "signature" and isinstance(more, str):
             one.signature = (one.signature or "") + more
         elif more is not None:
-            out.append(Left((self.count, "delta", source), "no such field on this wire"))
+            out.append(Unsupported((self.count, "delta", source), "no such field on this wire"))
         return out
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
@@ -186,12 +197,14 @@ class _Reader(Reader):
 
     def _closed(self, one: _Block, *, cut: bool) -> list[Event]:
         if one.slot >= 0:
-            late: list[Event] = [Delta(one.slot, one.given)] if one.given and not one.grew else []
-            return [*late, End(one.slot, signature=one.signature, cut=cut)]
-        part: Part = unknown(one.block.get("type"), one.block, (self.count,))
+            late: list[Event] = (
+                [PartDelta(one.slot, one.given)] if one.given and not one.grew else []
+            )
+            return [*late, PartEnd(one.slot, signature=one.signature, cut=cut)]
+        part: Part = opaque(one.block.get("type"), one.block, (self.count,))
         if one.spec is not None:
             part = read_block(NAME, self.rows, one.block, (self.count,))
-        return [Whole(self.answered(part) if isinstance(part, Result) else part)]
+        return [PartComplete(self.answered(part) if isinstance(part, Result) else part)]
 
     def _message_delta(self, event: Chunk) -> list[Event]:
         delta, usage = event.get("delta"), event.get("usage")
@@ -210,10 +223,13 @@ class _Reader(Reader):
             **more,
             "usage": self.usage,
         }
-        told = read_fields(RESPONSE, late, frozenset({"stop_reason"}))
+        told = read_settings(RESPONSE, late, frozenset({"stop_reason"}))
         return [
-            Note(told.values),
-            *(Left((self.count, *path), "no such field on this wire") for path in told.unknown),
+            Metadata(told.values),
+            *(
+                Unsupported((self.count, *path), "no such field on this wire")
+                for path in told.unknown
+            ),
         ]
 
     def _message_stop(self, event: Chunk) -> list[Event]:
@@ -226,7 +242,7 @@ class _Reader(Reader):
         kind = error.get("type") if isinstance(error, dict) else None
         return [
             *self._rest(cut=True),
-            Fault(
+            StreamError(
                 str(said or "the server reported an error"), kind if isinstance(kind, str) else None
             ),
         ]
@@ -242,14 +258,14 @@ class _Reader(Reader):
         if self.over or self.stop is not None:
             return [
                 *self._rest(cut=self.stop not in ("tool_use", "end_turn")),
-                Finish(MEANS.get(self.stop or "", self.stop)),
+                Finish(FINISH_REASON_FROM_WIRE.get(self.stop or "", self.stop)),
             ]
-        self.error = {"type": "stream_cut", "message": CUT}
-        return [*self._rest(cut=True), Fault(CUT, cut=True)]
+        self.error = {"type": "stream_cut", "message": STREAM_CUT}
+        return [*self._rest(cut=True), StreamError(STREAM_CUT, cut=True)]
 
     def body(self) -> JSON:
         if not self.message:
-            if self.error is None or self.error == {"type": "stream_cut", "message": CUT}:
+            if self.error is None or self.error == {"type": "stream_cut", "message": STREAM_CUT}:
                 raise self.nothing()
             return {"type": "error", "error": self.error}
         body = {**self.message, "content": [_assembled(one) for one in self.blocks]}
@@ -306,17 +322,17 @@ _OPENS: dict[str, Object] = {
 """What a delta opens whose block was never opened."""
 
 
-class _Writer(Writer):
+class _Writer(StreamWriter):
     objects = True
 
     def __init__(
         self,
-        history: Blocks,
-        write: Callable[[Conversation, Page], JSON],
-        page: Page,
+        history: BlockHistory,
+        write: Callable[[Conversation, EncodeContext], JSON],
+        context: EncodeContext,
         version: int | None = None,
     ) -> None:
-        super().__init__(page, version)
+        super().__init__(context, version)
         self.history = history
         self.write = write
         self.places: dict[int, tuple[int, str, str]] = {}
@@ -326,11 +342,11 @@ class _Writer(Writer):
         self.index = 0
         self.stop: str | None = None
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         return [{"type": "message_start", "message": self.envelope(self.write)}]
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         part = event.part
         if isinstance(part, Call):
             return self._opened(event.slot, part)
@@ -338,7 +354,7 @@ class _Writer(Writer):
         return []
 
     def _opened(self, slot: int, part: Part) -> list[Chunk]:
-        block = self.history.foreign[type(part)](part, self.page)
+        block = self.history.foreign[type(part)](part, self.context)
         if not isinstance(block, dict):
             return []
         if isinstance(part, Text | Reasoning):
@@ -347,7 +363,7 @@ class _Writer(Writer):
         self.index += 1
         return [{"type": "content_block_start", "index": self.index - 1, "content_block": block}]
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         out: list[Chunk] = []
         if event.slot in self.held:
             part = self.held.pop(event.slot)
@@ -368,15 +384,15 @@ class _Writer(Writer):
     def again(self, slot: int) -> Callable[[str], object] | None:
         return bool  # nothing is kept of a text
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         self.held.pop(event.slot, None)
         place = self.places.pop(event.slot, None)
         self.kept(event)
         return [] if place is None else [{"type": "content_block_stop", "index": place[0]}]
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         out: list[Chunk] = []
-        for block in self.history.blocks(Message("assistant", (event.part,)), self.page):
+        for block in self.history.blocks(Message("assistant", (event.part,)), self.context):
             out.append({"type": "content_block_start", "index": self.index, "content_block": block})
             out.append({"type": "content_block_stop", "index": self.index})
             self.index += 1
@@ -397,7 +413,7 @@ class _Writer(Writer):
             {"type": "message_stop"},
         ]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         kind = event.code if event.code in _ERRORS else "api_error"
         return [{"type": "error", "error": {"type": kind, "message": event.message}}]
 
@@ -423,7 +439,11 @@ _ERRORS = frozenset(
 
 
 def stream(
-    rows: Mapping[str, Row], history: Blocks, write: Callable[[Conversation, Page], JSON]
-) -> Stream:
+    rows: Mapping[str, Block],
+    history: BlockHistory,
+    write: Callable[[Conversation, EncodeContext], JSON],
+) -> StreamSpec:
     """How this wire streams, by the tables of its bodies."""
-    return Stream(partial(_Reader, rows), partial(_Writer, history, write), named, lift=typed)
+    return StreamSpec(
+        partial(_Reader, rows), partial(_Writer, history, write), named_sse, lift=unwrap_typed
+    )

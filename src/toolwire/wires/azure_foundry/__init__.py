@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Part
-from toolwire.wires.engine.specs import Form, Id, Row, Wire, keys, rows_of, table
+from toolwire.wires.engine.specs import Block, Form, Id, Wire, all_blocks, blocks, keys
 from toolwire.wires.families.items.bodies import Items
 from toolwire.wires.families.items.content import CONTENT
 from toolwire.wires.families.items.item_blocks import (
@@ -53,7 +53,7 @@ PAIRED = {
 """Tools whose call and output are two items: the stem of their types, and the family."""
 
 
-def _pairs() -> Iterator[Row]:
+def _pairs() -> Iterator[Block]:
     for stem, family in PAIRED.items():
         for kind in (f"{stem}_call", f"{stem}_preview_call"):
             yield ask(
@@ -69,13 +69,13 @@ def _pairs() -> Iterator[Row]:
             yield reply(f"{kind}_output", family, "provider", ids=_IDS, forms=ANSWERED)
 
 
-def _read_found(block: Object, at: JsonPath) -> JSON:
+def _read_found(block: Object, path: JsonPath) -> JSON:
     """What memory held, under the name of either version."""
     found = block.get("memories") if block.get("memories") is not None else block.get("results")
     return [] if found is None else found
 
 
-def _memory(kind: str) -> tuple[Row, Row]:
+def _memory(kind: str) -> tuple[Block, Block]:
     """Two rows of one type: with an item id as the service sends it, without any as it takes it."""
     named = host(
         kind,
@@ -99,13 +99,13 @@ def _memory(kind: str) -> tuple[Row, Row]:
     read = named.read
     assert read is not None
 
-    def either(block: Object, at: JsonPath, row: Row) -> Part:
-        return read(block, at, row if ids_of(block)[0] else bare)
+    def either(block: Object, path: JsonPath, spec: Block) -> Part:
+        return read(block, path, spec if ids_of(block)[0] else bare)
 
     return replace(named, read=either), bare
 
 
-def _alone(kind: str, family: str, *fields: str) -> Row:
+def _alone(kind: str, family: str, *fields: str) -> Block:
     """A result that answers no call, under the id of its item."""
     if fields == ("output",):
         return reply(kind, family, "provider", ids=BORROWED, forms=ANSWERED)
@@ -113,7 +113,7 @@ def _alone(kind: str, family: str, *fields: str) -> Row:
 
 
 _MEMORY = [_memory(kind) for kind in ("memory_search_call", "memory_search_preview_call")]
-OWN = table(
+OWN = blocks(
     *_pairs(),
     *(named for named, _ in _MEMORY),
     _alone(
@@ -138,7 +138,7 @@ OWN = table(
 FOUNDRY = Items(NAME, {**ITEMS, **OWN})
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies: without a mark of its own it might as well be
     plain Responses."""
     sure = FOUNDRY.looks(body)
@@ -153,9 +153,15 @@ def looks(body: JSON) -> int:
     return 3 if marked or "agent_reference" in body or "agent" in body else 1
 
 
-ROWS = (*rows_of(CONTENT, ITEMS, OWN), *(bare for _, bare in _MEMORY))
+BLOCKS = (*all_blocks(CONTENT, ITEMS, OWN), *(bare for _, bare in _MEMORY))
 _EARLY = keys("workflow_action", "workflow_action_preview")
 """What an action says while it lasts comes between its opening and its end."""
 WIRE = Wire(
-    NAME, "Azure AI Foundry", ROWS, FOUNDRY.read, FOUNDRY.write, looks, stream(FOUNDRY, _EARLY)
+    NAME,
+    "Azure AI Foundry",
+    BLOCKS,
+    FOUNDRY.read,
+    FOUNDRY.write,
+    match_score,
+    stream(FOUNDRY, _EARLY),
 )

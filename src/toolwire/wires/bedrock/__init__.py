@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
@@ -43,10 +43,10 @@ from toolwire.conversation.parts import (
 )
 from toolwire.wires.bedrock.media import BLOCK_OF, MEDIA, SEARCH, joined, write_media
 from toolwire.wires.bedrock.settings import (
-    MEANS,
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
     REQUEST,
     RESPONSE,
-    SAYS,
     fields_for,
     read_offer,
     tell_limits,
@@ -54,51 +54,53 @@ from toolwire.wires.bedrock.settings import (
     write_config,
 )
 from toolwire.wires.bedrock.stream import stream
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import (
-    BROKEN,
+    UNREADABLE,
+    Block,
     Id,
-    Row,
     Wire,
-    answers,
-    blame,
-    call_id,
+    all_blocks,
+    answer_messages,
+    blocks,
     keys,
     list_at,
-    name_of,
-    obj,
     object_at,
-    own,
-    result_id,
-    rows_of,
-    string,
-    table,
+    opaque,
+    patch_message,
+    raise_unexpected,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
-    unknown,
 )
-from toolwire.wires.families.blocks.history import Blocks
+from toolwire.wires.families.blocks.history import BlockHistory
 
 NAME = "bedrock"
 
 # --- reasoning and other blocks -------------------------------------------------------------------
 
 
-def _read_reasoning(block: Object, at: JsonPath, row: Row) -> Part:
-    held = obj(block["reasoningContent"])
+def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
+    held = require_object(block["reasoningContent"])
     if "redactedContent" in held:
-        return Reasoning("", string(held["redactedContent"]), source=Source(block, at, row))
-    said = obj(held["reasoningText"])
+        return Reasoning(
+            "", require_string(held["redactedContent"]), source=Source(block, path, spec)
+        )
+    said = require_object(held["reasoningText"])
     if said.keys() - {"text", "signature"}:
-        row = SAID_MORE
+        spec = SAID_MORE
     return Reasoning(
-        string(said["text"]),
+        require_string(said["text"]),
         signature=text_or_none(said.get("signature")),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_reasoning(part: Reasoning, page: Page) -> JSON:
+def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
     if part.hidden is not None:
         return {"reasoningContent": {"redactedContent": part.hidden}}
     said: Object = {"text": part.text}
@@ -107,60 +109,64 @@ def _write_reasoning(part: Reasoning, page: Page) -> JSON:
     return {"reasoningContent": {"reasoningText": said}}
 
 
-def _read_json(block: Object, at: JsonPath, row: Row) -> Part:
-    return Text(text_of(block["json"]), source=Source(block, at, row))
+def _read_json(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Text(text_of(block["json"]), source=Source(block, path, spec))
 
 
-def _write_json(part: Text, page: Page) -> JSON:
+def _write_json(part: Text, context: EncodeContext) -> JSON:
     try:
         return {"json": parse(part.text)}
     except ValueError:
         return {"text": part.text}
 
 
-def _read_cited(block: Object, at: JsonPath, row: Row) -> Part:
-    return Text(joined(obj(block["citationsContent"])["content"]), source=Source(block, at, row))
-
-
-def _read_guarded(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_cited(block: Object, path: JsonPath, spec: Block) -> Part:
     return Text(
-        string(obj(obj(block["guardContent"])["text"])["text"]), source=Source(block, at, row)
+        joined(require_object(block["citationsContent"])["content"]),
+        source=Source(block, path, spec),
+    )
+
+
+def _read_guarded(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Text(
+        require_string(require_object(require_object(block["guardContent"])["text"])["text"]),
+        source=Source(block, path, spec),
     )
 
 
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_use(block: Object, at: JsonPath, row: Row) -> Part:
-    use = obj(block["toolUse"])
+def _read_use(block: Object, path: JsonPath, spec: Block) -> Part:
+    use = require_object(block["toolUse"])
     if use.get("type") == "server_tool_use":
-        row = ROWS["server_tool_use"]
-    one, origin = call_id(use.get("toolUseId"))
+        spec = BLOCKS["server_tool_use"]
+    one, origin = read_id(use.get("toolUseId"))
     given = use.get("input")
     args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
         one,
-        name_of(use.get("name")),
+        read_name(use.get("name")),
         args,
         origin,
-        row.family,
-        row.executor,  # type: ignore[arg-type]
-        source=Source(block, at, row),
+        spec.family,
+        spec.executor,  # type: ignore[arg-type]
+        source=Source(block, path, spec),
     )
 
 
-def _write_use(call: Call, page: Page) -> JSON:
+def _write_use(call: Call, context: EncodeContext) -> JSON:
     use: Object = {
-        "toolUseId": page.call_id(call),
-        "name": page.name(call.name),
-        "input": page.object_of(call),
+        "toolUseId": context.call_id(call),
+        "name": context.name(call.name),
+        "input": context.arguments_object(call),
     }
     if call.executor == "provider":
         use["type"] = "server_tool_use"
     return {"toolUse": use}
 
 
-def _output(content: JSON, at: JsonPath) -> Output:
+def _output(content: JSON, path: JsonPath) -> Output:
     """One text as text, one JSON value as JSON, anything more as parts."""
     if not isinstance(content, list):
         return "" if content is None else content
@@ -171,43 +177,43 @@ def _output(content: JSON, at: JsonPath) -> Output:
         if "json" in only:
             return only["json"]
     return (
-        tuple(read_part(block, at + (i,), INSIDE) for i, block in enumerate(content))
+        tuple(read_part(block, path + (i,), INSIDE) for i, block in enumerate(content))
         if content
         else ""
     )
 
 
-def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
-    answer = obj(block["toolResult"])
-    one, origin = result_id(answer.get("toolUseId"))
-    output = _output(answer.get("content"), (*at, "toolResult", "content"))
+def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    answer = require_object(block["toolResult"])
+    one, origin = read_result_id(answer.get("toolUseId"))
+    output = _output(answer.get("content"), (*path, "toolResult", "content"))
     return Result(
         one,
         output,
         answer.get("status") == "error",
         None,
         origin,
-        row.family,
-        row.executor,  # type: ignore[arg-type]
-        source=Source(block, at, row),
+        spec.family,
+        spec.executor,  # type: ignore[arg-type]
+        source=Source(block, path, spec),
     )
 
 
-def _write_result(result: Result, page: Page) -> JSON:
-    page.remember(result, flag=True, structure=isinstance(result.output, dict))
-    output, failed = page.output(result), page.failed(result)
+def _write_result(result: Result, context: EncodeContext) -> JSON:
+    context.note_result_form(result, flag=True, structure=isinstance(result.output, dict))
+    output, failed = context.output(result), context.is_error(result)
     content: list[JSON]
     if isinstance(output, tuple):
-        content = [block for part in output if (block := _write_inside(part, page)) is not None]
+        content = [block for part in output if (block := _write_inside(part, context)) is not None]
     elif isinstance(output, dict):
         content = [{"json": output}]
     else:
         text = output if isinstance(output, str) else text_of(output)
         content = [{"text": text}] if text else []
-    answer: Object = {"toolUseId": page.result_id(result), "content": content}
+    answer: Object = {"toolUseId": context.result_id(result), "content": content}
     if failed:
         if not content:
-            page.lose(result, "an error may not be empty here; it says `error`")
+            context.report_loss(result, "an error may not be empty here; it says `error`")
             answer["content"] = [{"text": "error"}]
         answer["status"] = "error"
     said = get(result.raw, ("toolResult", "type")) if result.executor == "provider" else UNSET  # type: ignore[arg-type]
@@ -219,31 +225,31 @@ def _write_result(result: Result, page: Page) -> JSON:
 _INSIDE = {kind: name for kind, name in BLOCK_OF.items() if kind != "audio"}
 
 
-def _write_inside(part: Part, page: Page) -> JSON:
+def _write_inside(part: Part, context: EncodeContext) -> JSON:
     if isinstance(part, Text):
         return {"text": part.text} if part.text else None
     if isinstance(part, Media):
-        return write_media(part, page, _INSIDE)
-    page.lose(part, f"a result cannot hold this here: {describe(part)[:80]}")
+        return write_media(part, context, _INSIDE)
+    context.report_loss(part, f"a result cannot hold this here: {describe(part)[:80]}")
     return {"text": describe(part)}
 
 
 _USE, _ANSWER = keys("toolUseId", "name", "input", "type"), keys("toolUseId", "content", "status")
 _ID = (Id("toolUseId"),)
-TEXT = Row(
+TEXT = Block(
     "text",
     Text,
-    lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+    lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
     lambda p, _: {"text": p.text},
     keys("text"),
     deltas={"text": ("text", "text")},
 )
 _INPUT = {"toolUse.input": ("input", "toolUse.input")}
-ROWS = table(
+BLOCKS = blocks(
     TEXT,
     *MEDIA.values(),
     SEARCH,
-    Row(
+    Block(
         "reasoningContent",
         Reasoning,
         _read_reasoning,
@@ -259,7 +265,7 @@ ROWS = table(
             ),
         },
     ),
-    Row(
+    Block(
         "citationsContent",
         Text,
         _read_cited,
@@ -272,13 +278,13 @@ ROWS = table(
         },
     ),
     # Its words are carried; that they were to be guarded is the loss.
-    Row(
+    Block(
         "guardContent",
         Text,
         _read_guarded,
         lambda p, _: {"guardContent": {"text": {"text": p.text}}},
     ),
-    Row(
+    Block(
         "toolUse",
         Call,
         _read_use,
@@ -292,7 +298,7 @@ ROWS = table(
         _ID,
         deltas=_INPUT,
     ),
-    Row(
+    Block(
         "server_tool_use",
         Call,
         None,
@@ -306,7 +312,7 @@ ROWS = table(
         _ID,
         deltas=_INPUT,
     ),
-    Row(
+    Block(
         "toolResult",
         Result,
         _read_result,
@@ -320,7 +326,7 @@ ROWS = table(
         _ID,
     ),
 )
-SERVED = Row(
+SERVED = Block(
     "toolResult",
     Result,
     _read_result,
@@ -334,26 +340,29 @@ SERVED = Row(
     _ID,
     deltas={"toolResult": ("toolResult", "toolResult.content")},
 )
-SPOKEN = {**ROWS, "toolResult": SERVED}
+SPOKEN = {**BLOCKS, "toolResult": SERVED}
 """An assistant's message: a result in it was made by the provider."""
-INSIDE = {**table(Row("json", Text, _read_json, _write_json, keys("json")), TEXT, SEARCH), **MEDIA}
+INSIDE = {
+    **blocks(Block("json", Text, _read_json, _write_json, keys("json")), TEXT, SEARCH),
+    **MEDIA,
+}
 """What a result holds."""
-SAID_MORE = replace(ROWS["reasoningContent"], inner=(("reasoningContent", frozenset()),))
-MESSAGE = Row("message", Message, keys=keys("role", "content"))
+SAID_MORE = replace(BLOCKS["reasoningContent"], inner=(("reasoningContent", frozenset()),))
+MESSAGE = Block("message", Message, keys=keys("role", "content"))
 
 
-def read_part(block: JSON, at: JsonPath, rows: Mapping[str, Row]) -> Part:
+def read_part(block: JSON, path: JsonPath, rows: Mapping[str, Block]) -> Part:
     """A block is told by the field it has."""
     if not isinstance(block, dict):
-        blame(NAME, at, "an object", block)
+        raise_unexpected(NAME, path, "an object", block)
     for key in block:
-        row = rows.get(key)
-        if row is not None and row.read is not None:
+        spec = rows.get(key)
+        if spec is not None and spec.read is not None:
             try:
-                return row.read(block, at, row)
-            except BROKEN:
+                return spec.read(block, path, spec)
+            except UNREADABLE:
                 break
-    return unknown(next(iter(block), ""), block, at)
+    return opaque(next(iter(block), ""), block, path)
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -361,52 +370,54 @@ def read_part(block: JSON, at: JsonPath, rows: Mapping[str, Row]) -> Part:
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
-def read_message(message: JSON, at: JsonPath) -> Message:
+def read_message(message: JSON, path: JsonPath) -> Message:
     """One message; the system prompt, which is only content, counts as one."""
-    if at == ("system",):
+    if path == ("system",):
         return Message(
             "system",
-            _read_parts(message, at, ROWS),
+            _read_parts(message, path, BLOCKS),
             None,
             NAME,
-            source=Source(message, at, MESSAGE),
+            source=Source(message, path, MESSAGE),
         )
     if not isinstance(message, dict):
-        blame(NAME, at, "an object", message)
+        raise_unexpected(NAME, path, "an object", message)
     said = message.get("role", UNSET)
     role = ROLES.get(said) if isinstance(said, str) else None
     if role is None:
-        blame(NAME, at + ("role",), "user, assistant or system", said)
+        raise_unexpected(NAME, path + ("role",), "user, assistant or system", said)
     parts = _read_parts(
-        message.get("content", UNSET), at + ("content",), SPOKEN if role == "assistant" else ROWS
+        message.get("content", UNSET),
+        path + ("content",),
+        SPOKEN if role == "assistant" else BLOCKS,
     )
-    return Message(role, parts, None, NAME, source=Source(message, at, MESSAGE))
+    return Message(role, parts, None, NAME, source=Source(message, path, MESSAGE))
 
 
 def _read_parts(
-    content: JSON | UnsetType, at: JsonPath, rows: Mapping[str, Row]
+    content: JSON | UnsetType, path: JsonPath, rows: Mapping[str, Block]
 ) -> tuple[Part, ...]:
     if not isinstance(content, list):
-        blame(NAME, at, "a list", content)
-    return tuple([read_part(block, at + (i,), rows) for i, block in enumerate(content)])
+        raise_unexpected(NAME, path, "a list", content)
+    return tuple([read_part(block, path + (i,), rows) for i, block in enumerate(content)])
 
 
-def _write_text(part: Text, page: Page) -> JSON:
+def _write_text(part: Text, context: EncodeContext) -> JSON:
     if part.refusal:
-        page.lose(part, "a refusal is sent as plain text")
+        context.report_loss(part, "a refusal is sent as plain text")
     return {"text": part.text} if part.text else None
 
 
-def _write_thought(part: Reasoning, page: Page) -> JSON:
+def _write_thought(part: Reasoning, context: EncodeContext) -> JSON:
     """Reasoning can be shown in an answer; in a history nobody else's is taken."""
-    if page.kind == "response" and part.text:
+    if context.kind == "response" and part.text:
         return {"reasoningContent": {"reasoningText": {"text": part.text}}}
-    page.lose(part, "reasoning of another provider is not taken back")
+    context.report_loss(part, "reasoning of another provider is not taken back")
     return None
 
 
-def _no_block(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such block on this wire: {describe(part)[:80]}")
+def _no_block(part: Part, context: EncodeContext) -> JSON:
+    context.report_loss(part, f"no such block on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -425,12 +436,12 @@ def _message(role: Role, blocks: list[JSON]) -> JSON:
     return {"role": "assistant" if role == "assistant" else "user", "content": blocks}
 
 
-HISTORY = Blocks(
+HISTORY = BlockHistory(
     NAME, read_message, FOREIGN, _message, lambda role, text: _message(role, [{"text": text}])
 )
 
 
-def _plain_system(conversation: Conversation, page: Page) -> Conversation:
+def _plain_system(conversation: Conversation, context: EncodeContext) -> Conversation:
     """A system prompt holds words only: media of another wire's are named in it."""
     messages = list(conversation.messages)
     for i, message in enumerate(messages):
@@ -439,7 +450,9 @@ def _plain_system(conversation: Conversation, page: Page) -> Conversation:
         if message.wire != NAME and any(isinstance(part, Media) for part in message.parts):
             for part in message.parts:
                 if isinstance(part, Media):
-                    page.lose(part, "a system prompt holds words only here; it is named in text")
+                    context.report_loss(
+                        part, "a system prompt holds words only here; it is named in text"
+                    )
             named = (
                 Text(describe(part)) if isinstance(part, Media) else part for part in message.parts
             )
@@ -472,7 +485,7 @@ def _alternate(messages: list[JSON], kept: set[int]) -> list[JSON]:
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     if kind == "response":
         return _read_response(body)
     messages: list[Message] = []
@@ -482,7 +495,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
         read_message(message, ("messages", i))
         for i, message in enumerate(list_at(NAME, body, ("messages",)))
     ]
-    settings = read_fields(REQUEST, body, keys("messages", "system"))
+    settings = read_settings(REQUEST, body, keys("messages", "system"))
     extra = [path for path in settings.unknown if path[0] != "toolConfig" and get(body, path) != {}]
     tools: list[Tool] = []
     config = object_at(NAME, body, ("toolConfig",)) if body.get("toolConfig") is not None else {}
@@ -496,7 +509,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
         elif value is not None and not (key == "toolChoice" and "choice" in settings.values):
             extra.append(("toolConfig", key))
     return Conversation(
-        settle(tuple(messages), seed="", ordered=False),
+        assign_ids(tuple(messages), seed="", ordered=False),
         tuple(tools),
         settings.values,
         NAME,
@@ -510,12 +523,15 @@ _OUTPUT: JsonPath = ("output", "message")
 
 def _read_response(body: Object) -> Conversation:
     message = read_message(object_at(NAME, body, _OUTPUT), _OUTPUT)
-    settings = read_fields(RESPONSE, body, keys("output", "stopReason"))
+    settings = read_settings(RESPONSE, body, keys("output", "stopReason"))
     extra = [("output", key) for key in object_at(NAME, body, ("output",)) if key != "message"]
     reason = body.get("stopReason")
-    message = replace(message, stop=MEANS.get(reason, reason) if isinstance(reason, str) else None)
+    message = replace(
+        message,
+        stop=FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None,
+    )
     return Conversation(
-        settle((message,), seed="", ordered=False),
+        assign_ids((message,), seed="", ordered=False),
         (),
         settings.values,
         NAME,
@@ -526,13 +542,13 @@ def _read_response(body: Object) -> Conversation:
     )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(fields_for(conversation), conversation, page)
-    tell_limits(conversation, page)
-    written = HISTORY.write(_plain_system(conversation, page), page)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(fields_for(conversation), conversation, context)
+    tell_limits(conversation, context)
+    written = HISTORY.write(_plain_system(conversation, context), context)
     if not isinstance(written.whole, UnsetType):
         body["system"] = written.whole
     elif written.system:
@@ -540,23 +556,25 @@ def write(conversation: Conversation, page: Page) -> JSON:
     body["messages"] = _alternate(
         written.messages, {id(message.raw) for message in conversation.messages}
     )
-    write_config(body, conversation, page)
+    write_config(body, conversation, context)
     return body
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
-    tell_usage(conversation, page)
-    first, *others = answers(conversation, page) or [Message("assistant", ())]
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
+    tell_usage(conversation, context)
+    first, *others = answer_messages(conversation, context) or [Message("assistant", ())]
     for message in others:
-        page.lose(message, "an answer here is one message; the other candidates stay behind")
-    kept = own(first, page, read_message)
+        context.report_loss(
+            message, "an answer here is one message; the other candidates stay behind"
+        )
+    kept = patch_message(first, context, read_message)
     if isinstance(kept, UnsetType):
-        written = [FOREIGN[type(part)](part, page) for part in first.parts]
+        written = [FOREIGN[type(part)](part, context) for part in first.parts]
         kept = _message("assistant", [block for block in written if block is not None])
     reason, output = body.get("stopReason"), body.get("output")
-    if not isinstance(reason, str) or MEANS.get(reason, reason) != first.stop:
-        reason = write_stop(first, SAYS, MEANS, page)
+    if not isinstance(reason, str) or FINISH_REASON_FROM_WIRE.get(reason, reason) != first.stop:
+        reason = write_finish_reason(first, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
     usage: Object = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
     frame: Object = (
         {"usage": usage, "metrics": {"latencyMs": 0}} if conversation.wire != NAME else {}
@@ -583,10 +601,10 @@ _TOP = (
     "guardrailConfig",
     "promptVariables",
 )
-_FIELDS = frozenset({*ROWS, "cachePoint", "toolAddition", "toolRemoval"}) - {"server_tool_use"}
+_FIELDS = frozenset({*BLOCKS, "cachePoint", "toolAddition", "toolRemoval"}) - {"server_tool_use"}
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies: no other wire has blocks without a type under
     these names."""
     if not isinstance(body, dict):
@@ -614,20 +632,20 @@ def looks(body: JSON) -> int:
 
 
 STARTS = (
-    Row(
+    Block(
         "contentBlockStart.toolUse",
         Call,
-        tell={"stream": "contentBlockStart.start.toolUse"},
+        discriminator={"stream": "contentBlockStart.start.toolUse"},
         direction="call",
         family="function",
         executor="client",
         ids=(Id("toolUseId"),),
         forms=("stream",),
     ),
-    Row(
+    Block(
         "contentBlockStart.toolResult",
         Result,
-        tell={"stream": "contentBlockStart.start.toolResult"},
+        discriminator={"stream": "contentBlockStart.start.toolResult"},
         direction="output",
         family="server-tool",
         executor="provider",
@@ -640,9 +658,9 @@ STARTS = (
 WIRE = Wire(
     NAME,
     "Bedrock Converse",
-    rows_of(ROWS, (SERVED,), STARTS),
+    all_blocks(BLOCKS, (SERVED,), STARTS),
     read,
     write,
-    looks,
+    match_score,
     stream(SPOKEN, FOREIGN, read_part, write),
 )

@@ -10,9 +10,16 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.parts import Media, Part, Source, describe
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import mime_of
-from toolwire.wires.engine.specs import Row, keys, obj, string, table, text_or_none
+from toolwire.wires.engine.specs import (
+    Block,
+    blocks,
+    keys,
+    require_object,
+    require_string,
+    text_or_none,
+)
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 FORMATS: dict[str, dict[str, str]] = {
@@ -68,25 +75,26 @@ BLOCK_OF = {"image": "image", "audio": "audio", "video": "video", "file": "docum
 _SOURCE = keys("bytes", "s3Location", "text", "content")
 
 
-def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
-    held = obj(block[row.name])
-    source, name = obj(held["source"]), text_or_none(held.get("name"))
-    kind = "file" if row.name == "document" else row.name
+def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
+    held = require_object(block[spec.name])
+    source, name = require_object(held["source"]), text_or_none(held.get("name"))
+    kind = "file" if spec.name == "document" else spec.name
     word = text_or_none(held.get("format"))
     mime = (
-        FORMATS[row.name].get(word, f"{'application' if kind == 'file' else kind}/{word}")
+        FORMATS[spec.name].get(word, f"{'application' if kind == 'file' else kind}/{word}")
         if word
         else None
     )
-    media = Media(kind, mime, name=name, source=Source(block, at, row))  # type: ignore[arg-type]
+    media = Media(kind, mime, name=name, source=Source(block, path, spec))  # type: ignore[arg-type]
     if source.keys() - _SOURCE or get(source, ("s3Location", "bucketOwner")) is not UNSET:
-        media = replace(media, source=replace(media.source, spec=DETAILED[row.name]))
+        media = replace(media, source=replace(media.source, spec=DETAILED[spec.name]))
     if "bytes" in source:
-        return replace(media, data=string(source["bytes"]))
+        return replace(media, data=require_string(source["bytes"]))
     if "s3Location" in source:
-        return replace(media, url=string(obj(source["s3Location"])["uri"]))
+        return replace(media, url=require_string(require_object(source["s3Location"])["uri"]))
     return replace(
-        media, text=string(source["text"]) if "text" in source else joined(source["content"])
+        media,
+        text=require_string(source["text"]) if "text" in source else joined(source["content"]),
     )
 
 
@@ -94,7 +102,7 @@ def joined(texts: JSON) -> str:
     """A list of texts as one. Raises if it is none, or empty: then the block is kept as unknown."""
     if not isinstance(texts, list) or not texts:
         raise TypeError("a list of texts")
-    return "\n".join(string(obj(one)["text"]) for one in texts)
+    return "\n".join(require_string(require_object(one)["text"]) for one in texts)
 
 
 def _source(media: Media) -> JSON:
@@ -105,7 +113,7 @@ def _source(media: Media) -> JSON:
     return {"text": media.text} if media.text and media.kind == "file" else None
 
 
-def write_media(media: Media, page: Page, taken: Mapping[str, str] = BLOCK_OF) -> JSON:
+def write_media(media: Media, context: EncodeContext, taken: Mapping[str, str] = BLOCK_OF) -> JSON:
     """A block, if there is one for its kind and format and the data are here or in S3; else it is
     named in text."""
     name, source, mime = BLOCK_OF[media.kind], _source(media), mime_of(media) or ""
@@ -116,19 +124,21 @@ def write_media(media: Media, page: Page, taken: Mapping[str, str] = BLOCK_OF) -
         name == "document"
         and not word
         and source is not None
-        and ("text" in obj(source) or mime.startswith("text/"))
+        and ("text" in require_object(source) or mime.startswith("text/"))
     ):
         block, word = "document", "txt" if mime else ""
         if mime:
-            page.lose(media, f"no format for {mime} here; it is sent as txt")
+            context.report_loss(media, f"no format for {mime} here; it is sent as txt")
     if source is None or block != name or media.kind not in taken:
-        page.lose(media, f"this wire cannot take this {media.kind} here; it is named in text")
+        context.report_loss(
+            media, f"this wire cannot take this {media.kind} here; it is named in text"
+        )
         return {"text": describe(media)}
     out: Object = {"format": word} if word else {}
     if name == "document":
-        out["name"] = _document_name(media, page)
+        out["name"] = _document_name(media, context)
     elif media.name is not None:
-        page.lose(media, f"{name}s have no name here")
+        context.report_loss(media, f"{name}s have no name here")
     return {name: {**out, "source": source}}
 
 
@@ -138,7 +148,7 @@ def _own(media: Media) -> bool:
     return media.spec is MEDIA[name] or media.spec is DETAILED[name]
 
 
-def _document_name(media: Media, page: Page) -> str:
+def _document_name(media: Media, context: EncodeContext) -> str:
     """A name of allowed characters; one that is made up says where the document stood, for names
     must differ."""
     given = media.name or "-".join(
@@ -151,29 +161,29 @@ def _document_name(media: Media, page: Page) -> str:
     if _own(media):
         return given
     if fitted != media.name:
-        page.lose(media, f"a document's name here is `{fitted}`")
+        context.report_loss(media, f"a document's name here is `{fitted}`")
     return fitted
 
 
-def _read_search(block: Object, at: JsonPath, row: Row) -> Part:
-    held = obj(block["searchResult"])
+def _read_search(block: Object, path: JsonPath, spec: Block) -> Part:
+    held = require_object(block["searchResult"])
     return Media(
         "file",
         "text/plain",
         text=joined(held["content"]),
         name=text_or_none(held.get("title")),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_search(media: Media, page: Page) -> JSON:
+def _write_search(media: Media, context: EncodeContext) -> JSON:
     """Only ever a difference to a block that has its source."""
     return {"searchResult": {"title": media.name, "content": [{"text": media.text}]}}
 
 
-MEDIA = table(
+MEDIA = blocks(
     *(
-        Row(
+        Block(
             name,
             Media,
             _read_media,
@@ -185,10 +195,11 @@ MEDIA = table(
     )
 )
 DETAILED = {
-    name: replace(row, inner=((name, row.inner[0][1] - {"source"}),)) for name, row in MEDIA.items()
+    name: replace(spec, inner=((name, spec.inner[0][1] - {"source"}),))
+    for name, spec in MEDIA.items()
 }
 """Rows of media whose source has more in it than is read: all of it is reported."""
-SEARCH = Row(
+SEARCH = Block(
     "searchResult",
     Media,
     _read_search,

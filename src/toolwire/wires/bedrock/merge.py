@@ -13,23 +13,23 @@ from msgspec import UnsetType
 
 from toolwire.conversation.json import JSON, Object, get, put
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.wires.engine.specs import Row
+from toolwire.wires.engine.specs import Block
 
 _PICTURE = {"image.source": ("source", "image.source"), "image.error": ("error", "image.error")}
 """How a picture grows: its row is that of the requests, where none does."""
 
 
-def grows(row: Row) -> Mapping[str, tuple[str, str]]:
+def grows(spec: Block) -> Mapping[str, tuple[str, str]]:
     """The deltas by which a block of this row grows."""
-    return _PICTURE if row.name == "image" else row.deltas
+    return _PICTURE if spec.name == "image" else spec.deltas
 
 
-def assembled(block: Object, row: Row | None, pieces: Mapping[str, list[JSON]]) -> Object:
+def assembled(block: Object, spec: Block | None, pieces: Mapping[str, list[JSON]]) -> Object:
     """A block with its deltas, each where the row says that it belongs."""
     out: JSON = block
     for key, given in pieces.items():
-        if row is not None and key in grows(row):
-            field = grows(row)[key][1]
+        if spec is not None and key in grows(spec):
+            field = grows(spec)[key][1]
             path = tuple(field.split("."))
             held = get(block, path)
             out = put(

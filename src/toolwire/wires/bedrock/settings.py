@@ -7,17 +7,17 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
 from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Call, Result, Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field, thinking
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
 from toolwire.wires.engine.specs import (
-    Row,
-    blame,
+    Block,
     count_at,
     flag_or_none,
     keys,
-    name_of,
-    obj,
-    string,
+    raise_unexpected,
+    read_name,
+    require_object,
+    require_string,
     text_or_none,
 )
 
@@ -25,7 +25,7 @@ NAME = "bedrock"
 
 # --- tools ----------------------------------------------------------------------------------------
 
-OFFER = Row(
+OFFER = Block(
     "toolSpec",
     Tool,
     keys=keys("toolSpec"),
@@ -46,21 +46,21 @@ def stub(name: str) -> Object:
     }
 
 
-def read_offer(tool: JSON, at: JsonPath) -> Tool | None:
+def read_offer(tool: JSON, path: JsonPath) -> Tool | None:
     """A tool on offer; what is no function keeps its field as kind. A stub is no offer and gives
     none."""
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
+        raise_unexpected(NAME, path, "an object", tool)
     spec = tool.get("toolSpec")
     if not isinstance(spec, dict):
         kind = next(iter(tool), "")
         held = tool.get(kind)
         return Tool(
-            name_of(held.get("name") if isinstance(held, dict) else None),
+            read_name(held.get("name") if isinstance(held, dict) else None),
             kind=kind,
-            source=Source(raw=tool, path=at),
+            source=Source(raw=tool, path=path),
         )
-    name, given = name_of(spec.get("name")), spec.get("inputSchema")
+    name, given = read_name(spec.get("name")), spec.get("inputSchema")
     if spec.get("description") == _STUB and tool == stub(name):
         return None
     schema = given.get("json") if isinstance(given, dict) else None
@@ -70,24 +70,24 @@ def read_offer(tool: JSON, at: JsonPath) -> Tool | None:
         schema,
         flag_or_none(spec.get("strict")),
         "function",
-        source=Source(tool, at, OFFER),
+        source=Source(tool, path, OFFER),
     )
 
 
-def _write_offer(tool: Tool, page: Page) -> JSON:
-    schema = page.schema_of(tool) or {"type": "object", "properties": {}}
-    spec: Object = {"name": page.name(tool.name)}
+def _write_offer(tool: Tool, context: EncodeContext) -> JSON:
+    schema = context.schema_of(tool) or {"type": "object", "properties": {}}
+    spec: Object = {"name": context.name(tool.name)}
     if tool.description:
         spec["description"] = tool.description
     elif tool.description is not None:
-        page.lose(tool, "an empty description cannot be said here")
+        context.report_loss(tool, "an empty description cannot be said here")
     spec["inputSchema"] = {"json": schema}
     if tool.strict is not None:
         spec["strict"] = tool.strict
     return {"toolSpec": spec}
 
 
-def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
+def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSON]:
     """Every tool on offer, its own as they came; if there are none, stubs for what the history has
     called."""
     native = conversation.wire == NAME
@@ -100,9 +100,9 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
         ):
             out.append(tool.raw)
         elif tool.kind in ("function", "custom"):
-            out.append(_write_offer(tool, page))
+            out.append(_write_offer(tool, context))
         else:
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
     if out:
         return out
     used = [
@@ -112,20 +112,20 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
         if isinstance(part, Call | Result)
     ]
     called = [part.name for part in used if part.executor == "client" and part.name]
-    return [stub(page.name(name)) for name in dict.fromkeys(called)]
+    return [stub(context.name(name)) for name in dict.fromkeys(called)]
 
 
-def write_config(body: Object, conversation: Conversation, page: Page) -> None:
+def write_config(body: Object, conversation: Conversation, context: EncodeContext) -> None:
     """Put `toolConfig` into a body: the tools, beside a choice that is there already."""
     if conversation.wire == NAME and conversation.same_tools:
         return
     config = body.pop("toolConfig", None)
     kept = config if isinstance(config, dict) else {}
-    tools = _write_tools(conversation, page)
+    tools = _write_tools(conversation, context)
     if tools:
         body["toolConfig"] = {**kept, "tools": tools}
     elif "toolChoice" in kept:
-        page.lose(
+        context.report_loss(
             conversation.source.setting_paths.get("choice", ("choice",)),
             "a choice cannot be said here without tools",
         )
@@ -145,24 +145,24 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return UNSET
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.mode == "required" and len(value.names) == 1:
-        return {"tool": {"name": page.name(value.names[0])}}
+        return {"tool": {"name": context.name(value.names[0])}}
     return {"auto": {"auto": {}}, "required": {"any": {}}}.get(value.mode, UNSET)  # type: ignore[return-value]
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    held = obj(obj(obj(value)["structure"])["jsonSchema"])
+    held = require_object(require_object(require_object(value)["structure"])["jsonSchema"])
     return Format(
-        parse(string(held["schema"])),
+        parse(require_string(held["schema"])),
         text_or_none(held.get("name")),
         None,
         text_or_none(held.get("description")),
     )
 
 
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if value.schema is None:
         return UNSET
@@ -179,21 +179,23 @@ def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
 
 _CONFIG, _MORE = "inferenceConfig", "additionalModelRequestFields"
 COMMON = (
-    Field("model", ("modelId",)),
-    Field("max_tokens", (_CONFIG, "maxTokens")),
-    Field(
+    SettingSpec("model", ("modelId",)),
+    SettingSpec("max_tokens", (_CONFIG, "maxTokens")),
+    SettingSpec(
         "temperature",
         (_CONFIG, "temperature"),
         write=lambda v, _: max(0.0, min(v, 1.0)) if isinstance(v, int | float) else UNSET,
     ),
-    Field("top_p", (_CONFIG, "topP")),
-    Field(
+    SettingSpec("top_p", (_CONFIG, "topP")),
+    SettingSpec(
         "stop",
         (_CONFIG, "stopSequences"),
-        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
     ),
-    Field("choice", ("toolConfig", "toolChoice"), _read_choice, _write_choice, keys("tool.name")),
-    Field(
+    SettingSpec(
+        "choice", ("toolConfig", "toolChoice"), _read_choice, _write_choice, keys("tool.name")
+    ),
+    SettingSpec(
         "format",
         ("outputConfig", "textFormat"),
         _read_format,
@@ -205,7 +207,7 @@ COMMON = (
             "structure.jsonSchema.description",
         ),
     ),
-    Field(
+    SettingSpec(
         "effort",
         ("outputConfig", "effort"),
         write=lambda v, _: v if isinstance(v, str) and len(v) <= 16 else UNSET,
@@ -213,41 +215,43 @@ COMMON = (
 )
 REQUEST = (
     *COMMON,
-    Field("top_k", (_MORE, "top_k")),
-    Field(
+    SettingSpec("top_k", (_MORE, "top_k")),
+    SettingSpec(
         "budget",
         (_MORE, "thinking"),
-        *thinking("budget_tokens", 1024),
+        *reasoning_budget("budget_tokens", 1024),
         keys("type", "budget_tokens"),
     ),
 )
 """With the fields that go to the model as they are: what one model reads there, another refuses."""
 
 
-def fields_for(conversation: Conversation) -> tuple[Field, ...]:
+def fields_for(conversation: Conversation) -> tuple[SettingSpec, ...]:
     """The settings that can be written: a model's own only where it is known to have them."""
     known = conversation.wire == NAME or "claude" in str(conversation.settings.get("model")).lower()
     return REQUEST if known else COMMON
 
 
-def tell_limits(conversation: Conversation, page: Page) -> None:
+def tell_limits(conversation: Conversation, context: EncodeContext) -> None:
     """Report what a setting says beyond what is written of it."""
     if conversation.wire == NAME:
         return
     settings, places = conversation.settings, conversation.source.setting_paths
     heat, choice, form = settings.get("temperature"), settings.get("choice"), settings.get("format")
     if isinstance(heat, int | float) and not 0 <= heat <= 1:
-        page.lose(places.get("temperature", ("temperature",)), "beyond 0 to 1, the range here")
+        context.report_loss(
+            places.get("temperature", ("temperature",)), "beyond 0 to 1, the range here"
+        )
     if (
         isinstance(choice, Choice)
         and choice.names
         and (choice.mode != "required" or len(choice.names) > 1)
     ):
-        page.lose(
+        context.report_loss(
             places.get("choice", ("choice",)), "only one tool can be named; the others stay allowed"
         )
     if isinstance(form, Format) and form.schema is not None and form.strict is not None:
-        page.lose(places.get("format", ("format",)), "no strict flag here")
+        context.report_loss(places.get("format", ("format",)), "no strict flag here")
 
 
 # --- usage and stop reasons -----------------------------------------------------------------------
@@ -275,7 +279,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     fresh = max((value.input or 0) - (value.cached or 0) - (value.cache_write or 0), 0)
     made = value.output or 0
@@ -291,18 +295,18 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     return out
 
 
-def tell_usage(conversation: Conversation, page: Page) -> None:
+def tell_usage(conversation: Conversation, context: EncodeContext) -> None:
     """Report the count that has no field here."""
     usage = conversation.settings.get("usage")
     if conversation.wire != NAME and isinstance(usage, Usage) and usage.reasoning is not None:
-        page.lose(
+        context.report_loss(
             conversation.source.setting_paths.get("usage", ("usage",)),
             "tokens of reasoning are not counted apart here",
         )
 
 
 RESPONSE = (
-    Field(
+    SettingSpec(
         "usage",
         ("usage",),
         _read_usage,
@@ -317,9 +321,9 @@ RESPONSE = (
             "cacheWriteInputTokenCount",
         ),
     ),
-    Field("stop_sequence", ("additionalModelResponseFields", "stop_sequence")),
+    SettingSpec("stop_sequence", ("additionalModelResponseFields", "stop_sequence")),
 )
-MEANS = {
+FINISH_REASON_FROM_WIRE = {
     "end_turn": "stop",
     "max_tokens": "length",
     "stop_sequence": "sequence",
@@ -328,7 +332,7 @@ MEANS = {
     "content_filtered": "filter",
     "model_context_window_exceeded": "context",
 }
-SAYS = {
+FINISH_REASON_TO_WIRE = {
     "stop": "end_turn",
     "length": "max_tokens",
     "sequence": "stop_sequence",

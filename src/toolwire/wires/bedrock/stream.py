@@ -28,29 +28,38 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Result, Text
 from toolwire.errors import RemoteError
-from toolwire.streaming.accumulate import emptied, text_in
+from toolwire.streaming.accumulate import streamed_text, without_text
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
 from toolwire.wires.bedrock.merge import assembled, grows
-from toolwire.wires.bedrock.settings import MEANS, RESPONSE
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields
-from toolwire.wires.engine.specs import BROKEN, Row, unknown
-from toolwire.wires.engine.stream import CUT, Reader, Stream, Writer, fresh, lifted, merge, messages
+from toolwire.wires.bedrock.settings import FINISH_REASON_FROM_WIRE, RESPONSE
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings
+from toolwire.wires.engine.specs import UNREADABLE, Block, opaque
+from toolwire.wires.engine.stream import (
+    STREAM_CUT,
+    StreamReader,
+    StreamSpec,
+    StreamWriter,
+    aws_message,
+    copy_json,
+    merge,
+    unwrap_named,
+)
 
 NAME = "bedrock"
-ReadPart = Callable[[JSON, JsonPath, Mapping[str, Row]], Part]
+ReadPart = Callable[[JSON, JsonPath, Mapping[str, Block]], Part]
 _PADDING = "p"
 _OF_BLOCKS = frozenset({"contentBlockIndex", "start", "delta", _PADDING})
 _FINISHED = ("end_turn", "tool_use", "stop_sequence")
@@ -79,9 +88,9 @@ class _Block:
         "told",
     )
 
-    def __init__(self, block: Object, row: Row | None) -> None:
+    def __init__(self, block: Object, spec: Block | None) -> None:
         self.block = block
-        self.spec = row
+        self.spec = spec
         self.slot = -1
         """Under which it is told; none for a block that can only be told whole."""
         self.main = self.outer = self.inner = ""
@@ -95,13 +104,13 @@ class _Block:
         self.pieces: dict[str, list[JSON]] = {}
 
 
-class _Reader(Reader):
+class _Reader(StreamReader):
     wire = NAME
 
     def __init__(
         self,
-        rows: Mapping[str, Row],
-        table: Mapping[str, tuple[Row, ...]],
+        rows: Mapping[str, Block],
+        table: Mapping[str, tuple[Block, ...]],
         read_part: ReadPart,
         *,
         keep: bool = False,
@@ -130,7 +139,7 @@ class _Reader(Reader):
             elif name.endswith("Exception"):
                 out += self._exception(name, payload)
             else:
-                out.append(Left((self.count, name), f"an unknown event: {name}"))
+                out.append(Unsupported((self.count, name), f"an unknown event: {name}"))
         return out
 
     def _message_start(self, payload: Object) -> list[Event]:
@@ -138,9 +147,9 @@ class _Reader(Reader):
             return []
         self.message = _unpadded(payload)
         return [
-            Begin({}),
+            MessageStart({}),
             *(
-                Left((self.count, "messageStart", key), _NO_FIELD)
+                Unsupported((self.count, "messageStart", key), _NO_FIELD)
                 for key in self.message
                 if key != "role"
             ),
@@ -153,23 +162,25 @@ class _Reader(Reader):
         start = payload.get("start")
         if not isinstance(start, dict) or not start:
             return out  # a text may be announced so: it opens with its words
-        row = next(
+        spec = next(
             (
-                row
+                spec
                 for key in start
-                if (row := self.rows.get(key)) is not None and row.read is not None
+                if (spec := self.rows.get(key)) is not None and spec.read is not None
             ),
             None,
         )
-        one = self._opened(_index(payload), fresh(start), row)  # type: ignore[arg-type]
-        if row is not None and row.part is not Media:
-            one.pieces[next(iter(grows(row)), "")] = []  # one that never grows is empty, not absent
-        if row is not None and row.part is Call:
+        one = self._opened(_index(payload), copy_json(start), spec)  # type: ignore[arg-type]
+        if spec is not None and spec.part is not Media:
+            one.pieces[
+                next(iter(grows(spec)), "")
+            ] = []  # one that never grows is empty, not absent
+        if spec is not None and spec.part is Call:
             out += self._told(one)
         return [*out, *self._beside(one, payload)]
 
-    def _opened(self, index: JSON, block: Object, row: Row | None) -> _Block:
-        one = _Block(block, row)
+    def _opened(self, index: JSON, block: Object, spec: Block | None) -> _Block:
+        one = _Block(block, spec)
         self.open[index] = one
         if self.keep:
             self.blocks.append(one)
@@ -177,18 +188,18 @@ class _Reader(Reader):
 
     def _told(self, one: _Block) -> list[Event]:
         """The opening of a part that can grow; others wait until they are whole."""
-        row = one.spec
-        assert row is not None and row.read is not None
-        main = next(iter(grows(row)))
-        block = assembled(one.block, row, {main: [""]})
+        spec = one.spec
+        assert spec is not None and spec.read is not None
+        main = next(iter(grows(spec)))
+        block = assembled(one.block, spec, {main: [""]})
         try:
-            part = row.read(block, (self.count,), row)
-        except BROKEN:
+            part = spec.read(block, (self.count,), spec)
+        except UNREADABLE:
             return []
-        given = text_in(part)
+        given = streamed_text(part)
         if given is None:
             return []
-        part = emptied(part)
+        part = without_text(part)
         if isinstance(part, Call):
             part = self.identified(part)
             one.given, given = (given if given != "{}" else ""), ""
@@ -196,9 +207,9 @@ class _Reader(Reader):
         one.main = main
         one.outer, _, one.inner = main.rpartition(".")
         self.slots += 1
-        out: list[Event] = [Start(one.slot, part)]
+        out: list[Event] = [PartStart(one.slot, part)]
         if given:
-            out.append(Delta(one.slot, given))
+            out.append(PartDelta(one.slot, given))
         for key in one.pieces:
             if key != main:
                 out += self._kept(one, key)
@@ -209,7 +220,7 @@ class _Reader(Reader):
     def _delta(self, payload: Object) -> list[Event]:
         delta = payload.get("delta")
         if delta.__class__ is not dict:
-            return [Left((self.count, "contentBlockDelta"), "a delta without content")]
+            return [Unsupported((self.count, "contentBlockDelta"), "a delta without content")]
         index = _index(payload)
         one = self.open.get(index)
         if one is not None and one.slot >= 0 and len(delta) == 1 and _OF_BLOCKS.issuperset(payload):
@@ -222,7 +233,7 @@ class _Reader(Reader):
                     if not piece:
                         return []
                     one.grew = True
-                    return [Delta(one.slot, piece)]
+                    return [PartDelta(one.slot, piece)]
         out: list[Event] = []
         for name, value in delta.items():
             if name in self.grows:
@@ -246,20 +257,24 @@ class _Reader(Reader):
         if one is None or one.spec is None or key not in grows(one.spec):
             # What has both kinds of deltas is one block; where there is no such block, another one
             # begins.
-            row = next(
-                (row for row in rows if one is not None and one.pieces.keys() <= grows(row).keys()),
+            spec = next(
+                (
+                    spec
+                    for spec in rows
+                    if one is not None and one.pieces.keys() <= grows(spec).keys()
+                ),
                 None,
             )
-            if one is not None and row is not None:
-                one.spec = row
+            if one is not None and spec is not None:
+                one.spec = spec
             else:
                 out = self._stop({"contentBlockIndex": index})
                 one = self._opened(index, {}, rows[0])
-        row = one.spec
-        assert row is not None
-        growing = grows(row)
+        spec = one.spec
+        assert spec is not None
+        growing = grows(spec)
         main = next(iter(growing))
-        if one.slot < 0 and key == main and row.part in _TOLD:
+        if one.slot < 0 and key == main and spec.part in _TOLD:
             out += self._told(one)
         pieces = one.pieces.get(key)
         if pieces is None:
@@ -271,12 +286,14 @@ class _Reader(Reader):
         if key != main and growing[key][0] != "signature":
             out += self._kept(one, key)
         elif not isinstance(piece, str):
-            out.append(Left((self.count, "contentBlockDelta", "delta"), "a piece that is no text"))
+            out.append(
+                Unsupported((self.count, "contentBlockDelta", "delta"), "a piece that is no text")
+            )
         elif key != main:
             one.signature = (one.signature or "") + piece
         elif piece:
             one.grew = True
-            out.append(Delta(one.slot, piece))
+            out.append(PartDelta(one.slot, piece))
         return out
 
     def _strange(self, index: JSON, key: str, piece: JSON) -> list[Event]:
@@ -308,7 +325,7 @@ class _Reader(Reader):
         if one.told:
             return []
         one.told = True
-        return [Left((self.count, *key.split(".")), _NO_FIELD)]
+        return [Unsupported((self.count, *key.split(".")), _NO_FIELD)]
 
     def _stop(self, payload: Object) -> list[Event]:
         one = self.open.pop(_index(payload), None)
@@ -316,16 +333,18 @@ class _Reader(Reader):
 
     def _closed(self, one: _Block, *, cut: bool) -> list[Event]:
         if one.slot >= 0:
-            late: list[Event] = [Delta(one.slot, one.given)] if one.given and not one.grew else []
-            return [*late, End(one.slot, signature=one.signature, cut=cut)]
+            late: list[Event] = (
+                [PartDelta(one.slot, one.given)] if one.given and not one.grew else []
+            )
+            return [*late, PartEnd(one.slot, signature=one.signature, cut=cut)]
         block = assembled(one.block, one.spec, one.pieces)
         try:
             part = self.read_part(block, (self.count,), self.rows)
         except RemoteError:  # a body with such a block is refused; a stream has begun to be told
-            part = unknown(next(iter(block), ""), block, (self.count,))
+            part = opaque(next(iter(block), ""), block, (self.count,))
         if isinstance(part, Call):
             part = self.identified(part)
-        return [Whole(self.answered(part) if isinstance(part, Result) else part)]
+        return [PartComplete(self.answered(part) if isinstance(part, Result) else part)]
 
     # --- the end ---
 
@@ -340,9 +359,12 @@ class _Reader(Reader):
     def _said(self, name: str, payload: Object) -> list[Event]:
         fields = _unpadded(payload)
         self.fields.update(fields)
-        settings = read_fields(RESPONSE, fields, frozenset({"stopReason"}))
-        out: list[Event] = [Note(settings.values)] if settings.values else []
-        return [*out, *(Left((self.count, name, *path), _NO_FIELD) for path in settings.unknown)]
+        settings = read_settings(RESPONSE, fields, frozenset({"stopReason"}))
+        out: list[Event] = [Metadata(settings.values)] if settings.values else []
+        return [
+            *out,
+            *(Unsupported((self.count, name, *path), _NO_FIELD) for path in settings.unknown),
+        ]
 
     def _exception(self, name: str, payload: JSON) -> list[Event]:
         given = payload if isinstance(payload, dict) else {}
@@ -350,7 +372,7 @@ class _Reader(Reader):
         self.error = {"type": name, **given}
         return [
             *self._rest(cut=True),
-            Fault(said if isinstance(said, str) else "the server reported an error", name),
+            StreamError(said if isinstance(said, str) else "the server reported an error", name),
         ]
 
     def _rest(self, *, cut: bool) -> list[Event]:
@@ -363,10 +385,10 @@ class _Reader(Reader):
             return []
         if self.stopped:
             reason = self.fields.get("stopReason")
-            stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
+            stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
             return [*self._rest(cut=reason not in _FINISHED), Finish(stop)]
-        self.error = {"type": "stream_cut", "message": CUT}
-        return [*self._rest(cut=True), Fault(CUT, cut=True)]
+        self.error = {"type": "stream_cut", "message": STREAM_CUT}
+        return [*self._rest(cut=True), StreamError(STREAM_CUT, cut=True)]
 
     def body(self) -> JSON:
         broken: Object = {} if self.error is None else {"error": self.error}
@@ -400,24 +422,26 @@ def _index(payload: Object) -> JSON:
 
 def _unpadded(payload: Object) -> Object:
     return {
-        key: fresh(value) for key, value in payload.items() if key != _PADDING and value is not None
+        key: copy_json(value)
+        for key, value in payload.items()
+        if key != _PADDING and value is not None
     }
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
-class _Writer(Writer):
+class _Writer(StreamWriter):
     objects = True
 
     def __init__(
         self,
         foreign: Mapping[type[Part], Callable[..., JSON]],
-        write: Callable[[Conversation, Page], JSON],
-        page: Page,
+        write: Callable[[Conversation, EncodeContext], JSON],
+        context: EncodeContext,
         version: int | None = None,
     ) -> None:
-        super().__init__(page, version)
+        super().__init__(context, version)
         self.foreign = foreign
         self.write = write
         self.places: dict[int, tuple[int, Callable[[str], Object]]] = {}
@@ -427,15 +451,15 @@ class _Writer(Writer):
         self.index = 0
         self.stop: str | None = None
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         return [{"messageStart": {"role": "assistant"}}]
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         if not isinstance(event.part, Call):
             self.held[event.slot] = event.part
             return []
-        block = self.foreign[Call](event.part, self.page)
+        block = self.foreign[Call](event.part, self.context)
         index = self._placed(event.slot, Call)
         use = block["toolUse"] if isinstance(block, dict) else None
         assert isinstance(use, dict)
@@ -448,25 +472,25 @@ class _Writer(Writer):
         self.index += 1
         return self.index - 1
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         if event.slot in self.held:
             part = self.held.pop(event.slot)
-            if self.foreign[type(part)](replace(part, text=event.text), self.page) is None:
+            if self.foreign[type(part)](replace(part, text=event.text), self.context) is None:
                 return []
             self._placed(event.slot, type(part))
         place = self.places.get(event.slot)
         return [] if place is None else [_grew(place[0], place[1](event.text))]
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         self.kept(event)
         held = self.held.pop(event.slot, None)
         if held is not None:
-            self.foreign[type(held)](held, self.page)  # it says what is lost with it
+            self.foreign[type(held)](held, self.context)  # it says what is lost with it
         place = self.places.pop(event.slot, None)
         return [] if place is None else [_stopped(place[0])]
 
-    def whole(self, event: Whole) -> list[Chunk]:
-        block = self.foreign[type(event.part)](event.part, self.page)
+    def whole(self, event: PartComplete) -> list[Chunk]:
+        block = self.foreign[type(event.part)](event.part, self.context)
         if not isinstance(block, dict):
             return []
         index = self.index
@@ -481,7 +505,7 @@ class _Writer(Writer):
                 _grew(index, {name: {"source": held["source"]}}),
                 _stopped(index),
             ]
-        self.page.lose(
+        self.context.report_loss(
             event.part,
             f"a stream has no {name} that grows; it opens whole, which the official client does not"
             " know",
@@ -502,7 +526,7 @@ class _Writer(Writer):
         }
         return [{"messageStop": stop}, {"metadata": body}]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         name = event.code if event.code in _EXCEPTIONS else "modelStreamErrorException"
         return [{name: {"message": event.message}}]
 
@@ -536,20 +560,20 @@ _EXCEPTIONS = frozenset(
 
 
 def stream(
-    rows: Mapping[str, Row],
+    rows: Mapping[str, Block],
     foreign: Mapping[type[Part], Callable[..., JSON]],
     read_part: ReadPart,
-    write: Callable[[Conversation, Page], JSON],
-) -> Stream:
+    write: Callable[[Conversation, EncodeContext], JSON],
+) -> StreamSpec:
     """How this wire streams, by the tables of its bodies."""
-    table: dict[str, tuple[Row, ...]] = {}
-    for row in rows.values():
-        for key in grows(row) if row.read is not None else ():
-            table[key] = (*table.get(key, ()), row)
-    return Stream(
+    table: dict[str, tuple[Block, ...]] = {}
+    for spec in rows.values():
+        for key in grows(spec) if spec.read is not None else ():
+            table[key] = (*table.get(key, ()), spec)
+    return StreamSpec(
         partial(_Reader, rows, table, read_part),
         partial(_Writer, foreign, write),
-        messages,
+        aws_message,
         media="application/vnd.amazon.eventstream",
-        lift=lifted,
+        lift=unwrap_named,
     )

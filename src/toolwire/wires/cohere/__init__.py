@@ -15,7 +15,7 @@ from __future__ import annotations
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, text_of
 from toolwire.conversation.model import BodySource, Choice, Conversation, Format, Kind, Usage
 from toolwire.conversation.parts import (
@@ -32,36 +32,36 @@ from toolwire.conversation.parts import (
 )
 from toolwire.wires.cohere.settings import (
     ENDS,
-    MEANS,
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
     NAME,
     REQUEST,
     RESPONSE,
-    SAYS,
     read_tool,
     write_tools,
 )
 from toolwire.wires.cohere.stream_reader import Tables
 from toolwire.wires.cohere.stream_writer import stream
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, split_data_url
-from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import (
+    Block,
     Id,
-    Row,
     Wire,
-    arguments,
-    blame,
-    call_id,
+    all_blocks,
+    blocks,
     keys,
     list_at,
-    name_of,
-    obj,
     object_at,
-    own,
-    result_id,
-    rows_of,
-    string,
-    table,
+    patch_message,
+    raise_unexpected,
+    read_arguments,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
 )
 from toolwire.wires.families.chat.messages import THOUGHT, Chat
@@ -69,22 +69,22 @@ from toolwire.wires.families.chat.messages import THOUGHT, Chat
 # --- content --------------------------------------------------------------------------------------
 
 
-def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
-    url = string(obj(block["image_url"])["url"])
+def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(require_object(block["image_url"])["url"])
     mime, data = split_data_url(url) or (None, None)
     return Media(
-        "image", mime, data, None if data is not None else url, source=Source(block, at, row)
+        "image", mime, data, None if data is not None else url, source=Source(block, path, spec)
     )
 
 
-def _write_image(media: Media, page: Page) -> JSON:
+def _write_image(media: Media, context: EncodeContext) -> JSON:
     """Images by URL or data; anything else can only be told."""
     url = data_url(media)
     if media.kind == "image" and url is not None:
         if media.name is not None:
-            page.lose(media, "an image has no name here")
+            context.report_loss(media, "an image has no name here")
         return {"type": "image_url", "image_url": {"url": url}}
-    page.lose(
+    context.report_loss(
         media,
         (
             "a text document is sent as text"
@@ -95,9 +95,9 @@ def _write_image(media: Media, page: Page) -> JSON:
     return {"type": "text", "text": describe(media)}
 
 
-def _read_document(block: Object, at: JsonPath, row: Row) -> Part:
-    document = obj(block["document"])
-    data = obj(document["data"])
+def _read_document(block: Object, path: JsonPath, spec: Block) -> Part:
+    document = require_object(block["document"])
+    data = require_object(document["data"])
     text = _only_text(data)
     mime = "text/plain" if text is not None else "application/json"
     return Media(
@@ -105,7 +105,7 @@ def _read_document(block: Object, at: JsonPath, row: Row) -> Part:
         mime,
         text=text_of(data) if text is None else text,
         name=text_or_none(document.get("id")),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
@@ -114,40 +114,42 @@ def _only_text(data: JSON) -> str | None:
     return text if isinstance(text, str) and isinstance(data, dict) and len(data) == 1 else None
 
 
-def _write_document(media: Media, page: Page) -> JSON:
+def _write_document(media: Media, context: EncodeContext) -> JSON:
     text = media.text or ""
     data: JSON = {"text": text}
     if media.spec is CONTENT["document"] and media.mime == "application/json":
         try:
-            data = obj(parse(text))
+            data = require_object(parse(text))
         except (ValueError, TypeError):
-            page.lose(media, "a document is an object; this is sent as its text")
+            context.report_loss(media, "a document is an object; this is sent as its text")
     elif media.mime not in (None, "text/plain"):
-        page.lose(media, f"a document has no type here: {media.mime}")
+        context.report_loss(media, f"a document has no type here: {media.mime}")
     return {
         "type": "document",
         "document": {"data": data, **({"id": media.name} if media.name is not None else {})},
     }
 
 
-CONTENT = table(
-    Row(
+CONTENT = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
         deltas={"content-delta": ("text", "text")},
     ),
-    Row(
+    Block(
         "thinking",
         Reasoning,
-        lambda b, at, row: Reasoning(string(b["thinking"]), source=Source(b, at, row)),
+        lambda b, path, spec: Reasoning(
+            require_string(b["thinking"]), source=Source(b, path, spec)
+        ),
         lambda p, _: {"type": "thinking", "thinking": p.text},
         keys("type", "thinking"),
         deltas={"content-delta": ("thinking", "thinking")},
     ),
-    Row(
+    Block(
         "image_url",
         Media,
         _read_image,
@@ -155,7 +157,7 @@ CONTENT = table(
         keys("type", "image_url"),
         (("image_url", keys("url")),),
     ),
-    Row(
+    Block(
         "document",
         Media,
         _read_document,
@@ -168,47 +170,51 @@ CONTENT = table(
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_call(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("id"))
+def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("id"))
     function = block.get("function")
     inner = function if isinstance(function, dict) else {}
     return Call(
         one,
-        name_of(inner.get("name")),
-        arguments(inner.get("arguments")),
+        read_name(inner.get("name")),
+        read_arguments(inner.get("arguments")),
         origin,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_call(call: Call, page: Page) -> JSON:
-    text = text_of(page.object_of(call)) if call.family == "custom" else page.text_of(call)
+def _write_call(call: Call, context: EncodeContext) -> JSON:
+    text = (
+        text_of(context.arguments_object(call))
+        if call.family == "custom"
+        else context.arguments_text(call)
+    )
     return {
-        "id": page.call_id(call),
+        "id": context.call_id(call),
         "type": "function",
-        "function": {"name": page.name(call.name), "arguments": text},
+        "function": {"name": context.name(call.name), "arguments": text},
     }
 
 
-def _read_result(message: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(message.get("tool_call_id"))
+def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(message.get("tool_call_id"))
     return Result(
         one,
-        _output(message.get("content"), at),
+        _output(message.get("content"), path),
         False,
         None,
         origin,
-        source=Source(message, at, row),
+        source=Source(message, path, spec),
     )
 
 
-def _output(content: JSON, at: JsonPath) -> Output:
+def _output(content: JSON, path: JsonPath) -> Output:
     """One bare document is the JSON object it holds; everything else is text or parts."""
     if isinstance(content, list) and len(content) == 1:
         data = get(content, (0, "document", "data"))
         if not isinstance(data, UnsetType) and content == [_bare(data)] and _is_document(data):
             return data
-    return CHAT.output(content, at)
+    return CHAT.output(content, path)
 
 
 def _is_document(output: Output) -> bool:
@@ -221,36 +227,38 @@ def _bare(data: JSON) -> Object:
     return {"type": "document", "document": {"data": data}}
 
 
-def _write_result(result: Result, page: Page) -> JSON:
-    output = page.output(result)
+def _write_result(result: Result, context: EncodeContext) -> JSON:
+    output = context.output(result)
     content: JSON
     if isinstance(output, str):
         content = output
     elif isinstance(output, tuple):
         content = [
-            block for block in (_write_inside(part, page) for part in output) if block is not None
+            block
+            for block in (_write_inside(part, context) for part in output)
+            if block is not None
         ]
     elif _is_document(output):
         content = [_bare(output)]
     else:
         content = text_of(output)
-    return {"role": "tool", "tool_call_id": page.result_id(result), "content": content}
+    return {"role": "tool", "tool_call_id": context.result_id(result), "content": content}
 
 
-def _write_inside(part: Part, page: Page) -> JSON:
+def _write_inside(part: Part, context: EncodeContext) -> JSON:
     """A part of a result; media without text follow in a user message."""
     if part.original is None and part.spec in CONTENT.values() and isinstance(part.raw, dict):
         return part.raw
     if isinstance(part, Text):
         return {"type": "text", "text": part.text} if part.text else None
     if isinstance(part, Media):
-        return _write_document(part, page) if part.text is not None else None
-    page.lose(part, f"a result holds text and documents only: {describe(part)[:80]}")
+        return _write_document(part, context) if part.text is not None else None
+    context.report_loss(part, f"a result holds text and documents only: {describe(part)[:80]}")
     return {"type": "text", "text": describe(part)}
 
 
-CALLS = table(
-    Row(
+CALLS = blocks(
+    Block(
         "function",
         Call,
         _read_call,
@@ -265,8 +273,8 @@ CALLS = table(
         deltas={"tool-call-delta": ("arguments", "function.arguments")},
     )
 )
-RESULTS = table(
-    Row(
+RESULTS = blocks(
+    Block(
         "tool",
         Result,
         _read_result,
@@ -286,68 +294,72 @@ RESULTS = table(
 class _Chat(Chat, frozen=True, eq=False):
     """The chat shape, with a plan beside the calls and documents in results."""
 
-    def _parts(self, message: Object, content: JSON, at: JsonPath) -> list[Part]:
+    def _parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
         # The shared reader takes three fields for role, content and calls; here the third may be
         # the plan.
-        return super()._parts({"content": None, **message}, content, at)
+        return super()._parts({"content": None, **message}, content, path)
 
-    def _write_result(self, result: Result, out: list[JSON], page: Page) -> list[JSON]:
+    def _write_result(self, result: Result, out: list[JSON], context: EncodeContext) -> list[JSON]:
         """Append the tool message; pictures are for the user message after the batch."""
-        out.append(_write_result(result, page))
-        page.remember(result, flag=False, structure=_is_document(result.output))
+        out.append(_write_result(result, context))
+        context.note_result_form(result, flag=False, structure=_is_document(result.output))
         if result.error:
-            page.lose(result, "a tool message has no error flag; its text is kept")
+            context.report_loss(result, "a tool message has no error flag; its text is kept")
         held: list[JSON] = []
         for part in result.output if isinstance(result.output, tuple) else ():
             if isinstance(part, Media) and part.text is None:
-                page.lose(
+                context.report_loss(
                     part,
                     "a tool message holds text and documents only; the media follow in a user"
                     " message",
                 )
                 held += [
-                    {"type": "text", "text": f"From tool call {page.result_id(result)}:"},
-                    self.write_content(part, page),
+                    {"type": "text", "text": f"From tool call {context.result_id(result)}:"},
+                    self.write_content(part, context),
                 ]
         return held
 
-    def write_assistant(self, message: Message, page: Page) -> Object:
+    def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """A plan if there are calls, content, calls. Without calls, reasoning is a block of the
         content; in an answer it always is: who streams one cannot know whether calls will come."""
-        planned = page.kind == "request" and any(isinstance(part, Call) for part in message.parts)
+        planned = context.kind == "request" and any(
+            isinstance(part, Call) for part in message.parts
+        )
         plans: list[str] = []
         content: list[JSON] = []
         calls: list[JSON] = []
         for part in message.parts:
             if isinstance(part, Call):
-                calls.append(_write_call(part, page))
+                calls.append(_write_call(part, context))
             elif isinstance(part, Text):
                 if part.refusal:
-                    page.lose(part, "a refusal is sent as plain text")
+                    context.report_loss(part, "a refusal is sent as plain text")
                 if part.text and calls:
-                    page.lose(part, "what is said after a call stands before it here")
+                    context.report_loss(part, "what is said after a call stands before it here")
                 if part.text:
                     content.append({"type": "text", "text": part.text})
             elif isinstance(part, Reasoning):
                 if not part.text:
-                    page.lose(part, "reasoning that only its own provider can read")
+                    context.report_loss(part, "reasoning that only its own provider can read")
                 elif (planned and part.spec is not CONTENT["thinking"]) or (
                     part.spec is THOUGHT and message.wire == NAME
                 ):
                     if content or calls or plans:
-                        page.lose(part, "the plan is one text and stands before all else here")
+                        context.report_loss(
+                            part, "the plan is one text and stands before all else here"
+                        )
                     plans.append(part.text)
                 else:
                     content.append({"type": "thinking", "thinking": part.text})
             else:
-                page.lose(
+                context.report_loss(
                     part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
                 )
         out: Object = {"role": "assistant"}
         if plans or (calls and not content):
             out["tool_plan"] = "\n".join(plans)
         if content or not calls:
-            out["content"] = _short(content) if page.kind == "request" else content
+            out["content"] = _short(content) if context.kind == "request" else content
         return {**out, "tool_calls": calls} if calls else out
 
 
@@ -364,7 +376,7 @@ CHAT = _Chat(
     CONTENT,
     CALLS,
     RESULTS,
-    Row("message", Message, keys=keys("role", "content", "tool_calls", "tool_plan")),
+    Block("message", Message, keys=keys("role", "content", "tool_calls", "tool_plan")),
     {"user": "user", "assistant": "assistant", "system": "system"},
     ("tool_plan",),
 )
@@ -375,7 +387,7 @@ CHAT = _Chat(
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     return _read_response(body) if kind == "response" else _read_request(body)
 
 
@@ -395,9 +407,9 @@ def _read_request(body: Object) -> Conversation:
         read_tool(tool, ("tools", i), strict if isinstance(strict, bool) else None)
         for i, tool in enumerate(offered)
     )
-    settings = read_fields(REQUEST, body, known)
+    settings = read_settings(REQUEST, body, known)
     return Conversation(
-        settle(messages, seed="", ordered=False),
+        assign_ids(messages, seed="", ordered=False),
         tools,
         settings.values,
         NAME,
@@ -407,12 +419,12 @@ def _read_request(body: Object) -> Conversation:
 
 
 def _read_response(body: Object) -> Conversation:
-    settings = read_fields(RESPONSE, body, keys("message", "finish_reason"))
+    settings = read_settings(RESPONSE, body, keys("message", "finish_reason"))
     message = replace(
         _read_answer(object_at(NAME, body, ("message",)), ("message",)), stop=_stop(body)
     )
     return Conversation(
-        settle((message,), seed=str(settings.values.get("id", "")), ordered=False),
+        assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False),
         (),
         settings.values,
         NAME,
@@ -421,64 +433,69 @@ def _read_response(body: Object) -> Conversation:
     )
 
 
-def _read_answer(message: JSON, at: JsonPath) -> Message:
+def _read_answer(message: JSON, path: JsonPath) -> Message:
     """Whatever role it claims, an answer is the assistant's."""
-    return replace(CHAT.read_message(message, at), role="assistant")
+    return replace(CHAT.read_message(message, path), role="assistant")
 
 
 def _stop(body: Object) -> str | None:
     reason = body.get("finish_reason")
-    return MEANS.get(reason, reason) if reason and isinstance(reason, str) else None
+    return (
+        FINISH_REASON_FROM_WIRE.get(reason, reason) if reason and isinstance(reason, str) else None
+    )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
-    _cut_short(conversation, page)
-    body["messages"] = CHAT.write_messages(conversation.messages, page)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
+    _cut_short(conversation, context)
+    body["messages"] = CHAT.write_messages(conversation.messages, context)
     if conversation.wire != NAME or not conversation.same_tools:
         body.pop("strict_tools", None)
         body.pop("tools", None)
         if conversation.tools:
-            body.update(write_tools(conversation.tools, page))
+            body.update(write_tools(conversation.tools, context))
     return body
 
 
-def _cut_short(conversation: Conversation, page: Page) -> None:
+def _cut_short(conversation: Conversation, context: EncodeContext) -> None:
     """Report what a setting says beyond what this wire has for it."""
     for name, value in conversation.settings.items():
-        at = conversation.source.setting_paths.get(name, (name,))
+        path = conversation.source.setting_paths.get(name, (name,))
         match value:
             case Choice(names=names) if names:
-                page.lose(at, "no tool can be named here")
+                context.report_loss(path, "no tool can be named here")
             case Format(name=one, strict=strict, description=more) if (one, strict, more) != (
                 None,
                 None,
                 None,
             ):
-                page.lose(at, "a schema has no name, description or strictness here")
+                context.report_loss(path, "a schema has no name, description or strictness here")
             case Usage(cache_write=written, reasoning=thought) if (written, thought) != (
                 None,
                 None,
             ):
-                page.lose(
-                    at, "neither tokens written to a cache nor those of reasoning are counted here"
+                context.report_loss(
+                    path,
+                    "neither tokens written to a cache nor those of reasoning are counted here",
                 )
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
-    _cut_short(conversation, page)
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
+    _cut_short(conversation, context)
     for message in conversation.messages[1:]:
-        page.lose(message, "an answer here is one message; the other candidates stay behind")
+        context.report_loss(
+            message, "an answer here is one message; the other candidates stay behind"
+        )
     for tool in conversation.tools:
-        page.lose(tool, "an answer offers no tools")
+        context.report_loss(tool, "an answer offers no tools")
     first = conversation.messages[0] if conversation.messages else Message("assistant", ())
-    kept = own(first, page, _read_answer)
+    kept = patch_message(first, context, _read_answer)
     if isinstance(kept, UnsetType):
-        kept = CHAT.write_assistant(first, page)
+        kept = CHAT.write_assistant(first, context)
     if conversation.wire != NAME or conversation.kind != "response":
         body = {"id": "", "finish_reason": "COMPLETE", **body}
     said = _stop(body)
@@ -490,7 +507,9 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
         and said != first.stop
         and not (asks and first.stop == "tool" and conversation.wire == NAME)
     ):
-        body["finish_reason"] = write_stop(first, SAYS, MEANS, page)
+        body["finish_reason"] = write_finish_reason(
+            first, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
+        )
     return {**body, "message": kept}
 
 
@@ -499,7 +518,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
 _MARKS = frozenset({"k", "p", "strict_tools", "safety_mode", "citation_options"})
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     if not isinstance(body, dict):
         return 0
@@ -539,9 +558,9 @@ def _holds_documents(message: Object) -> bool:
 WIRE = Wire(
     NAME,
     "Cohere Chat v2",
-    rows_of(CONTENT, CALLS, RESULTS),
+    all_blocks(CONTENT, CALLS, RESULTS),
     read,
     write,
-    looks,
-    stream(Tables(CONTENT, CALLS, RESPONSE, MEANS, CHAT.write_assistant, write)),
+    match_score,
+    stream(Tables(CONTENT, CALLS, RESPONSE, FINISH_REASON_FROM_WIRE, CHAT.write_assistant, write)),
 )

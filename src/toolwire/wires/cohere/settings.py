@@ -8,13 +8,21 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field, thinking
-from toolwire.wires.engine.specs import Row, blame, keys, name_of, obj, string, text_or_none
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
+from toolwire.wires.engine.specs import (
+    Block,
+    keys,
+    raise_unexpected,
+    read_name,
+    require_object,
+    require_string,
+    text_or_none,
+)
 
 NAME = "cohere"
 
-TOOL = Row(
+TOOL = Block(
     "function",
     Tool,
     keys=keys("type", "function"),
@@ -24,40 +32,42 @@ _KINDS = ("function", "custom")
 _EMPTY: Object = {"type": "object", "properties": {}}
 
 
-def read_tool(tool: JSON, at: JsonPath, strict: bool | None) -> Tool:
+def read_tool(tool: JSON, path: JsonPath, strict: bool | None) -> Tool:
     """A tool; `strict` is said of all of them at once."""
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
+        raise_unexpected(NAME, path, "an object", tool)
     inner = tool.get("function")
     if not isinstance(inner, dict):
-        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=at))
+        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
     return Tool(
-        name_of(inner.get("name")),
+        read_name(inner.get("name")),
         text_or_none(inner.get("description")),
         inner.get("parameters"),
         strict,
-        source=Source(tool, at, TOOL),
+        source=Source(tool, path, TOOL),
     )
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page) -> Object:
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> Object:
     """`tools`, and `strict_tools` if they agree on it."""
     out: list[JSON] = []
     said = {tool.strict for tool in tools if tool.kind in _KINDS}
     for tool in tools:
         if tool.kind not in _KINDS:
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        inner: Object = {"name": page.name(tool.name)}
+        inner: Object = {"name": context.name(tool.name)}
         if tool.description is not None:
             inner["description"] = tool.description
         inner["parameters"] = tool.schema if isinstance(tool.schema, dict) else _EMPTY
         if tool.kind == "custom":
-            inner["parameters"] = page.schema_of(tool)
+            inner["parameters"] = context.schema_of(tool)
         elif not isinstance(tool.schema, dict):
-            page.lose(tool, "a tool must have a schema here; an empty one is sent")
+            context.report_loss(tool, "a tool must have a schema here; an empty one is sent")
         if len(said) > 1 and tool.strict is not None:
-            page.lose(tool, "tools are strict all together or not at all; these do not agree")
+            context.report_loss(
+                tool, "tools are strict all together or not at all; these do not agree"
+            )
         out.append({"type": "function", "function": inner})
     strict = said.pop() if len(said) == 1 else None
     if not out:
@@ -69,19 +79,23 @@ _MODES = {"REQUIRED": "required", "NONE": "none"}
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
-    return Choice(_MODES[string(value)])  # type: ignore[arg-type]
+    return Choice(_MODES[require_string(value)])  # type: ignore[arg-type]
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     return {"required": "REQUIRED", "none": "NONE"}.get(value.mode, UNSET)
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    return Format(obj(value).get("json_schema")) if obj(value)["type"] == "json_object" else UNSET
+    return (
+        Format(require_object(value).get("json_schema"))
+        if require_object(value)["type"] == "json_object"
+        else UNSET
+    )
 
 
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     return {
         "type": "json_object",
@@ -90,23 +104,23 @@ def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
+    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
 
 
 REQUEST = (
-    Field("model", ("model",)),
-    Field("max_tokens", ("max_tokens",)),
-    Field("temperature", ("temperature",)),
-    Field("top_p", ("p",)),
-    Field("top_k", ("k",)),
-    Field("seed", ("seed",)),
-    Field("presence_penalty", ("presence_penalty",)),
-    Field("frequency_penalty", ("frequency_penalty",)),
-    Field("stop", ("stop_sequences",), _read_stop),
-    Field("stream", ("stream",)),
-    Field("choice", ("tool_choice",), _read_choice, _write_choice),
-    Field("format", ("response_format",), _read_format, _write_format),
-    Field("budget", ("thinking",), *thinking("token_budget", 1)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("max_tokens",)),
+    SettingSpec("temperature", ("temperature",)),
+    SettingSpec("top_p", ("p",)),
+    SettingSpec("top_k", ("k",)),
+    SettingSpec("seed", ("seed",)),
+    SettingSpec("presence_penalty", ("presence_penalty",)),
+    SettingSpec("frequency_penalty", ("frequency_penalty",)),
+    SettingSpec("stop", ("stop_sequences",), _read_stop),
+    SettingSpec("stream", ("stream",)),
+    SettingSpec("choice", ("tool_choice",), _read_choice, _write_choice),
+    SettingSpec("format", ("response_format",), _read_format, _write_format),
+    SettingSpec("budget", ("thinking",), *reasoning_budget("token_budget", 1)),
 )
 
 
@@ -127,15 +141,15 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(read, made, _count(value, "cached_tokens"))
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     out: Object = {"tokens": {"input_tokens": value.input or 0, "output_tokens": value.output or 0}}
     return {**out, **({"cached_tokens": value.cached} if value.cached is not None else {})}
 
 
 RESPONSE = (
-    Field("id", ("id",)),
-    Field(
+    SettingSpec("id", ("id",)),
+    SettingSpec(
         "usage",
         ("usage",),
         _read_usage,
@@ -143,11 +157,11 @@ RESPONSE = (
         keys("tokens.input_tokens", "tokens.output_tokens", "cached_tokens"),
     ),
 )
-MEANS = {
+FINISH_REASON_FROM_WIRE = {
     "COMPLETE": "stop",
     "STOP_SEQUENCE": "sequence",
     "MAX_TOKENS": "length",
     "TOOL_CALL": "tool",
 }
-SAYS = {word: stop for stop, word in MEANS.items()}
-ENDS = frozenset({*MEANS, "ERROR", "TIMEOUT"})
+FINISH_REASON_TO_WIRE = {word: stop for stop, word in FINISH_REASON_FROM_WIRE.items()}
+ENDS = frozenset({*FINISH_REASON_FROM_WIRE, "ERROR", "TIMEOUT"})

@@ -20,24 +20,24 @@ from collections.abc import Callable, Mapping
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Source
-from toolwire.streaming.accumulate import emptied, text_in
+from toolwire.streaming.accumulate import streamed_text, without_text
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field, read_fields
-from toolwire.wires.engine.specs import BROKEN, Row, read_block, unknown
-from toolwire.wires.engine.stream import CUT, Reader, fresh, merge
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec, read_settings
+from toolwire.wires.engine.specs import UNREADABLE, Block, opaque, read_block
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json, merge
 from toolwire.wires.families.chat.messages import THOUGHT
 
 NAME = "cohere"
@@ -54,12 +54,12 @@ class Tables:
 
     def __init__(
         self,
-        content: Mapping[str, Row],
-        calls: Mapping[str, Row],
-        response: tuple[Field, ...],
+        content: Mapping[str, Block],
+        calls: Mapping[str, Block],
+        response: tuple[SettingSpec, ...],
         means: Mapping[str, str],
-        said: Callable[[Message, Page], Object],
-        write: Callable[[Conversation, Page], JSON],
+        said: Callable[[Message, EncodeContext], Object],
+        write: Callable[[Conversation, EncodeContext], JSON],
     ) -> None:
         self.rows = {"content": content, "tool_calls": calls}
         self.response = response
@@ -67,7 +67,9 @@ class Tables:
         self.said = said
         self.write = write
         self.opens = {
-            deltas[0][0]: row for row in content.values() if (deltas := list(row.deltas.values()))
+            deltas[0][0]: spec
+            for spec in content.values()
+            if (deltas := list(spec.deltas.values()))
         }
         """What a field of a delta opens whose block was never opened."""
 
@@ -77,12 +79,12 @@ class _Block:
 
     __slots__ = ("block", "field", "path", "pieces", "slot", "spec")
 
-    def __init__(self, block: Object, row: Row | None) -> None:
+    def __init__(self, block: Object, spec: Block | None) -> None:
         self.block = block
-        self.spec = row
+        self.spec = spec
         self.path: JsonPath = (
-            tuple(next(iter(row.deltas.values()))[1].split("."))
-            if row is not None and row.deltas
+            tuple(next(iter(spec.deltas.values()))[1].split("."))
+            if spec is not None and spec.deltas
             else ()
         )
         """Where its text stands."""
@@ -103,7 +105,7 @@ class _Block:
         )  # type: ignore[return-value]
 
 
-class CohereReader(Reader):
+class CohereReader(StreamReader):
     wire = NAME
 
     def __init__(self, tables: Tables, *, keep: bool = False) -> None:
@@ -133,8 +135,8 @@ class CohereReader(Reader):
             said = event.get("message")
             if kind is None and isinstance(said, str):
                 self.error = said
-                return [*self._rest(cut=True), Fault(said)]
-            return [Left((self.count,), f"an unknown event: {kind}")]
+                return [*self._rest(cut=True), StreamError(said)]
+            return [Unsupported((self.count,), f"an unknown event: {kind}")]
         self.begun = True
         out = self._planned() if self.planning >= 0 and kind != "tool-plan-delta" else []
         out += move(self, event)
@@ -168,7 +170,7 @@ class CohereReader(Reader):
             )
         return message.get(name)
 
-    def _extra(self, at: tuple[str, ...], fields: Object, into: Object) -> None:
+    def _extra(self, path: tuple[str, ...], fields: Object, into: Object) -> None:
         """Keep what nobody knows; said once for each field, for a report for every event would grow
         with the stream."""
         for key, value in fields.items():
@@ -180,12 +182,12 @@ class CohereReader(Reader):
                 and into.get(key) != value
             ):
                 into[key] = merge(into.get(key), value)
-            self._report(*at, key)
+            self._report(*path, key)
 
     def _report(self, *path: str) -> None:
         if path not in self.reported:
             self.reported.add(path)
-            self.left.append(Left((self.count, *path), _NO_FIELD))
+            self.left.append(Unsupported((self.count, *path), _NO_FIELD))
 
     def _logprobs(self, value: JSON) -> None:
         if value is not None:
@@ -207,7 +209,7 @@ class CohereReader(Reader):
         self.announced = dict(message) if isinstance(message, dict) else {}
         self.announced.setdefault("role", "assistant")
         out: list[Event] = [
-            Begin(read_fields(self.tables.response, {"id": given}, frozenset()).values)
+            MessageStart(read_settings(self.tables.response, {"id": given}, frozenset()).values)
         ]
         role = self.announced["role"]
         self.message = {"role": role} if isinstance(role, str) else {}
@@ -236,17 +238,17 @@ class CohereReader(Reader):
         if self.keep:
             self.plan.append(text)
         if self.planning >= 0:
-            return [Delta(self.planning, text)]
+            return [PartDelta(self.planning, text)]
         self.planning = self.slots
         self.slots += 1
         return [
-            Start(self.planning, Reasoning("", source=Source("", (self.count,), THOUGHT))),
-            Delta(self.planning, text),
+            PartStart(self.planning, Reasoning("", source=Source("", (self.count,), THOUGHT))),
+            PartDelta(self.planning, text),
         ]
 
     def _planned(self, *, cut: bool = False) -> list[Event]:
         slot, self.planning = self.planning, -1
-        return [End(slot, cut=cut)] if slot >= 0 else []
+        return [PartEnd(slot, cut=cut)] if slot >= 0 else []
 
     # --- blocks ---
 
@@ -257,27 +259,27 @@ class CohereReader(Reader):
         out = self._ended(name, index)  # an index that opens again closes what it held
         block: Object = {"type": "text", "text": value} if isinstance(value, str) else {}
         if isinstance(value, dict):
-            block = fresh(value)  # type: ignore[assignment]
+            block = copy_json(value)  # type: ignore[assignment]
         rows = self.tables.rows[name]
         kind = block.get("type") or ("function" if name == "tool_calls" else None)
         one = _Block(block, rows.get(kind) if isinstance(kind, str) else None)
         self.open[name, _index(index)] = one
         if self.keep:
             self.blocks[name].append(one)
-        row = one.spec
-        if row is None or not one.path or row.read is None:
+        spec = one.spec
+        if spec is None or not one.path or spec.read is None:
             return out
         try:
-            part = row.read(put(block, one.path, get(block, one.path) or ""), (self.count,), row)  # type: ignore[arg-type]
-        except BROKEN:
+            part = spec.read(put(block, one.path, get(block, one.path) or ""), (self.count,), spec)  # type: ignore[arg-type]
+        except UNREADABLE:
             return out
-        given = text_in(part)
-        part = emptied(part)
+        given = streamed_text(part)
+        part = without_text(part)
         if isinstance(part, Call):
             part = self.identified(part)
         one.slot = self.slots
         self.slots += 1
-        return [*out, Start(one.slot, part), *([Delta(one.slot, given)] if given else [])]
+        return [*out, PartStart(one.slot, part), *([PartDelta(one.slot, given)] if given else [])]
 
     def _content_delta(self, event: Chunk) -> list[Event]:
         content = self._inside(event, "content")
@@ -287,7 +289,7 @@ class CohereReader(Reader):
             if isinstance(more, str):  # nearly every event of a stream is one of these
                 if self.keep:
                     one.pieces.append(more)
-                return [Delta(one.slot, more)] if more else []
+                return [PartDelta(one.slot, more)] if more else []
         if isinstance(content, str):
             content = {"text": content}
         out: list[Event] = []
@@ -295,9 +297,9 @@ class CohereReader(Reader):
             if more is None or (field == "type" and isinstance(more, str)):
                 continue
             one = self.open.get(("content", _index(event.get("index"))))
-            row = self.tables.opens.get(field)
-            if row is not None and (one is None or one.path != (field,)):
-                out += self._opened("content", event.get("index"), {"type": row.name, field: ""})
+            spec = self.tables.opens.get(field)
+            if spec is not None and (one is None or one.path != (field,)):
+                out += self._opened("content", event.get("index"), {"type": spec.name, field: ""})
                 one = self.open["content", _index(event.get("index"))]
             out += self._grown(one, (field,), more)
         return out
@@ -324,10 +326,10 @@ class CohereReader(Reader):
         if one is not None and path == one.path and isinstance(more, str):
             if self.keep or one.slot < 0:
                 one.pieces.append(more)
-            return [Delta(one.slot, more)] if more and one.slot >= 0 else []
+            return [PartDelta(one.slot, more)] if more and one.slot >= 0 else []
         if one is not None and (self.keep or one.slot < 0):
             held = get(one.block, path)
-            kept = merge(held, more) if isinstance(held, str | list | dict) else fresh(more)
+            kept = merge(held, more) if isinstance(held, str | list | dict) else copy_json(more)
             one.block = put(one.block, path, kept)  # type: ignore[assignment]
         if one is None or one.slot >= 0:
             self._report("delta", "message", *(str(step) for step in path))
@@ -342,15 +344,15 @@ class CohereReader(Reader):
         if one is None:
             return []
         if one.slot >= 0:
-            return [End(one.slot, cut=cut)]
+            return [PartEnd(one.slot, cut=cut)]
         block = one.whole()
         rows = self.tables.rows[name]
         part: Part = (
             read_block(NAME, rows, block, (self.count,))
             if one.spec
-            else unknown(block.get("type"), block, (self.count,))
+            else opaque(block.get("type"), block, (self.count,))
         )
-        return [Whole(self.identified(part) if isinstance(part, Call) else part)]
+        return [PartComplete(self.identified(part) if isinstance(part, Call) else part)]
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
         return (
@@ -391,13 +393,16 @@ class CohereReader(Reader):
             self._extra(("delta", "message"), message, self.message)
         self.fields.update(said)
         self.error = said.get("error")
-        settings = read_fields(self.tables.response, said, frozenset({"finish_reason", "error"}))
-        out: list[Event] = [Note(settings.values)] if settings.values else []
-        out += [Left((self.count, "delta", *path), _NO_FIELD) for path in settings.unknown]
+        settings = read_settings(self.tables.response, said, frozenset({"finish_reason", "error"}))
+        out: list[Event] = [Metadata(settings.values)] if settings.values else []
+        out += [Unsupported((self.count, "delta", *path), _NO_FIELD) for path in settings.unknown]
         if self.error is not None:
             text = self.error if isinstance(self.error, str) else "the server reported an error"
             reason = said.get("finish_reason")
-            out += [*self._rest(cut=True), Fault(text, reason if isinstance(reason, str) else None)]
+            out += [
+                *self._rest(cut=True),
+                StreamError(text, reason if isinstance(reason, str) else None),
+            ]
         return out
 
     def _rest(self, *, cut: bool) -> list[Event]:
@@ -417,12 +422,12 @@ class CohereReader(Reader):
                 else None
             )
             return [*self._rest(cut=reason not in _WHOLE), Finish(stop)]
-        self.error = CUT
-        return [*self._rest(cut=True), Fault(CUT, cut=True)]
+        self.error = STREAM_CUT
+        return [*self._rest(cut=True), StreamError(STREAM_CUT, cut=True)]
 
     def body(self) -> JSON:
         if not self.begun:
-            if self.error is None or self.error == CUT:
+            if self.error is None or self.error == STREAM_CUT:
                 raise self.nothing()
             return {"message": self.error}
         message: Object = {"role": "assistant", **self.message}
@@ -445,7 +450,7 @@ class CohereReader(Reader):
 
 
 def _given(fields: Object) -> Object:
-    return {key: fresh(value) for key, value in fields.items() if value is not None}
+    return {key: copy_json(value) for key, value in fields.items() if value is not None}
 
 
 def _index(index: JSON) -> JSON:

@@ -13,17 +13,26 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import Object, put
 from toolwire.conversation.parts import Call, Message, Part
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Fault, Finish, Start, Whole
+from toolwire.streaming.events import (
+    Chunk,
+    Finish,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
 from toolwire.wires.cohere.stream_reader import CohereReader, Tables
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.stream import DONE, Stream, Writer, named
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, named_sse
 
 _EMPTY: Object = {"content": [], "tool_plan": "", "tool_calls": [], "citations": []}
 
 
-class CohereWriter(Writer):
-    def __init__(self, tables: Tables, page: Page, version: int | None = None) -> None:
-        super().__init__(page, version)
+class CohereWriter(StreamWriter):
+    def __init__(self, tables: Tables, context: EncodeContext, version: int | None = None) -> None:
+        super().__init__(context, version)
         self.tables = tables
         self.places: dict[int, tuple[str, int, str]] = {}
         """Open blocks: which field of the message, the index there, and the field the text goes to.
@@ -34,7 +43,7 @@ class CohereWriter(Writer):
         self.counts = {"content": 0, "tool-call": 0}
         self.stop: str | None = None
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         given = self.envelope(self.tables.write)
         return [
@@ -45,13 +54,13 @@ class CohereWriter(Writer):
             }
         ]
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         self.held[event.slot] = event.part
         return self._opened(event.slot, event.part) if isinstance(event.part, Call) else []
 
     def _opened(self, slot: int, part: Part) -> list[Chunk]:
         """The opening of a part, as the wire writes it in a body, without its text."""
-        said = self.tables.said(Message("assistant", (part,)), self.page)
+        said = self.tables.said(Message("assistant", (part,)), self.context)
         field, name = (
             ("tool_calls", "tool-call") if isinstance(part, Call) else ("content", "content")
         )
@@ -59,8 +68,8 @@ class CohereWriter(Writer):
         block = blocks[0] if isinstance(blocks, list) and blocks else None
         if not isinstance(block, dict):
             return []
-        row = self.tables.rows[field][str(block["type"])]
-        path = tuple(next(iter(row.deltas.values()))[1].split("."))
+        spec = self.tables.rows[field][str(block["type"])]
+        path = tuple(next(iter(spec.deltas.values()))[1].split("."))
         index = self.counts[name]
         self.counts[name] += 1
         self.places[slot] = (name, index, path[-1])
@@ -72,7 +81,7 @@ class CohereWriter(Writer):
             }
         ]
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         out: list[Chunk] = []
         if event.slot in self.held:
             part = self.held.pop(event.slot)
@@ -89,19 +98,21 @@ class CohereWriter(Writer):
             out.append({"type": f"{name}-delta", "index": index, "delta": {"message": grown}})
         return out
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         self.kept(event)
         held = self.held.get(event.slot)
         out = (
-            self.delta(Delta(event.slot, "{}")) if isinstance(held, Call) and not event.cut else []
+            self.delta(PartDelta(event.slot, "{}"))
+            if isinstance(held, Call) and not event.cut
+            else []
         )
         if self.held.pop(event.slot, None) is not None and not isinstance(held, Call):
-            self.whole(Whole(held))  # type: ignore[arg-type]
+            self.whole(PartComplete(held))  # type: ignore[arg-type]
         place = self.places.pop(event.slot, None)
         return out if place is None else [*out, {"type": f"{place[0]}-end", "index": place[1]}]
 
-    def whole(self, event: Whole) -> list[Chunk]:
-        self.tables.said(Message("assistant", (event.part,)), self.page)  # it says what is lost
+    def whole(self, event: PartComplete) -> list[Chunk]:
+        self.tables.said(Message("assistant", (event.part,)), self.context)  # it says what is lost
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
@@ -119,12 +130,12 @@ class CohereWriter(Writer):
             }
         ]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         return [
             {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": event.message}}
         ]
 
 
-def stream(tables: Tables) -> Stream:
+def stream(tables: Tables) -> StreamSpec:
     """How this wire streams, by the tables of its bodies."""
-    return Stream(partial(CohereReader, tables), partial(CohereWriter, tables), named, DONE)
+    return StreamSpec(partial(CohereReader, tables), partial(CohereWriter, tables), named_sse, DONE)

@@ -15,27 +15,27 @@ from toolwire.conversation.model import Kind, Loss, Tool
 from toolwire.conversation.parts import Call, Opaque, Output, Part, Result, Traceable
 
 
-class Page:
+class EncodeContext:
     """One encoding under way."""
 
     __slots__ = (
         "_came",
         "_went",
-        "called",
-        "forms",
-        "home",
+        "called_names",
         "ids",
         "kind",
         "losses",
+        "minted_ids_needed",
+        "minted_ids_sent",
         "names",
-        "needed",
+        "notes",
         "ordinal",
-        "place",
         "plain",
         "results",
-        "reveal",
+        "reverse_map",
         "seed",
-        "sent",
+        "sent_ids",
+        "setting_path",
         "wire",
     )
 
@@ -52,30 +52,30 @@ class Page:
         self.kind = kind
         self.ids = ids
         self.names = names
-        self.home = home
+        self.reverse_map = home
         self.plain = ids is None and not home.forms
         """Whether ids and results go as they are: nothing to map, nothing to restore."""
-        self.reveal: bool | None = None
+        self.minted_ids_sent: bool | None = None
         """Whether minted ids are sent even where they are optional; not known before somebody asks.
         """
-        self.needed: Callable[[], bool] = bool
+        self.minted_ids_needed: Callable[[], bool] = bool
         """Says whether a reader who sees no minted ids would pair otherwise."""
         self.results: Sequence[Result] = ()
         """Every result that is being written, in order: a call may have several."""
         self._came: dict[int, int] | None = None
         self._went: dict[int, int] | None = None
         self.losses: list[Loss] = []
-        self.sent: dict[str, str] = {}
-        self.forms: dict[str, str] = {}
-        self.called: dict[str, str] = {}
+        self.sent_ids: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
+        self.called_names: dict[str, str] = {}
         self.ordinal = 0
-        self.place: JsonPath = ()
+        self.setting_path: JsonPath = ()
         """Where the setting that is being written stood in the source."""
         self.seed = ""
 
-    def lose(self, at: JsonPath | Traceable, reason: str) -> None:
+    def report_loss(self, path: JsonPath | Traceable, reason: str) -> None:
         """Report something that stays behind."""
-        self.losses.append(Loss(at.path if isinstance(at, Traceable) else at, reason))
+        self.losses.append(Loss(path.path if isinstance(path, Traceable) else path, reason))
 
     # --- ids and names ---
 
@@ -93,18 +93,18 @@ class Page:
             return result.call_id
         return self._sent(self.ids.get(id(result), result.call_id), result.call_id)
 
-    def hides(self, sent: str) -> bool:
+    def hides_id(self, sent: str) -> bool:
         """Whether an id stays away from a wire on which it is optional: only we ever gave it, and
         pairing needs it not."""
         if not is_minted(sent):
             return False
-        if self.reveal is None:
-            self.reveal = self.needed()
-        return not self.reveal
+        if self.minted_ids_sent is None:
+            self.minted_ids_sent = self.minted_ids_needed()
+        return not self.minted_ids_sent
 
     def _sent(self, sent: str, before: str) -> str:
         if sent != before:
-            self.sent[sent] = before
+            self.sent_ids[sent] = before
         return sent
 
     def wire_id(self, call: Call) -> str | None:
@@ -114,39 +114,41 @@ class Page:
         """
         sent = call.id if self.ids is None else self.call_id(call)
         self.ordinal += 1
-        self.called[call.id] = call.name
-        if sent[:3] != MINTED or not self.hides(sent):
+        self.called_names[call.id] = call.name
+        if sent[:3] != MINTED or not self.hides_id(sent):
             return sent
         self._sent(mint(self.seed, self.ordinal - 1, self.name(call.name)), sent)
         return None
 
     # --- arguments ---
 
-    def object_of(self, call: Call) -> JSON:
+    def arguments_object(self, call: Call) -> JSON:
         """The arguments as the object a wire wants; what is not one goes under `_raw`, reported."""
         if call.family == "custom":
-            self.lose(call, "a custom call is sent as a function call with one field, `input`")
+            self.report_loss(
+                call, "a custom call is sent as a function call with one field, `input`"
+            )
             self.note(call, "custom")
             return {"input": call.args.text}
         value = call.args.value
         if isinstance(value, dict):
-            return value if not self.home.forms else self._restored(call, value)
+            return value if not self.reverse_map.forms else self._restored(call, value)
         if value is None and not call.args.broken:
             return {}
-        self.lose(call, "the arguments are not a JSON object; they are sent under `_raw`")
+        self.report_loss(call, "the arguments are not a JSON object; they are sent under `_raw`")
         self.note(call, "raw")
         return {"_raw": call.args.text}
 
     def _restored(self, call: Call, value: Object) -> JSON:
         """What an earlier encoding put under `_raw`, if it is an object after all."""
-        raw = value.get("_raw") if "raw" in self.words(call) else None
+        raw = value.get("_raw") if "raw" in self.notes_about(call) else None
         inside = LazyJson(raw).value if isinstance(raw, str) else None
         return inside if isinstance(inside, dict) else value
 
-    def text_of(self, call: Call) -> str:
+    def arguments_text(self, call: Call) -> str:
         """The arguments as JSON text, as they were before an earlier encoding put them under
         `_raw`."""
-        if self.home.forms and "raw" in self.words(call):
+        if self.reverse_map.forms and "raw" in self.notes_about(call):
             value = call.args.value
             if isinstance(value, dict) and isinstance(value.get("_raw"), str):
                 return str(value["_raw"])
@@ -157,7 +159,7 @@ class Page:
         one field."""
         if tool.kind != "custom":
             return tool.schema
-        self.lose(tool, "a custom tool is offered as a function with one field, `input`")
+        self.report_loss(tool, "a custom tool is offered as a function with one field, `input`")
         return {
             "type": "object",
             "properties": {"input": {"type": "string"}},
@@ -166,20 +168,26 @@ class Page:
 
     # --- results ---
 
-    def failed(self, result: Result) -> bool:
+    def is_error(self, result: Result) -> bool:
         """Whether the result is an error, also when an earlier wire had no flag for it."""
-        return result.error or (bool(self.home.forms) and "error" in self.words(result))
+        return result.error or (
+            bool(self.reverse_map.forms) and "error" in self.notes_about(result)
+        )
 
     def output(self, result: Result) -> Output:
         """The output, parsed again if an earlier wire had to send JSON as text."""
-        if self.home.forms and isinstance(result.output, str) and "json" in self.words(result):
+        if (
+            self.reverse_map.forms
+            and isinstance(result.output, str)
+            and "json" in self.notes_about(result)
+        ):
             try:
                 return parse(result.output)
             except ValueError:
                 return result.output
         return result.output
 
-    def remember(self, result: Result, *, flag: bool, structure: bool) -> None:
+    def note_result_form(self, result: Result, *, flag: bool, structure: bool) -> None:
         """Keep for the way home what this wire cannot say of a result: that it is an error, or JSON
         and not text."""
         if isinstance(result.output, str) and (flag or not result.error):
@@ -198,24 +206,24 @@ class Page:
             if isinstance(part, Call)
             else f"={self.result_id(part)}{self._nth(part, sent=True)}"
         )
-        kept = self.forms.get(key, "").split()
+        kept = self.notes.get(key, "").split()
         if word not in kept:
-            self.forms[key] = " ".join((*kept, word))
+            self.notes[key] = " ".join((*kept, word))
 
-    def words(self, part: Call | Result) -> list[str]:
+    def notes_about(self, part: Call | Result) -> list[str]:
         """What an earlier encoding kept about a call or a result."""
-        if not self.home.forms:
+        if not self.reverse_map.forms:
             return []
         one, form = (
             (part.id, "{}")
             if isinstance(part, Call)
             else (part.call_id, f"={{}}{self._nth(part, sent=False)}")
         )
-        found = self.home.forms.get(form.format(one))
+        found = self.reverse_map.forms.get(form.format(one))
         if found is None and is_minted(
             one
         ):  # it was not sent, and made anew by whoever read the body
-            found = self.home.forms.get(form.format(self.home.ids.get(one, one)))
+            found = self.reverse_map.forms.get(form.format(self.reverse_map.ids.get(one, one)))
         return found.split() if found else []
 
     def _nth(self, result: Result, *, sent: bool) -> str:
@@ -243,31 +251,31 @@ class Page:
 
     # --- what is left ---
 
-    def leftovers(self, read: Traceable) -> None:
+    def report_unknown_fields(self, read: Traceable) -> None:
         """Report what something of another wire has that this one cannot carry, whatever it becomes
         here."""
-        raw, row = read.raw, read.spec
+        raw, spec = read.raw, read.spec
         if isinstance(read, Part) and read.signature is not None:
-            self.lose(read, "a signature that only its own provider can read")
-        if not isinstance(raw, dict) or row is None or isinstance(read, Opaque):
+            self.report_loss(read, "a signature that only its own provider can read")
+        if not isinstance(raw, dict) or spec is None or isinstance(read, Opaque):
             return
-        if not row.keys.issuperset(raw):
-            self._extra(read.path, raw, row.keys)
+        if not spec.keys.issuperset(raw):
+            self._extra(read.path, raw, spec.keys)
             if (
                 isinstance(read, Call | Result)
                 and "type" in raw
-                and "type" not in row.keys
+                and "type" not in spec.keys
                 and read.family != "function"
             ):
                 self.note(
                     read, read.family
                 )  # here it is a call like any other; its own wire gets its kind back
-        for name, known in row.inner:
+        for name, known in spec.inner:
             inside = raw.get(name)
             if isinstance(inside, dict) and not known.issuperset(inside):
                 self._extra((*read.path, name), inside, known)
 
-    def _extra(self, at: JsonPath, raw: Object, keys: frozenset[str]) -> None:
+    def _extra(self, path: JsonPath, raw: Object, keys: frozenset[str]) -> None:
         for key, value in raw.items():
             if key not in keys and value is not None and value != []:
-                self.lose((*at, key), "no such field on this wire")
+                self.report_loss((*path, key), "no such field on this wire")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolwire.conversation.parts import Call, Part
-from toolwire.streaming.accumulate import grown
-from toolwire.streaming.events import Delta, End, Start, Whole
+from toolwire.streaming.accumulate import with_text
+from toolwire.streaming.events import PartComplete, PartDelta, PartEnd, PartStart
 
 
 class Piece:
@@ -29,7 +29,7 @@ class Piece:
         """Whether nothing of it was said."""
 
 
-class Line:
+class SequentialEmitter:
     """The open parts of one answer, in the order in which they were opened."""
 
     __slots__ = ("_count", "_open")
@@ -38,17 +38,17 @@ class Line:
         self._open: dict[int | str, Piece] = {}
         self._count = 0
 
-    def start(self, event: Start) -> None:
+    def start(self, event: PartStart) -> None:
         """A part joins the line."""
         self._open[event.slot] = Piece(event.part, more=event.more)
 
-    def whole(self, event: Whole) -> Iterator[tuple[Piece, str]]:
+    def whole(self, event: PartComplete) -> Iterator[tuple[Piece, str]]:
         """A part that came at once: what can be said now."""
         self._count += 1
         self._open[f"whole {self._count}"] = Piece(event.part, over=True)
         return self._said()
 
-    def delta(self, event: Delta) -> Iterator[tuple[Piece, str]]:
+    def delta(self, event: PartDelta) -> Iterator[tuple[Piece, str]]:
         """A part grows: the piece with its text if it may speak."""
         piece = self._open[event.slot]
         if isinstance(piece.part, Call) or next(iter(self._open)) != event.slot:
@@ -56,13 +56,13 @@ class Line:
         elif event.text:
             yield piece, event.text
 
-    def end(self, event: End) -> Iterator[tuple[Piece, str]]:
+    def end(self, event: PartEnd) -> Iterator[tuple[Piece, str]]:
         """A part is over: what can be said now. A call, and what came at once, is said whole, with
         its part and no text."""
         piece = self._open[event.slot]
         piece.over = True
         if isinstance(piece.part, Call):
-            piece.part = grown(
+            piece.part = with_text(
                 piece.part, "".join(piece.texts) if event.whole is None else event.whole
             )
             piece.texts = []

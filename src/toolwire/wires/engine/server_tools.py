@@ -16,12 +16,12 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Loss
 from toolwire.conversation.parts import Call, Message, Part, Result, Source, Text, describe
 
-Hosted: TypeAlias = Literal["text", "call", "drop"]
-POLICIES: tuple[str, ...] = get_args(Hosted)
+ServerToolPolicy: TypeAlias = Literal["text", "call", "drop"]
+POLICIES: tuple[str, ...] = get_args(ServerToolPolicy)
 
 
-def settle_hosted(
-    conversation: Conversation, target: str, policy: Hosted, *, whole: bool
+def lower_server_tools(
+    conversation: Conversation, target: str, policy: ServerToolPolicy, *, whole: bool
 ) -> tuple[Conversation, list[Loss]]:
     """The conversation without provider-run calls of other wires, and what was said about each.
 
@@ -35,7 +35,10 @@ def settle_hosted(
         elif policy == "call" and whole:
             messages += _split(message, losses)
         else:
-            kept = (told(part, policy, losses) if _hosted(part) else part for part in message.parts)
+            kept = (
+                server_tool_as_text(part, policy, losses) if _hosted(part) else part
+                for part in message.parts
+            )
             messages.append(
                 replace(message, parts=tuple(part for part in kept if part is not None))
             )
@@ -50,7 +53,7 @@ def _hosted(part: Part) -> bool:
     return isinstance(part, Call | Result) and part.executor == "provider"
 
 
-def told(part: Part, policy: Hosted, losses: list[Loss]) -> Part | None:
+def server_tool_as_text(part: Part, policy: ServerToolPolicy, losses: list[Loss]) -> Part | None:
     """A part of a provider's own tool as text, reported; None if it is to be dropped."""
     if policy == "drop":
         losses.append(Loss(part.path, "a tool the provider ran; dropped as asked"))

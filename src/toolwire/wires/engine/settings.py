@@ -14,39 +14,39 @@ from msgspec import UNSET, Struct, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Choice, Conversation, Setting, Tool
 from toolwire.conversation.parts import Message
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 
 
 def _same(value: JSON) -> Setting | UnsetType:
     return value
 
 
-def _plain(value: Setting, page: Page) -> JSON | UnsetType:
+def _plain(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return list(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
 
 
-Reads: TypeAlias = "Callable[[JSON], Setting | UnsetType]"
-Writes: TypeAlias = "Callable[[Setting, Page], JSON | UnsetType]"
+ReadSetting: TypeAlias = "Callable[[JSON], Setting | UnsetType]"
+WriteSetting: TypeAlias = "Callable[[Setting, EncodeContext], JSON | UnsetType]"
 
 
-class Field(Struct, frozen=True, eq=False):
+class SettingSpec(Struct, frozen=True, eq=False):
     """One setting of a wire. A reader returns UNSET for "this says nothing"; a writer, for "this
     cannot be said here"."""
 
     name: str
     path: tuple[str, ...]
-    read: Reads = _same
-    write: Writes | None = _plain
+    read: ReadSetting = _same
+    write: WriteSetting | None = _plain
     knows: frozenset[str] = frozenset()
     """Which leaves of an object it understands, as dotted paths; none named means all."""
 
 
 _BOXES = (list, dict)
-BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
+UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, IndexError)
 """What a reader raises if a value is not what it should be."""
 
 
-class Settings(Struct, frozen=True):
+class SettingsRead(Struct, frozen=True):
     """What was read from a body: the settings, where each stood, and the paths of what nobody
     understood."""
 
@@ -58,21 +58,21 @@ class Settings(Struct, frozen=True):
 class _Index(Struct, frozen=True):
     """The rows of a wire, by the top-level field they start from and by the setting they write."""
 
-    readers: dict[str, tuple[Field, ...]]
-    single: dict[str, Field]
+    readers: dict[str, tuple[SettingSpec, ...]]
+    single: dict[str, SettingSpec]
     """Fields that are one setting, as most are."""
-    writers: dict[str, Field]
+    writers: dict[str, SettingSpec]
 
 
-_INDEXES: dict[int, tuple[tuple[Field, ...], _Index]] = {}
+_INDEXES: dict[int, tuple[tuple[SettingSpec, ...], _Index]] = {}
 """By the identity of the rows, which are kept: there are only as many as there are wires, and
 finding them must cost nothing."""
 
 
-def _index(fields: tuple[Field, ...]) -> _Index:
+def _index(fields: tuple[SettingSpec, ...]) -> _Index:
     known = _INDEXES.get(id(fields))
     if known is None:
-        readers: dict[str, tuple[Field, ...]] = {}
+        readers: dict[str, tuple[SettingSpec, ...]] = {}
         for one in fields:
             readers[one.path[0]] = (*readers.get(one.path[0], ()), one)
         if len(_INDEXES) > 500:  # somebody makes rows by the way
@@ -87,7 +87,9 @@ def _index(fields: tuple[Field, ...]) -> _Index:
     return known[1]
 
 
-def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) -> Settings:
+def read_settings(
+    fields: tuple[SettingSpec, ...], body: Object, known: frozenset[str]
+) -> SettingsRead:
     """The settings of a body; `known` are top-level fields that somebody else reads."""
     values: dict[str, Setting] = {}
     places: dict[str, JsonPath] = {}
@@ -101,7 +103,7 @@ def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) 
         if one is not None:
             try:
                 meant = one.read(item)
-            except BROKEN:
+            except UNREADABLE:
                 meant = UNSET
             if meant is UNSET:
                 extra.append((key,))
@@ -114,11 +116,11 @@ def read_fields(fields: tuple[Field, ...], body: Object, known: frozenset[str]) 
             rows, key, item, values, places, extra
         ):
             extra.append((key,))
-    return Settings(values, places, tuple(extra))
+    return SettingsRead(values, places, tuple(extra))
 
 
 def _read(
-    rows: tuple[Field, ...],
+    rows: tuple[SettingSpec, ...],
     key: str,
     item: JSON,
     values: dict[str, Setting],
@@ -133,7 +135,7 @@ def _read(
             continue
         try:
             meant = one.read(value)
-        except BROKEN:
+        except UNREADABLE:
             continue
         if not isinstance(meant, UnsetType):
             seen.add(one.path)
@@ -146,7 +148,7 @@ def _read(
     return bool(seen)
 
 
-def _strange(one: Field, value: JSON) -> list[JsonPath]:
+def _strange(one: SettingSpec, value: JSON) -> list[JsonPath]:
     """The leaves of a setting that its row does not understand."""
     if (
         isinstance(value, dict)
@@ -170,48 +172,50 @@ def _beyond(
             extra.append(path)
 
 
-def _leaves(value: JSON, at: JsonPath = ()) -> Iterator[JsonPath]:
+def _leaves(value: JSON, path: JsonPath = ()) -> Iterator[JsonPath]:
     """The paths of everything in a value that says something: a count of nought says nothing."""
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _leaves(item, (*at, key))
+            yield from _leaves(item, (*path, key))
     elif value not in (None, 0, []):
-        yield at
+        yield path
 
 
-def write_fields(fields: tuple[Field, ...], conversation: Conversation, page: Page) -> Object:
+def write_settings(
+    fields: tuple[SettingSpec, ...], conversation: Conversation, context: EncodeContext
+) -> Object:
     """A new body with the settings in it: on the wire they came from, all of the old body with what
     was changed."""
     own = (
-        conversation.wire == page.wire
-        and conversation.kind == page.kind
+        conversation.wire == context.wire
+        and conversation.kind == context.kind
         and isinstance(conversation.source.body, dict)
     )
     body: Object = dict(conversation.source.body) if own else {}  # type: ignore[arg-type]
     before = conversation.source.settings if own else None
     writers = _index(fields).writers
     places = conversation.source.setting_paths
-    idle = () if own or page.kind != "request" else _idle(conversation)
+    idle = () if own or context.kind != "request" else _idle(conversation)
     for name, value in conversation.settings.items():
         if before.__class__ is dict and name in before and before[name] == value:
             continue
-        place = page.place = places.get(name) or (name,)
+        place = context.setting_path = places.get(name) or (name,)
         if name in idle:
-            page.lose(place, "there is no tool that it could be about")
+            context.report_loss(place, "there is no tool that it could be about")
             continue
         one = writers.get(name)
-        told = len(page.losses)
-        written = UNSET if one is None or one.write is None else one.write(value, page)
+        told = len(context.losses)
+        written = UNSET if one is None or one.write is None else one.write(value, context)
         if one is None or written is UNSET:
-            if len(page.losses) == told:  # the writer may have said better why
-                page.lose(place, f"this wire has no such setting: {name}")
+            if len(context.losses) == told:  # the writer may have said better why
+                context.report_loss(place, f"this wire has no such setting: {name}")
         elif len(one.path) == 1:
             body[one.path[0]] = written
         else:
             body = put(body, one.path, written)  # type: ignore[assignment]
     if not own:
         for path in conversation.source.unknown_fields:
-            page.lose(path, "no such field on this wire")
+            context.report_loss(path, "no such field on this wire")
     return body
 
 
@@ -253,16 +257,18 @@ _USER = 64
 https://github.com/maximhq/bifrost/pull/1000."""
 
 
-def write_user(value: Setting, page: Page) -> JSON | UnsetType:
+def write_user(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     """Who asks, where only a short name is taken: other wires allow a longer one, and it would be
     refused."""
     if isinstance(value, str) and len(value) <= _USER:
         return value
-    page.lose(page.place, f"the user's name is no text of at most {_USER} characters")
+    context.report_loss(
+        context.setting_path, f"the user's name is no text of at most {_USER} characters"
+    )
     return UNSET
 
 
-def thinking(field: str, least: int) -> tuple[Reads, Writes]:
+def reasoning_budget(field: str, least: int) -> tuple[ReadSetting, WriteSetting]:
     """How a budget for thoughts is read and written where it is switched on and off; a smaller one
     than `least` is refused."""
 
@@ -273,7 +279,7 @@ def thinking(field: str, least: int) -> tuple[Reads, Writes]:
             return budget
         return 0 if given.get("type") == "disabled" else UNSET
 
-    def write(value: Setting, page: Page) -> JSON | UnsetType:
+    def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
         if value == 0:
             return {"type": "disabled"}
         return (
@@ -293,13 +299,15 @@ def put_tools(body: Object, tools: list[JSON]) -> None:
         body.pop("tools", None)
 
 
-def write_stop(
-    message: Message, says: Mapping[str, str], means: Mapping[str, str], page: Page
+def write_finish_reason(
+    message: Message, says: Mapping[str, str], means: Mapping[str, str], context: EncodeContext
 ) -> str | None:
     """Why the model stopped, in this wire's words; a reason it has no word for is reported."""
     if message.stop is None:
         return None
     word = says.get(message.stop)
     if word is None or means.get(word) != message.stop:
-        page.lose(message.path, f"this wire has no word for the stop reason `{message.stop}`")
+        context.report_loss(
+            message.path, f"this wire has no word for the stop reason `{message.stop}`"
+        )
     return word or says["stop"]

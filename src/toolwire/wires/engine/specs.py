@@ -17,11 +17,11 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Opaque, Origin, Part, Source
 from toolwire.errors import RemoteError
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.stream import Stream
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.stream import StreamSpec
 
 Form: TypeAlias = Literal["request", "response", "stream"]
-BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError)
+UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, IndexError)
 """What an optimistic reader may raise on a block that is not what it is said to be."""
 
 
@@ -34,7 +34,7 @@ class Id(Struct, frozen=True):
     nullable: bool = False
 
 
-class Row(Struct, frozen=True, eq=False):
+class Block(Struct, frozen=True, eq=False):
     """One block type in every direction.
 
     `read` takes a block, its place and the row and gives the part; `write` gives the block, or None
@@ -44,19 +44,19 @@ class Row(Struct, frozen=True, eq=False):
 
     name: str
     part: type[Part] | type[Message] | type[Tool]
-    read: Callable[[Object, JsonPath, Row], Part] | None = None
+    read: Callable[[Object, JsonPath, Block], Part] | None = None
     write: Callable[..., JSON] | None = None
     keys: frozenset[str] = frozenset()
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
     """Objects inside the block, and the fields understood in them."""
-    tell: Mapping[str, str] = {}
+    discriminator: Mapping[str, str] = {}
     """How the block is told from others: the catalogue's discriminator."""
     direction: Literal["", "call", "output", "call+output"] = ""
     family: str = ""
     executor: Literal["", "client", "provider"] = ""
     ids: tuple[Id, ...] = ()
     forms: tuple[Form, ...] = ("request", "response")
-    answer: Row | None = None
+    answer: Block | None = None
     """The row of the result that stands in the same block as its call: such a block is read as two
     parts."""
     deltas: Mapping[str, tuple[str, str]] = {}
@@ -89,46 +89,46 @@ def keys(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def table(*rows: Row) -> dict[str, Row]:
+def blocks(*rows: Block) -> dict[str, Block]:
     """Rows by their names."""
-    return {row.name: row for row in rows}
+    return {spec.name: spec for spec in rows}
 
 
-UNKNOWN = Row("", Opaque, write=lambda part, page: part.value)
+OPAQUE = Block("", Opaque, write=lambda part, context: part.value)
 """Its block is wholly unknown: there is nothing in it to tell apart."""
 
 
-def unknown(name: JSON, block: JSON, at: JsonPath) -> Opaque:
+def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
     """A block nobody knows, kept as it is."""
     return Opaque(
-        name if isinstance(name, str) else "untyped", block, source=Source(block, at, UNKNOWN)
+        name if isinstance(name, str) else "untyped", block, source=Source(block, path, OPAQUE)
     )
 
 
-def read_block(wire: str, rows: Mapping[str, Row], block: JSON, at: JsonPath) -> Part:
+def read_block(wire: str, rows: Mapping[str, Block], block: JSON, path: JsonPath) -> Part:
     """The part of a block that names its type. One that does not fit its own type is kept as
     unknown."""
     if not isinstance(block, dict):
-        blame(wire, at, "an object", block)
+        raise_unexpected(wire, path, "an object", block)
     name = block.get("type")
     try:
-        row = rows[name]  # type: ignore[index]
-        return row.read(block, at, row)  # type: ignore[misc]
-    except BROKEN:
-        return unknown(name, block, at)
+        spec = rows[name]  # type: ignore[index]
+        return spec.read(block, path, spec)  # type: ignore[misc]
+    except UNREADABLE:
+        return opaque(name, block, path)
 
 
 # --- small readers, for rows ----------------------------------------------------------------------
 
 
-def string(value: JSON) -> str:
+def require_string(value: JSON) -> str:
     """The value, which must be text."""
     if isinstance(value, str):
         return value
     raise TypeError("a string")
 
 
-def obj(value: JSON) -> Object:
+def require_object(value: JSON) -> Object:
     """The value, which must be an object."""
     if isinstance(value, dict):
         return value
@@ -151,12 +151,12 @@ def count_at(value: JSON, *path: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def name_of(value: JSON) -> str:
+def read_name(value: JSON) -> str:
     """A tool's name; what is not text is no name."""
     return value if isinstance(value, str) else ""
 
 
-def call_id(value: JSON) -> tuple[str, Origin]:
+def read_id(value: JSON) -> tuple[str, Origin]:
     """An id off a wire, and its origin. Null, blanks and the placeholder "null" are absent; a
     number is its digits."""
     if isinstance(value, str):
@@ -170,11 +170,11 @@ def call_id(value: JSON) -> tuple[str, Origin]:
     return "", "minted"
 
 
-result_id = call_id
+read_result_id = read_id
 """An id off a result is read as that of a call is."""
 
 
-def arguments(value: JSON) -> LazyJson:
+def read_arguments(value: JSON) -> LazyJson:
     """Arguments of a wire that sends them as text: the text stays, anything else is a value, null
     is none."""
     if isinstance(value, str):
@@ -182,45 +182,45 @@ def arguments(value: JSON) -> LazyJson:
     return LazyJson("") if value is None else LazyJson.from_value(value)
 
 
-def blame(wire: str, at: JsonPath, wanted: str, got: JSON | UnsetType) -> NoReturn:
+def raise_unexpected(wire: str, path: JsonPath, wanted: str, got: JSON | UnsetType) -> NoReturn:
     """Say what was wanted at a place, and what came."""
-    raise RemoteError(wire, at, f"expected {wanted}, got {kind_of(got)}")
+    raise RemoteError(wire, path, f"expected {wanted}, got {kind_of(got)}")
 
 
-def object_at(wire: str, body: JSON, at: JsonPath) -> Object:
+def object_at(wire: str, body: JSON, path: JsonPath) -> Object:
     """The object at a place of a body."""
-    value = get(body, at)
-    return value if isinstance(value, dict) else blame(wire, at, "an object", value)
+    value = get(body, path)
+    return value if isinstance(value, dict) else raise_unexpected(wire, path, "an object", value)
 
 
-def list_at(wire: str, body: JSON, at: JsonPath) -> list[JSON]:
+def list_at(wire: str, body: JSON, path: JsonPath) -> list[JSON]:
     """The list at a place of a body."""
-    value = get(body, at)
-    return value if isinstance(value, list) else blame(wire, at, "a list", value)
+    value = get(body, path)
+    return value if isinstance(value, list) else raise_unexpected(wire, path, "a list", value)
 
 
 # --- writing a wire's own -------------------------------------------------------------------------
 
 
-def native(part: Part, page: Page, now: JSON) -> JSON | UnsetType:
+def patch_block(part: Part, context: EncodeContext, now: JSON) -> JSON | UnsetType:
     """A block of this wire's own as it is now, with just the edit of a part applied; UNSET if the
     edit changed its type."""
-    row, was = part.spec, part.original
+    spec, was = part.spec, part.original
     if was is None:
         return now
     if (
-        not isinstance(row, Row)
-        or row.write is None
-        or row.part is not type(part)
+        not isinstance(spec, Block)
+        or spec.write is None
+        or spec.part is not type(part)
         or type(was) is not type(part)
     ):
         return UNSET
-    new = row.write(part, page)
-    return patch(now, row.write(was, page), new) if isinstance(now, dict) else new
+    new = spec.write(part, context)
+    return patch(now, spec.write(was, context), new) if isinstance(now, dict) else new
 
 
-def edited(
-    parts: Iterable[Part], before: Iterable[Part], raw: JSON, at: JsonPath, page: Page
+def patch_parts(
+    parts: Iterable[Part], before: Iterable[Part], raw: JSON, path: JsonPath, context: EncodeContext
 ) -> JSON | UnsetType:
     """A body or message with the edits of its parts applied where they stand; UNSET if parts came,
     went or moved."""
@@ -229,21 +229,21 @@ def edited(
         return UNSET
     for part in now:
         if part.original is not None:
-            where = part.path[len(at) :]
+            where = part.path[len(path) :]
             block = get(raw, where)
-            new = UNSET if isinstance(block, UnsetType) else native(part, page, block)
+            new = UNSET if isinstance(block, UnsetType) else patch_block(part, context, block)
             if isinstance(new, UnsetType):
                 return UNSET
             raw = put(raw, where, new)
     return raw
 
 
-def own(
-    message: Message, page: Page, read: Callable[[JSON, JsonPath], Message]
+def patch_message(
+    message: Message, context: EncodeContext, read: Callable[[JSON, JsonPath], Message]
 ) -> JSON | UnsetType:
     """A message of this wire's own as it came, with the edits made to its parts; UNSET if it has to
     be written anew."""
-    if message.wire != page.wire or isinstance(message.raw, UnsetType):
+    if message.wire != context.wire or isinstance(message.raw, UnsetType):
         return UNSET
     try:
         before = read(message.raw, message.path)
@@ -251,7 +251,7 @@ def own(
         return UNSET
     if before.role != message.role:
         return UNSET
-    return edited(message.parts, before.parts, message.raw, message.path, page)
+    return patch_parts(message.parts, before.parts, message.raw, message.path, context)
 
 
 def types_in(content: JSON) -> set[str]:
@@ -265,16 +265,16 @@ def types_in(content: JSON) -> set[str]:
     }
 
 
-def answers(conversation: Conversation, page: Page) -> list[Message]:
+def answer_messages(conversation: Conversation, context: EncodeContext) -> list[Message]:
     """The messages a response can hold: its own as they came, else what the assistant says.
     Anything else is reported."""
-    if conversation.wire == page.wire and conversation.kind == page.kind:
+    if conversation.wire == context.wire and conversation.kind == context.kind:
         return list(conversation.messages)
     for message in conversation.messages:
         if message.role != "assistant":
-            page.lose(message, "an answer holds only what the assistant says")
+            context.report_loss(message, "an answer holds only what the assistant says")
     for tool in conversation.tools:
-        page.lose(tool, "an answer offers no tools")
+        context.report_loss(tool, "an answer offers no tools")
     return [message for message in conversation.messages if message.role == "assistant"] or [
         Message("assistant", ())
     ]
@@ -285,31 +285,33 @@ class Wire(Struct, frozen=True, eq=False):
 
     name: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[Block, ...]
     read: Callable[[JSON, Kind], Conversation]
-    write: Callable[[Conversation, Page], JSON]
-    looks: Callable[[JSON], int]
+    write: Callable[[Conversation, EncodeContext], JSON]
+    match_score: Callable[[JSON], int]
     """How sure it is that a body is its own: 0 not at all, 1 perhaps, 2 it has marks of it, 3
     nobody else has them."""
-    stream: Stream | None = None
+    stream: StreamSpec | None = None
     """How it streams, if it does."""
     hosts: bool = False
     """Whether its answers can hold calls that somebody else's provider ran, with their results."""
 
 
-def rows_of(*groups: Mapping[str, Row] | Iterable[Row]) -> tuple[Row, ...]:
+def all_blocks(*groups: Mapping[str, Block] | Iterable[Block]) -> tuple[Block, ...]:
     """All rows of some tables, in order."""
     return tuple(
-        row for group in groups for row in (group.values() if isinstance(group, Mapping) else group)
+        spec
+        for group in groups
+        for spec in (group.values() if isinstance(group, Mapping) else group)
     )
 
 
-class Entry(Struct, frozen=True):
+class CatalogueEntry(Struct, frozen=True):
     """One type of call or result on one wire: how it is told, who runs it, and what its id is."""
 
     wire: str
     type: str
-    tell: dict[str, str]
+    discriminator: dict[str, str]
     direction: str
     family: str
     executor: str
@@ -318,20 +320,20 @@ class Entry(Struct, frozen=True):
     forms: tuple[Form, ...]
 
 
-def entries(wire: Wire) -> list[Entry]:
+def catalogue_entries(wire: Wire) -> list[CatalogueEntry]:
     """The rows of a wire that hold a call or a result, as the catalogue shows them."""
     return [
-        Entry(
+        CatalogueEntry(
             wire.name,
-            row.name,
-            dict(row.tell),
-            row.direction,
-            row.family,
-            row.executor,
-            row.ids,
-            row.origin,
-            row.forms,
+            spec.name,
+            dict(spec.discriminator),
+            spec.direction,
+            spec.family,
+            spec.executor,
+            spec.ids,
+            spec.origin,
+            spec.forms,
         )
-        for row in wire.rows
-        if row.direction
+        for spec in wire.rows
+        if spec.direction
     ]

@@ -12,33 +12,33 @@ from collections.abc import Callable, Collection, Mapping
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import free, mint
+from toolwire.conversation.ids import first_free, mint
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Setting
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.errors import RemoteError
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
 )
 from toolwire.streaming.framing import aws, ndjson
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 
 DONE = b"data: [DONE]\n\n"
-CUT = "the stream ended before the answer was over"
+STREAM_CUT = "the stream ended before the answer was over"
 
 
-class Reader:
+class StreamReader:
     """Reads one stream of a wire. Memory does not grow with the stream unless the body is asked
     for."""
 
@@ -85,11 +85,11 @@ class Reader:
         are announced.
         """
         if not call.id:
-            at = len(self.called) if ordinal is None else ordinal
+            path = len(self.called) if ordinal is None else ordinal
             taken = {one.id for one in self.called}
             call = replace(
                 call,
-                id=free(lambda salt: mint(f"{self.seed}{salt}", at, call.name), taken),
+                id=first_free(lambda salt: mint(f"{self.seed}{salt}", path, call.name), taken),
                 origin="minted",
             )
         self.called.append(replace(call, args=LazyJson(""), source=replace(call.source, raw=UNSET)))
@@ -98,7 +98,7 @@ class Reader:
     def answered(self, result: Result) -> Result:
         """The result under the id of its call: where it came without, that of the oldest call of
         its name without an answer."""
-        at = next(
+        path = next(
             (
                 i
                 for i, call in enumerate(self.called)
@@ -112,11 +112,11 @@ class Reader:
             ),
             None,
         )
-        if at is None:
+        if path is None:
             made = mint(f"{self.seed} result", len(self.called), result.name or "")
             return result if result.call_id else replace(result, call_id=made, origin="minted")
-        self.replied.add(at)
-        return replace(result, call_id=self.called[at].id)
+        self.replied.add(path)
+        return replace(result, call_id=self.called[path].id)
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
         """What takes in more text of an open part from an event that is like the last one but for
@@ -132,7 +132,7 @@ class Reader:
         return RemoteError(self.wire, (), "there is no event of this wire in the stream")
 
 
-class Writer:
+class StreamWriter:
     """Writes one stream of a wire: each neutral event becomes the wire's own events, at once where
     the grammar allows."""
 
@@ -145,41 +145,41 @@ class Writer:
     customs = False
     """Whether the wire can hold calls whose input is free text."""
 
-    def __init__(self, page: Page, version: int | None = None) -> None:
-        self.page = page
+    def __init__(self, context: EncodeContext, version: int | None = None) -> None:
+        self.context = context
         self.settings: dict[str, Setting] = {}
         self.version = version
         """The version of the wire to write, for wires that have several."""
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         """The answer begins; always the first call."""
         self.settings.update(event.settings)
         seed = self.settings.get("id")
-        self.page.seed = seed if isinstance(seed, str) else ""
+        self.context.seed = seed if isinstance(seed, str) else ""
         return []
 
-    def turn(self, event: Turn) -> list[Chunk]:
+    def turn(self, event: TurnStart) -> list[Chunk]:
         """The next message begins; asked only of wires that hold results."""
         return []
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         raise NotImplementedError
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         raise NotImplementedError
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         raise NotImplementedError
 
-    def kept(self, event: End) -> None:
+    def kept(self, event: PartEnd) -> None:
         """Report arguments that turned out to be others than those that were sent piece by piece,
         which stay."""
         if event.whole is not None:
-            self.page.lose(
+            self.context.report_loss(
                 (), "arguments that were told again otherwise: what was sent first stays"
             )
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         raise NotImplementedError
 
     def resume(self, call: Call, words: Collection[str]) -> bool:
@@ -195,7 +195,7 @@ class Writer:
         None if it is not."""
         return None
 
-    def note(self, event: Note) -> list[Chunk]:
+    def note(self, event: Metadata) -> list[Chunk]:
         """Usage and the like: kept for the end."""
         self.settings.update(event.settings)
         return []
@@ -203,7 +203,7 @@ class Writer:
     def finish(self, event: Finish) -> list[Chunk]:
         raise NotImplementedError
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         raise NotImplementedError
 
     def close(self) -> list[Chunk]:
@@ -212,23 +212,23 @@ class Writer:
 
     def envelope(
         self,
-        write: Callable[[Conversation, Page], JSON],
+        write: Callable[[Conversation, EncodeContext], JSON],
         stop: str | None = None,
         message: Message | None = None,
     ) -> Object:
         """An answer without parts as the wire writes its bodies: what the first and last events are
         made of."""
         said = message if message is not None else Message("assistant", (), stop)
-        body = write(Conversation((said,), (), self.settings, "", "response"), self.page)
+        body = write(Conversation((said,), (), self.settings, "", "response"), self.context)
         assert isinstance(body, dict)
         return body
 
 
-class Stream(Struct, frozen=True, eq=False):
+class StreamSpec(Struct, frozen=True, eq=False):
     """How a wire streams."""
 
-    reader: Callable[..., Reader]
-    writer: Callable[..., Writer]
+    reader: Callable[..., StreamReader]
+    writer: Callable[..., StreamWriter]
     frame: Callable[[Chunk], bytes]
     tail: bytes = b""
     """What follows the last event."""
@@ -260,12 +260,12 @@ BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85":
 """Line breaks that JSON does not escape, and their escapes."""
 
 
-def data_only(event: Chunk) -> bytes:
+def data_sse(event: Chunk) -> bytes:
     """Server-sent events without names."""
     return b"data: " + one_line(event) + b"\n\n"
 
 
-def named(event: Chunk) -> bytes:
+def named_sse(event: Chunk) -> bytes:
     """Server-sent events whose name is the type in their data."""
     kind = event.get("type")
     name = (
@@ -276,12 +276,12 @@ def named(event: Chunk) -> bytes:
     return name + b"data: " + one_line(event) + b"\n\n"
 
 
-def lines(event: Chunk) -> bytes:
+def ndjson_line(event: Chunk) -> bytes:
     """One JSON object a line."""
     return ndjson.write(one_line(event))
 
 
-def messages(event: Chunk) -> bytes:
+def aws_message(event: Chunk) -> bytes:
     """AWS messages: the only field of an event is its type. An exception is one whose
     name says so.
     """
@@ -291,7 +291,7 @@ def messages(event: Chunk) -> bytes:
     )
 
 
-def typed(name: str, payload: JSON) -> JSON:
+def unwrap_typed(name: str, payload: JSON) -> JSON:
     """An event whose type stands in its data; where it does not, its name is its type."""
     return (
         payload
@@ -300,7 +300,7 @@ def typed(name: str, payload: JSON) -> JSON:
     )
 
 
-def lifted(name: str, payload: JSON) -> JSON:
+def unwrap_named(name: str, payload: JSON) -> JSON:
     """An event under its name, as AWS's own SDK gives it."""
     return {name: payload} if name else payload
 
@@ -326,13 +326,13 @@ def merge(old: JSON, new: JSON) -> JSON:
         for key, value in new.items():
             old[key] = merge(old.get(key), value)
         return old
-    return fresh(new)
+    return copy_json(new)
 
 
-def fresh(value: JSON) -> JSON:
+def copy_json(value: JSON) -> JSON:
     """A copy whose containers may be changed."""
     if isinstance(value, dict):
-        return {key: fresh(item) for key, item in value.items()}
+        return {key: copy_json(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [fresh(item) for item in value]
+        return [copy_json(item) for item in value]
     return value

@@ -21,21 +21,35 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Role
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import put_tools, read_fields, write_fields, write_stop
-from toolwire.wires.engine.specs import Wire, answers, blame, list_at, obj, object_at, own, rows_of
-from toolwire.wires.families.blocks.history import Blocks
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import (
+    put_tools,
+    read_settings,
+    write_finish_reason,
+    write_settings,
+)
+from toolwire.wires.engine.specs import (
+    Wire,
+    all_blocks,
+    answer_messages,
+    list_at,
+    object_at,
+    patch_message,
+    raise_unexpected,
+    require_object,
+)
+from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.families.contents.parts import parts
 from toolwire.wires.families.contents.settings import (
     CONFIG,
-    MEANS,
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
     REQUEST,
     RESPONSE,
-    SAYS,
     keys,
     pick,
     read_offers,
@@ -53,8 +67,8 @@ read_content = PARTS.read_content
 # --- contents -------------------------------------------------------------------------------------
 
 
-def _again(content: JSON, at: JsonPath) -> Message:
-    return read_content(content, at, "system" if len(at) == 1 else None)
+def _again(content: JSON, path: JsonPath) -> Message:
+    return read_content(content, path, "system" if len(path) == 1 else None)
 
 
 def _message(role: Role, parts: list[JSON]) -> JSON:
@@ -65,7 +79,7 @@ def _text(role: Role, text: str) -> JSON:
     return {"role": "model" if role == "assistant" else "user", "parts": [{"text": text}]}
 
 
-HISTORY = Blocks(NAME, _again, PARTS.foreign, _message, _text, alone=True)
+HISTORY = BlockHistory(NAME, _again, PARTS.foreign, _message, _text, alone=True)
 
 
 # --- whole bodies ---------------------------------------------------------------------------------
@@ -74,7 +88,7 @@ HISTORY = Blocks(NAME, _again, PARTS.foreign, _message, _text, alone=True)
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     return _read_response(body) if kind == "response" else _read_request(body)
 
 
@@ -92,9 +106,9 @@ def _read_request(body: Object) -> Conversation:
         list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     ):
         tools += read_offers(tool, ("tools", i))
-    settings = read_fields(REQUEST, body, keys("contents", "systemInstruction", "tools"))
+    settings = read_settings(REQUEST, body, keys("contents", "systemInstruction", "tools"))
     return Conversation(
-        settle(tuple(messages), seed="", ordered=True),
+        assign_ids(tuple(messages), seed="", ordered=True),
         tuple(tools),
         settings.values,
         NAME,
@@ -106,32 +120,34 @@ def _read_request(body: Object) -> Conversation:
 
 
 def _read_response(body: Object) -> Conversation:
-    settings = read_fields(RESPONSE, body, keys("candidates"))
+    settings = read_settings(RESPONSE, body, keys("candidates"))
     messages: list[Message] = []
     extra = list(settings.unknown)
     found = list_at(NAME, body, ("candidates",)) if body.get("candidates") is not None else []
     if body.get("candidates") is None and keys("promptFeedback", "usageMetadata").isdisjoint(body):
-        blame(NAME, ("candidates",), "a list", body.get("candidates", UNSET))
+        raise_unexpected(NAME, ("candidates",), "a list", body.get("candidates", UNSET))
     feedback = pick(body, "promptFeedback")
     if not found and isinstance(feedback, dict) and pick(feedback, "blockReason"):
         messages.append(
             Message("assistant", (), "filter", NAME)
         )  # the prompt was refused: an answer that says nothing
     for i, candidate in enumerate(found):
-        at: JsonPath = ("candidates", i)
-        content = object_at(NAME, body, at).get("content")
-        message = read_content({} if content is None else content, (*at, "content"), "assistant")
-        reason = pick(object_at(NAME, body, at), "finishReason")
-        stop = MEANS.get(reason, reason.lower()) if isinstance(reason, str) else None
+        path: JsonPath = ("candidates", i)
+        content = object_at(NAME, body, path).get("content")
+        message = read_content({} if content is None else content, (*path, "content"), "assistant")
+        reason = pick(object_at(NAME, body, path), "finishReason")
+        stop = (
+            FINISH_REASON_FROM_WIRE.get(reason, reason.lower()) if isinstance(reason, str) else None
+        )
         called = any(isinstance(part, Call) and part.executor == "client" for part in message.parts)
         messages.append(replace(message, stop="tool" if stop == "stop" and called else stop))
         extra += [
-            (*at, key)
-            for key, value in obj(candidate).items()
+            (*path, key)
+            for key, value in require_object(candidate).items()
             if key not in keys("content", "finishReason", "index") and value is not None
         ]
     return Conversation(
-        settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=True),
+        assign_ids(tuple(messages), seed=str(settings.values.get("id", "")), ordered=True),
         (),
         settings.values,
         NAME,
@@ -142,11 +158,11 @@ def _read_response(body: Object) -> Conversation:
     )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
     form = conversation.settings.get("format")
     config = body.get(CONFIG)
     if (
@@ -156,7 +172,7 @@ def write(conversation: Conversation, page: Page) -> JSON:
         and isinstance(config, dict)
     ):
         config["responseJsonSchema"] = form.schema
-    written = HISTORY.write(conversation, page)
+    written = HISTORY.write(conversation, context)
     key = "system_instruction" if "system_instruction" in body else "systemInstruction"
     if not isinstance(written.whole, UnsetType):
         body[key] = written.whole
@@ -164,24 +180,26 @@ def write(conversation: Conversation, page: Page) -> JSON:
         body[key] = {"parts": written.system}
     body["contents"] = written.messages
     if conversation.wire != NAME or not conversation.same_tools:
-        put_tools(body, write_tools(conversation.tools, page))
+        put_tools(body, write_tools(conversation.tools, context))
     return body
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
     seed = conversation.settings.get("id")
-    page.seed = seed if isinstance(seed, str) else ""
+    context.seed = seed if isinstance(seed, str) else ""
     candidates: list[JSON] = []
-    for i, message in enumerate(answers(conversation, page)):
+    for i, message in enumerate(answer_messages(conversation, context)):
         if conversation.wire == NAME and not message.path and not message.parts:
             continue  # a refused prompt has no candidate
-        kept = own(message, page, lambda raw, at: read_content(raw, at, "assistant"))
+        kept = patch_message(
+            message, context, lambda raw, path: read_content(raw, path, "assistant")
+        )
         old = (
             get(conversation.source.body, message.path[:-1]) if conversation.wire == NAME else UNSET
         )
         if isinstance(kept, UnsetType):
-            blocks = [PARTS.foreign[type(part)](part, page) for part in message.parts]
+            blocks = [PARTS.foreign[type(part)](part, context) for part in message.parts]
             kept = {"role": "model", "parts": [block for block in blocks if block is not None]}
         called = message.stop == "tool" and any(isinstance(part, Call) for part in message.parts)
         frame: Object = (
@@ -189,7 +207,11 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
             if isinstance(old, dict)
             else {
                 "index": i,
-                "finishReason": "STOP" if called else write_stop(message, SAYS, MEANS, page),
+                "finishReason": "STOP"
+                if called
+                else write_finish_reason(
+                    message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
+                ),
             }
         )
         empty = isinstance(old, dict) and old.get("content") is None and not message.parts
@@ -201,7 +223,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
 # --- telling it from others -----------------------------------------------------------------------
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     if not isinstance(body, dict):
         return 0
@@ -220,5 +242,11 @@ def looks(body: JSON) -> int:
 
 
 WIRE = Wire(
-    NAME, "Gemini generateContent", rows_of(PARTS.rows), read, write, looks, stream(PARTS, write)
+    NAME,
+    "Gemini generateContent",
+    all_blocks(PARTS.rows),
+    read,
+    write,
+    match_score,
+    stream(PARTS, write),
 )

@@ -21,27 +21,33 @@ from functools import partial
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning
-from toolwire.streaming.accumulate import grown
+from toolwire.streaming.accumulate import with_text
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.sequential_parts import Line, Piece
-from toolwire.wires.engine.settings import read_fields
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.sequential_parts import Piece, SequentialEmitter
+from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import count_at
-from toolwire.wires.engine.stream import CUT, Stream, Writer, data_only, fresh
+from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, StreamWriter, copy_json, data_sse
 from toolwire.wires.families.contents.parts import Parts
-from toolwire.wires.families.contents.settings import MEANS, RESPONSE, USAGE, keys, pick
+from toolwire.wires.families.contents.settings import (
+    FINISH_REASON_FROM_WIRE,
+    RESPONSE,
+    USAGE,
+    keys,
+    pick,
+)
 from toolwire.wires.families.contents.stream_parts import Growing, Growth
 
 NAME = "gemini"
@@ -94,9 +100,9 @@ class _Reader(Growing):
         out: list[Event] = []
         if not self.begun:
             self.begun = True
-            settings = read_fields(RESPONSE, event, _CANDIDATES)
+            settings = read_settings(RESPONSE, event, _CANDIDATES)
             self.seed = str(settings.values.get("id", ""))
-            out.append(Begin(settings.values))
+            out.append(MessageStart(settings.values))
         self.mine = self.mine or not _MARKS.isdisjoint(event)
         candidates = event.get("candidates")
         if isinstance(candidates, list):
@@ -104,7 +110,7 @@ class _Reader(Growing):
                 if isinstance(candidate, dict):
                     self._candidate(candidate, i, out)
                 else:
-                    out.append(Left((self.count, "candidates", i), "not a candidate"))
+                    out.append(Unsupported((self.count, "candidates", i), "not a candidate"))
         for key, value in event.items():
             if key == "candidates" or value is None:
                 continue
@@ -130,7 +136,7 @@ class _Reader(Growing):
     def _reported(self, name: str, path: tuple[str | int, ...], out: list[Event]) -> None:
         if name not in self.left:
             self.left.add(name)
-            out.append(Left((self.count, *path), "no such field on this wire"))
+            out.append(Unsupported((self.count, *path), "no such field on this wire"))
 
     def _candidate(self, candidate: Object, place: int, out: list[Event]) -> None:
         index = count_at(candidate, "index")
@@ -142,10 +148,10 @@ class _Reader(Growing):
         if content.__class__ is dict:
             blocks = content.get("parts")
             if blocks.__class__ is list:
-                at = (self.count, "candidates", place, "content", "parts")
+                path = (self.count, "candidates", place, "content", "parts")
                 take = held.growth.take
                 for j, block in enumerate(blocks):
-                    out += take(block, (*at, j))
+                    out += take(block, (*path, j))
             if self.keep:
                 rest = {
                     key: value
@@ -164,15 +170,18 @@ class _Reader(Growing):
                     self._reported(f"candidate {key}", ("candidates", place, key), out)
                 if self.keep:
                     held.frame[key] = (
-                        fresh(value) if key in _REPEATED else joined(held.frame.get(key), value)
+                        copy_json(value) if key in _REPEATED else joined(held.frame.get(key), value)
                     )
 
     def _error(self, error: JSON) -> list[Event]:
-        self.error = fresh(error)
+        self.error = copy_json(error)
         said = error.get("message") if isinstance(error, dict) else error
         status = error.get("status") if isinstance(error, dict) else None
         words = said if isinstance(said, str) and said else "the server reported an error"
-        return [*self._closed(cut=True), Fault(words, status if isinstance(status, str) else None)]
+        return [
+            *self._closed(cut=True),
+            StreamError(words, status if isinstance(status, str) else None),
+        ]
 
     def _closed(self, *, cut: bool) -> list[Event]:
         return [event for held in self.candidates.values() for event in held.growth.close(cut=cut)]
@@ -182,15 +191,16 @@ class _Reader(Growing):
             return []
         late: list[Event] = []
         if self.usage:
-            read = read_fields(_USAGE, {USAGE.path[0]: self.usage}, frozenset())
-            late.append(Note(read.values))
+            read = read_settings(_USAGE, {USAGE.path[0]: self.usage}, frozenset())
+            late.append(Metadata(read.values))
             late += [
-                Left((self.count - 1, *path), "no such field on this wire") for path in read.unknown
+                Unsupported((self.count - 1, *path), "no such field on this wire")
+                for path in read.unknown
             ]
         reasons = [held.reason for held in self.candidates.values()]
         if None in reasons or not (reasons or self.blocked):
-            self.error = {"status": "stream_cut", "message": CUT}
-            return [*late, *self._closed(cut=True), Fault(CUT, cut=True)]
+            self.error = {"status": "stream_cut", "message": STREAM_CUT}
+            return [*late, *self._closed(cut=True), StreamError(STREAM_CUT, cut=True)]
         # A call that is still open was never closed, whatever the reason says: the model was
         # stopped in its midst.
         open_calls = [
@@ -204,12 +214,12 @@ class _Reader(Growing):
             out.append(Finish("filter"))  # the prompt was refused
         for index, held in sorted(self.candidates.items()):
             reason = held.reason or ""
-            out.append(Finish(MEANS.get(reason, reason.lower()), index))
+            out.append(Finish(FINISH_REASON_FROM_WIRE.get(reason, reason.lower()), index))
         return out
 
     def body(self) -> JSON:
         if not self.mine:
-            if self.error is None or self.error == {"status": "stream_cut", "message": CUT}:
+            if self.error is None or self.error == {"status": "stream_cut", "message": STREAM_CUT}:
                 raise self.nothing()
             return {"candidates": [], "error": self.error}
         body = dict(self.head)
@@ -235,28 +245,28 @@ def joined(old: JSON, new: JSON) -> JSON:
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{key: joined(old.get(key), value) for key, value in new.items()}}
     if isinstance(old, list) and isinstance(new, list):
-        return fresh(new) if new[: len(old)] == old else [*old, *new]
-    return fresh(new)
+        return copy_json(new) if new[: len(old)] == old else [*old, *new]
+    return copy_json(new)
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
-class _Writer(Writer):
+class _Writer(StreamWriter):
     many = True
 
     def __init__(
         self,
         parts: Parts,
-        write: Callable[[Conversation, Page], JSON],
-        page: Page,
+        write: Callable[[Conversation, EncodeContext], JSON],
+        context: EncodeContext,
         version: int | None = None,
     ) -> None:
-        super().__init__(page, version)
+        super().__init__(context, version)
         self.foreign: Mapping[type[Part], Callable[..., JSON]] = parts.foreign
         self.write = write
         self.head: Object = {}
-        self.lines: dict[int, Line] = {}
+        self.lines: dict[int, SequentialEmitter] = {}
         self.choices: dict[int, int] = {}
         """Which candidate an open part belongs to."""
         self.last: dict[int, str] = {}
@@ -265,7 +275,7 @@ class _Writer(Writer):
         self.called: set[int] = set()
         self.stops: dict[int, str | None] = {}
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         body = self.envelope(self.write)
         self.head = {
@@ -273,28 +283,28 @@ class _Writer(Writer):
         }
         return []
 
-    def _line(self, choice: int) -> Line:
+    def _line(self, choice: int) -> SequentialEmitter:
         if choice not in self.lines:
-            self.lines[choice] = Line()
+            self.lines[choice] = SequentialEmitter()
         return self.lines[choice]
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         self.choices[event.slot] = event.choice
         self._line(event.choice).start(event)
         return []
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         choice = self.choices[event.slot]
         return self._said(self.lines[choice].delta(event), choice)
 
     def again(self, slot: int) -> Callable[[str], object] | None:
         return bool  # nothing is kept of a text that may speak
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         choice = self.choices.pop(event.slot)
         return self._said(self.lines[choice].end(event), choice)
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         return self._said(self._line(event.choice).whole(event), event.choice)
 
     def _said(self, said: Iterator[tuple[Piece, str]], choice: int) -> list[Chunk]:
@@ -304,13 +314,13 @@ class _Writer(Writer):
             if not text:
                 if isinstance(part, Call):
                     self.called.add(choice)
-                out += self._chunk(self.foreign[type(part)](part, self.page), choice, "")
+                out += self._chunk(self.foreign[type(part)](part, self.context), choice, "")
                 continue
             kind = "thought" if isinstance(part, Reasoning) else "text"
             block: JSON = {"text": text, "thought": True} if kind == "thought" else {"text": text}
             if piece.fresh:
                 piece.fresh = False
-                block = self.foreign[type(part)](grown(part, text), self.page)
+                block = self.foreign[type(part)](with_text(part, text), self.context)
                 if self.last.get(choice) == kind and not piece.more:
                     out += self._chunk(
                         {"text": "", "thought": True} if kind == "thought" else {"text": ""},
@@ -346,7 +356,7 @@ class _Writer(Writer):
             candidates.append(frame)
         return [{**body, "candidates": candidates}]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         status = event.code if event.code in _CODES else "INTERNAL"
         return [{"error": {"code": _CODES[status], "message": event.message, "status": status}}]
 
@@ -365,6 +375,6 @@ _CODES = {
 }
 
 
-def stream(parts: Parts, write: Callable[[Conversation, Page], JSON]) -> Stream:
+def stream(parts: Parts, write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
     """How this wire streams, by the tables of its bodies."""
-    return Stream(partial(_Reader, parts), partial(_Writer, parts, write), data_only)
+    return StreamSpec(partial(_Reader, parts), partial(_Writer, parts, write), data_sse)

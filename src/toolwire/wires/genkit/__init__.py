@@ -21,7 +21,7 @@ from collections.abc import Callable
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import (
@@ -49,32 +49,37 @@ from toolwire.conversation.parts import (
     describe,
     output_text,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
-from toolwire.wires.engine.settings import Field, read_fields, write_fields, write_stop
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    read_settings,
+    write_finish_reason,
+    write_settings,
+)
 from toolwire.wires.engine.specs import (
-    BROKEN,
+    UNREADABLE,
+    Block,
     Id,
-    Row,
     Wire,
-    answers,
-    blame,
-    call_id,
+    all_blocks,
+    answer_messages,
+    blocks,
     count_at,
     keys,
     list_at,
-    name_of,
-    obj,
     object_at,
-    own,
-    result_id,
-    rows_of,
-    string,
-    table,
+    opaque,
+    patch_message,
+    raise_unexpected,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
-    unknown,
 )
-from toolwire.wires.families.turns.history import Turns, bare
+from toolwire.wires.families.turns.history import TurnHistory, bare
 from toolwire.wires.genkit.stream_reader import stream
 
 NAME = "genkit"
@@ -93,9 +98,9 @@ def _seal(block: Object) -> str | None:
     )
 
 
-def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
-    media = obj(block["media"])
-    url, mime = string(media["url"]), text_or_none(media.get("contentType"))
+def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
+    media = require_object(block["media"])
+    url, mime = require_string(media["url"]), text_or_none(media.get("contentType"))
     held = split_data_url(url)
     if held is None:
         return Media(
@@ -103,21 +108,21 @@ def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
             mime,
             url=url,
             signature=_seal(block),
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
     return Media(
         kind_by(mime or held[0]),
         mime or held[0],
         held[1],
         signature=_seal(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_media(media: Media, page: Page) -> JSON:
+def _write_media(media: Media, context: EncodeContext) -> JSON:
     url = data_url(media)
     if url is None:
-        page.lose(
+        context.report_loss(
             media,
             (
                 "a text document is sent as text"
@@ -127,55 +132,55 @@ def _write_media(media: Media, page: Page) -> JSON:
         )
         return {"text": describe(media)}
     if media.name is not None:
-        page.lose(media, "media have no name here")
+        context.report_loss(media, "media have no name here")
     mime = mime_of(media)
     if mime is None and media.kind != "file":
-        page.lose(media, f"without a MIME type nothing says that this is {media.kind}")
+        context.report_loss(media, f"without a MIME type nothing says that this is {media.kind}")
     return {"media": {"url": url, "contentType": mime} if mime else {"url": url}}
 
 
-def _read_resource(block: Object, at: JsonPath, row: Row) -> Part:
-    url = string(obj(block["resource"])["uri"])
-    return Media("file", url=url, signature=_seal(block), source=Source(block, at, row))
+def _read_resource(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(require_object(block["resource"])["uri"])
+    return Media("file", url=url, signature=_seal(block), source=Source(block, path, spec))
 
 
-def _read_request(block: Object, at: JsonPath, row: Row) -> Part:
-    asked = obj(block["toolRequest"])
-    one, origin = call_id(asked.get("ref"))
+def _read_request(block: Object, path: JsonPath, spec: Block) -> Part:
+    asked = require_object(block["toolRequest"])
+    one, origin = read_id(asked.get("ref"))
     given = asked.get("input")
     args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
         one,
-        name_of(asked.get("name")),
+        read_name(asked.get("name")),
         args,
         origin,
         signature=_seal(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _input(call: Call, page: Page) -> JSON:
+def _input(call: Call, context: EncodeContext) -> JSON:
     """The arguments, which may be any JSON value here."""
     if call.family == "custom" or call.args.broken:
-        return page.object_of(call)
-    held = LazyJson(page.text_of(call)) if page.home.forms else call.args
+        return context.arguments_object(call)
+    held = LazyJson(context.arguments_text(call)) if context.reverse_map.forms else call.args
     return held.value if held.text and not held.broken else {}
 
 
-def _write_request(call: Call, page: Page) -> JSON:
-    sent = page.wire_id(call)
-    asked: Object = {"name": page.name(call.name), "input": _input(call, page)}
+def _write_request(call: Call, context: EncodeContext) -> JSON:
+    sent = context.wire_id(call)
+    asked: Object = {"name": context.name(call.name), "input": _input(call, context)}
     return {"toolRequest": asked if sent is None else {"ref": sent, **asked}}
 
 
-def _read_response(block: Object, at: JsonPath, row: Row) -> Part:
-    answer = obj(block["toolResponse"])
-    one, origin = result_id(answer.get("ref"))
+def _read_response(block: Object, path: JsonPath, spec: Block) -> Part:
+    answer = require_object(block["toolResponse"])
+    one, origin = read_result_id(answer.get("ref"))
     output: Output = answer.get("output")
     content = answer.get("content")
     if isinstance(content, list) and content:
         inside = tuple(
-            read_part(part, (*at, "toolResponse", "content", i)) for i, part in enumerate(content)
+            read_part(part, (*path, "toolResponse", "content", i)) for i, part in enumerate(content)
         )
         # The text keeps the value it stands for, which is not to become text on the way back.
         output = (
@@ -190,49 +195,51 @@ def _read_response(block: Object, at: JsonPath, row: Row) -> Part:
         text_or_none(answer.get("name")),
         origin,
         signature=_seal(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_response(result: Result, page: Page) -> JSON:
+def _write_response(result: Result, context: EncodeContext) -> JSON:
     """The answer under its tool's name, with the ref only if its call has one."""
-    answer: Object = {"name": page.name(page.called.get(result.call_id) or result.name or "")}
-    sent = page.result_id(result)
-    if not page.hides(sent):
+    answer: Object = {
+        "name": context.name(context.called_names.get(result.call_id) or result.name or "")
+    }
+    sent = context.result_id(result)
+    if not context.hides_id(sent):
         answer["ref"] = sent
-    elif result.call_id not in page.called:
-        page.lose(
+    elif result.call_id not in context.called_names:
+        context.report_loss(
             result, "it answers no call, and without a ref it may be taken for another's answer"
         )
-    page.remember(result, flag=False, structure=True)
+    context.note_result_form(result, flag=False, structure=True)
     if result.error:
-        page.lose(result, "a tool's response has no error flag; its output is kept")
-    output = page.output(result)
+        context.report_loss(result, "a tool's response has no error flag; its output is kept")
+    output = context.output(result)
     if isinstance(output, tuple):
         media = [part for part in output if isinstance(part, Media) and part.text is None]
         for part in output:
             if not isinstance(part, Text | Media):
-                page.lose(
+                context.report_loss(
                     part, f"a tool's response cannot hold this but as text: {describe(part)[:80]}"
                 )
         said = [part for part in output if part not in media]
         held = said[0].raw if len(said) == 1 and said[0].spec is None else UNSET
         output = "\n".join(map(describe, said)) if isinstance(held, UnsetType) else held
         if media:
-            answer["content"] = [_write_media(part, page) for part in media]
+            answer["content"] = [_write_media(part, context) for part in media]
         if media and not said:
             return {"toolResponse": answer}
     answer["output"] = output
     return {"toolResponse": answer}
 
 
-def _opaque(name: str) -> Row:
+def _opaque(name: str) -> Block:
     """A part that has no neutral form."""
-    return Row(
+    return Block(
         name,
         Opaque,
-        lambda block, at, row: Opaque(
-            name, block, signature=_seal(block), source=Source(block, at, row)
+        lambda block, path, spec: Opaque(
+            name, block, signature=_seal(block), source=Source(block, path, spec)
         ),
         lambda part, _: part.value,
     )
@@ -240,17 +247,19 @@ def _opaque(name: str) -> Row:
 
 _META = (("metadata", keys(*_SEALS)),)
 _REF = (Id("ref", required=False, nullable=True),)
-ROWS = table(
-    Row(
+BLOCKS = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), signature=_seal(b), source=Source(b, at, row)),
+        lambda b, path, spec: Text(
+            require_string(b["text"]), signature=_seal(b), source=Source(b, path, spec)
+        ),
         lambda p, _: {"text": p.text},
         keys("text", "metadata"),
         _META,
         deltas={"text": ("text", "text")},
     ),
-    Row(
+    Block(
         "media",
         Media,
         _read_media,
@@ -258,18 +267,18 @@ ROWS = table(
         keys("media", "metadata"),
         (*_META, ("media", keys("url", "contentType"))),
     ),
-    Row(
+    Block(
         "reasoning",
         Reasoning,
-        lambda b, at, row: Reasoning(
-            string(b["reasoning"]), signature=_seal(b), source=Source(b, at, row)
+        lambda b, path, spec: Reasoning(
+            require_string(b["reasoning"]), signature=_seal(b), source=Source(b, path, spec)
         ),
         lambda p, _: {"reasoning": p.text},
         keys("reasoning", "metadata"),
         _META,
         deltas={"reasoning": ("reasoning", "reasoning")},
     ),
-    Row(
+    Block(
         "toolRequest",
         Call,
         _read_request,
@@ -282,7 +291,7 @@ ROWS = table(
         "client",
         _REF,
     ),
-    Row(
+    Block(
         "toolResponse",
         Result,
         _read_response,
@@ -295,7 +304,7 @@ ROWS = table(
         "client",
         _REF,
     ),
-    Row(
+    Block(
         "resource",
         Media,
         _read_resource,
@@ -308,62 +317,62 @@ ROWS = table(
 )
 
 
-def read_part(block: JSON, at: JsonPath) -> Part:
+def read_part(block: JSON, path: JsonPath) -> Part:
     """A part is told by the field it has; Python writes out the others as null."""
     if not isinstance(block, dict):
-        blame(NAME, at, "an object", block)
+        raise_unexpected(NAME, path, "an object", block)
     for key, value in block.items():
-        row = ROWS.get(key)
-        if row is not None and row.read is not None and value is not None:
+        spec = BLOCKS.get(key)
+        if spec is not None and spec.read is not None and value is not None:
             try:
-                return row.read(block, at, row)
-            except BROKEN:
+                return spec.read(block, path, spec)
+            except UNREADABLE:
                 break
-    return unknown(next(iter(block), ""), block, at)
+    return opaque(next(iter(block), ""), block, path)
 
 
 # --- messages -------------------------------------------------------------------------------------
 
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "model": "assistant", "tool": "tool"}
 SAYS_ROLE: dict[Role, str] = {role: said for said, role in ROLES.items()}
-MESSAGE = Row("message", Message, keys=keys("role", "content"))
+MESSAGE = Block("message", Message, keys=keys("role", "content"))
 
 
-def read_message(message: JSON, at: JsonPath) -> Message:
+def read_message(message: JSON, path: JsonPath) -> Message:
     """One message; one of a role nobody knows is kept whole."""
     if not isinstance(message, dict):
-        blame(NAME, at, "an object", message)
+        raise_unexpected(NAME, path, "an object", message)
     role = ROLES.get(str(message.get("role")))
     if role is None:
         return Message(
             "user",
-            (unknown(message.get("role"), message, at),),
+            (opaque(message.get("role"), message, path),),
             None,
             NAME,
-            source=Source(raw=message, path=at),
+            source=Source(raw=message, path=path),
         )
     content = message.get("content")
     if content is not None and not isinstance(content, list):
-        blame(NAME, (*at, "content"), "a list", content)
-    inside = tuple([read_part(part, (*at, "content", i)) for i, part in enumerate(content or ())])
-    return Message(role, inside, None, NAME, source=Source(message, at, MESSAGE))
+        raise_unexpected(NAME, (*path, "content"), "a list", content)
+    inside = tuple([read_part(part, (*path, "content", i)) for i, part in enumerate(content or ())])
+    return Message(role, inside, None, NAME, source=Source(message, path, MESSAGE))
 
 
-def _write_text(part: Text, page: Page) -> JSON:
+def _write_text(part: Text, context: EncodeContext) -> JSON:
     if part.refusal:
-        page.lose(part, "a refusal is sent as plain text")
+        context.report_loss(part, "a refusal is sent as plain text")
     return {"text": part.text} if part.text else None
 
 
-def _write_reasoning(part: Reasoning, page: Page) -> JSON:
+def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
     if part.text:
         return {"reasoning": part.text}
-    page.lose(part, "reasoning that only its own provider can read")
+    context.report_loss(part, "reasoning that only its own provider can read")
     return None
 
 
-def _no_part(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such part on this wire: {describe(part)[:80]}")
+def _no_part(part: Part, context: EncodeContext) -> JSON:
+    context.report_loss(part, f"no such part on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -376,45 +385,45 @@ FOREIGN: dict[type[Part], Callable[..., JSON]] = {
     Opaque: _no_part,
 }
 """How a part of another wire is written; None if it cannot stand here."""
-HISTORY = Turns(
+HISTORY = TurnHistory(
     NAME,
     read_message,
     FOREIGN,
     lambda role, blocks: {"role": SAYS_ROLE[role], "content": blocks},
-    lambda raw, blocks: {**obj(raw), "content": blocks},
+    lambda raw, blocks: {**require_object(raw), "content": blocks},
 )
 
 # --- tools and settings ---------------------------------------------------------------------------
 
-OFFER = Row("tool", Tool, keys=keys("name", "description", "inputSchema"))
+OFFER = Block("tool", Tool, keys=keys("name", "description", "inputSchema"))
 
 
-def _read_offer(tool: JSON, at: JsonPath) -> Tool:
+def _read_offer(tool: JSON, path: JsonPath) -> Tool:
     if isinstance(tool, str):
-        return Tool(tool, source=Source(raw=tool, path=at))
+        return Tool(tool, source=Source(raw=tool, path=path))
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object or a name", tool)
+        raise_unexpected(NAME, path, "an object or a name", tool)
     return Tool(
-        name_of(tool.get("name")),
+        read_name(tool.get("name")),
         text_or_none(tool.get("description")),
         tool.get("inputSchema"),
-        source=Source(tool, at, OFFER),
+        source=Source(tool, path, OFFER),
     )
 
 
-def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+def _write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     out: list[JSON] = []
     for tool in tools:
         if tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        schema = page.schema_of(tool)
+        schema = context.schema_of(tool)
         if tool.strict is not None:
-            page.lose(tool, "no strict flag here")
+            context.report_loss(tool, "no strict flag here")
         given = (("description", tool.description), ("inputSchema", schema))
         out.append(
             {
-                "name": page.name(tool.name),
+                "name": context.name(tool.name),
                 **{key: value for key, value in given if value is not None},
             }
         )
@@ -425,41 +434,43 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(value) if value in ("auto", "required", "none") else UNSET  # type: ignore[arg-type]
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.names and value.mode != "none":
-        page.lose(page.place, "a choice names no tools here")
+        context.report_loss(context.setting_path, "a choice names no tools here")
     return value.mode
 
 
 def _read_output(value: JSON) -> Setting | UnsetType:
-    held = obj(value)
+    held = require_object(value)
     schema = held.get("schema", held.get("jsonSchema"))
     return Format(schema) if schema is not None or held.get("format") == "json" else UNSET
 
 
-def _write_output(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_output(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if any(one is not None for one in (value.name, value.strict, value.description)):
-        page.lose(page.place, "a form of answer has neither a name nor a strict flag here")
+        context.report_loss(
+            context.setting_path, "a form of answer has neither a name nor a strict flag here"
+        )
     plain: Object = {"format": "json", "contentType": "application/json"}
     return plain if value.schema is None else {**plain, "schema": value.schema, "constrained": True}
 
 
 REQUEST = (
-    Field("model", ("model",)),
-    Field("max_tokens", ("config", "maxOutputTokens")),
-    Field("temperature", ("config", "temperature")),
-    Field("top_p", ("config", "topP")),
-    Field("top_k", ("config", "topK")),
-    Field(
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("config", "maxOutputTokens")),
+    SettingSpec("temperature", ("config", "temperature")),
+    SettingSpec("top_p", ("config", "topP")),
+    SettingSpec("top_k", ("config", "topK")),
+    SettingSpec(
         "stop",
         ("config", "stopSequences"),
-        lambda v: tuple(map(string, v)) if isinstance(v, list) else UNSET,
+        lambda v: tuple(map(require_string, v)) if isinstance(v, list) else UNSET,
     ),
-    Field("candidates", ("candidates",)),
-    Field("choice", ("toolChoice",), _read_choice, _write_choice),
-    Field("format", ("output",), _read_output, _write_output),
+    SettingSpec("candidates", ("candidates",)),
+    SettingSpec("choice", ("toolChoice",), _read_choice, _write_choice),
+    SettingSpec("format", ("output",), _read_output, _write_output),
 )
 _OUTPUT = keys("format", "contentType", "schema", "jsonSchema", "constrained")
 
@@ -479,7 +490,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
     out: Object = {
@@ -492,12 +503,12 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     if value.cached is not None:
         out["cachedContentTokens"] = value.cached
     if value.cache_write:
-        page.lose(page.place, "tokens written to a cache are not counted here")
+        context.report_loss(context.setting_path, "tokens written to a cache are not counted here")
     return out
 
 
 RESPONSE = (
-    Field(
+    SettingSpec(
         "usage",
         ("usage",),
         _read_usage,
@@ -505,8 +516,13 @@ RESPONSE = (
         keys("inputTokens", "outputTokens", "totalTokens", "thoughtsTokens", "cachedContentTokens"),
     ),
 )
-MEANS = {"stop": "stop", "length": "length", "blocked": "filter", "interrupted": "pause"}
-SAYS = {
+FINISH_REASON_FROM_WIRE = {
+    "stop": "stop",
+    "length": "length",
+    "blocked": "filter",
+    "interrupted": "pause",
+}
+FINISH_REASON_TO_WIRE = {
     "stop": "stop",
     "length": "length",
     "filter": "blocked",
@@ -525,18 +541,18 @@ def read(body: JSON, kind: Kind) -> Conversation:
         return _read_answer(body)
     place: JsonPath = () if isinstance(body, list) else ("messages",)
     if not isinstance(body, list | dict):
-        blame(NAME, (), "an object or a list of messages", body)
+        raise_unexpected(NAME, (), "an object or a list of messages", body)
     messages = tuple(
         [read_message(one, (*place, i)) for i, one in enumerate(list_at(NAME, body, place))]
     )
     ordered = bare(messages)
-    messages = settle(messages, seed="", ordered=ordered)
+    messages = assign_ids(messages, seed="", ordered=ordered)
     if isinstance(body, list):
         return Conversation(
             messages, (), {}, NAME, "request", source=BodySource(body, ordered=ordered)
         )
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
-    settings = read_fields(REQUEST, body, keys("messages", "tools"))
+    settings = read_settings(REQUEST, body, keys("messages", "tools"))
     form = body.get("output")
     extra = (
         [("output", key) for key in form if key not in _OUTPUT]
@@ -561,16 +577,16 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 def _read_answer(body: JSON) -> Conversation:
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     frames: list[JsonPath] = [()]
     if body.get("message") is None and body.get("candidates") is not None:
         frames = [("candidates", i) for i in range(len(list_at(NAME, body, ("candidates",))))]
-    settings = read_fields(RESPONSE, body, keys("message", "finishReason", "candidates"))
+    settings = read_settings(RESPONSE, body, keys("message", "finishReason", "candidates"))
     messages: list[Message] = []
     extra = list(settings.unknown)
-    for at in frames:
-        frame = object_at(NAME, body, at)
-        where: JsonPath = (*at, "message")
+    for path in frames:
+        frame = object_at(NAME, body, path)
+        where: JsonPath = (*path, "message")
         nothing = frame.get("message") is None and "finishReason" in frame  # blocked or failed
         message = (
             Message("assistant", (), None, NAME, source=Source(path=where))
@@ -578,19 +594,19 @@ def _read_answer(body: JSON) -> Conversation:
             else read_message(object_at(NAME, body, where), where)
         )
         reason = frame.get("finishReason")
-        stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
+        stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
         called = any(isinstance(part, Call) for part in message.parts)
         messages.append(
             replace(message, role="assistant", stop="tool" if called and stop == "stop" else stop)
         )
-        if at:
+        if path:
             extra += [
-                (*at, key)
+                (*path, key)
                 for key, value in frame.items()
                 if key not in _FRAME and value is not None
             ]
     return Conversation(
-        settle(tuple(messages), seed="", ordered=True),
+        assign_ids(tuple(messages), seed="", ordered=True),
         (),
         settings.values,
         NAME,
@@ -604,31 +620,35 @@ def _read_answer(body: JSON) -> Conversation:
 _FRAME = keys("index", "message", "finishReason")
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_answer(conversation, page)
-    mine = conversation.wire == NAME and conversation.kind == page.kind
-    body = write_fields(REQUEST, conversation, page)
-    messages = HISTORY.write(conversation.messages, page)
+    if context.kind == "response":
+        return _write_answer(conversation, context)
+    mine = conversation.wire == NAME and conversation.kind == context.kind
+    body = write_settings(REQUEST, conversation, context)
+    messages = HISTORY.write(conversation.messages, context)
     if mine and isinstance(conversation.source.body, list) and not body and not conversation.tools:
         return messages
     body["messages"] = messages
     if not conversation.same_tools if mine else conversation.tools:
-        body["tools"] = _write_tools(conversation.tools, page)
+        body["tools"] = _write_tools(conversation.tools, context)
     return body
 
 
-def _write_answer(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
+def _write_answer(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
     frames: list[JSON] = []
-    for i, message in enumerate(answers(conversation, page)):
+    for i, message in enumerate(answer_messages(conversation, context)):
         if i and "candidates" not in body:
-            page.lose(message, "an answer here is one message; the other candidates stay behind")
+            context.report_loss(
+                message, "an answer here is one message; the other candidates stay behind"
+            )
             continue
-        kept = own(message, page, lambda raw, at: replace(read_message(raw, at), role="assistant"))
+        kept = patch_message(
+            message, context, lambda raw, path: replace(read_message(raw, path), role="assistant")
+        )
         if isinstance(kept, UnsetType):
-            blocks = [HISTORY.block(part, message, page) for part in message.parts]
+            blocks = [HISTORY.block(part, message, context) for part in message.parts]
             kept = {"role": "model", "content": [block for block in blocks if block is not None]}
         old = (
             get(conversation.source.body, message.path[:-1])
@@ -639,13 +659,19 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
         if isinstance(old, dict):
             frames.append({**old, "message": kept} if "message" in old or message.parts else old)
             continue
-        stop = "stop" if called else write_stop(message, SAYS, MEANS, page)
+        stop = (
+            "stop"
+            if called
+            else write_finish_reason(
+                message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
+            )
+        )
         frames.append(
             {"message": kept} if stop is None else {"message": kept, "finishReason": stop}
         )
     if "candidates" in body:
         return {**body, "candidates": frames}
-    return {**body, **(obj(frames[0]) if frames else {"finishReason": "unknown"})}
+    return {**body, **(require_object(frames[0]) if frames else {"finishReason": "unknown"})}
 
 
 # --- telling it from others -----------------------------------------------------------------------
@@ -654,16 +680,16 @@ _MARKS = keys("toolRequest", "toolResponse", "media", "custom", "resource")
 _FIELDS = keys("config", "output", "docs", "toolChoice")
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies: its parts name no type, and nobody else has a
     role `model` for such."""
     if isinstance(body, dict) and isinstance(body.get("candidates"), list):
         return max(
-            (looks([get(one, ("message",)) or None]) for one in body["candidates"]),  # type: ignore[union-attr]
+            (match_score([get(one, ("message",)) or None]) for one in body["candidates"]),  # type: ignore[union-attr]
             default=0,
         )
     if isinstance(body, dict) and isinstance(body.get("message"), dict):
-        return 3 if looks([body["message"]]) == 3 else 0
+        return 3 if match_score([body["message"]]) == 3 else 0
     messages = body.get("messages") if isinstance(body, dict) else body
     if not isinstance(messages, list) or not messages:
         return 0
@@ -687,9 +713,9 @@ def looks(body: JSON) -> int:
 WIRE = Wire(
     NAME,
     "Genkit",
-    rows_of(ROWS),
+    all_blocks(BLOCKS),
     read,
     write,
-    looks,
+    match_score,
     stream(read_part, read, ROLES, FOREIGN, write),
 )

@@ -34,22 +34,29 @@ from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import Row, text_or_none
-from toolwire.wires.engine.stream import CUT, Reader, Stream, data_only, fresh, merge
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import Block, text_or_none
+from toolwire.wires.engine.stream import (
+    STREAM_CUT,
+    StreamReader,
+    StreamSpec,
+    copy_json,
+    data_sse,
+    merge,
+)
 from toolwire.wires.genkit.pending_requests import Asked
 from toolwire.wires.genkit.stream_writer import ChunkWriter
 
@@ -60,7 +67,7 @@ _WHOLE = frozenset({"finishReason", "usage", "candidates"})
 _LEFT = "no such field on this wire"
 
 
-class _Reader(Reader):
+class _Reader(StreamReader):
     wire = NAME
     replies = True
 
@@ -89,7 +96,7 @@ class _Reader(Reader):
         """What the current message has: how much text, or how many parts."""
         self.waits: list[Call] = []
         """Calls without an answer."""
-        self.grows: tuple[Row, str, Object] | None = None
+        self.grows: tuple[Block, str, Object] | None = None
         self.pieces: list[str] = []
         self.repeats = False
         """Whether chunks came that say all of their message again."""
@@ -103,7 +110,7 @@ class _Reader(Reader):
         out: list[Event] = []
         if not self.begun:
             self.begun = True
-            out.append(Begin({}))
+            out.append(MessageStart({}))
         if "content" in event:
             return out + self._chunk(event, (self.count,))
         if event.get("error") is not None:
@@ -114,12 +121,12 @@ class _Reader(Reader):
             return out + self._result(event, (self.count,))
         chunk = event.get("message")
         self.framed = self.framed or "message" in event
-        at: JsonPath = (self.count, "message")
+        path: JsonPath = (self.count, "message")
         if isinstance(chunk, str):
-            return out + self._chunk({"content": [{"text": chunk}]}, at)
+            return out + self._chunk({"content": [{"text": chunk}]}, path)
         if isinstance(chunk, dict):
-            return out + self._chunk(chunk, at)
-        return [*out, Left((self.count,), "an unknown event")]
+            return out + self._chunk(chunk, path)
+        return [*out, Unsupported((self.count,), "an unknown event")]
 
     def again(self, slot: int) -> Callable[[str], bool] | None:
         return (
@@ -136,23 +143,25 @@ class _Reader(Reader):
 
     # --- chunks ---
 
-    def _chunk(self, chunk: Object, at: JsonPath) -> list[Event]:
+    def _chunk(self, chunk: Object, path: JsonPath) -> list[Event]:
         content = chunk.get("content")
         out: list[Event] = []
         if not isinstance(content, list):
-            return [Left((*at, "content"), _LEFT)]
+            return [Unsupported((*path, "content"), _LEFT)]
         if self.role is None or not chunk.keys().isdisjoint(("role", "index")):
             out = self._message(chunk, content)
         if not _CHUNK.issuperset(chunk):
-            out += self._around(chunk, at)
+            out += self._around(chunk, path)
         if chunk.get("aggregated") is True:
             self.repeats = True
-            return out + self._aggregated([block for block in content if self._readable(block)], at)
+            return out + self._aggregated(
+                [block for block in content if self._readable(block)], path
+            )
         for i, block in enumerate(content):
-            out += self._part(block, (*at, "content", i), first=i == 0)
+            out += self._part(block, (*path, "content", i), first=i == 0)
         return out
 
-    def _around(self, chunk: Object, at: JsonPath) -> list[Event]:
+    def _around(self, chunk: Object, path: JsonPath) -> list[Event]:
         """Fields of a chunk that nobody knows."""
         out: list[Event] = []
         for key, value in chunk.items():
@@ -162,7 +171,7 @@ class _Reader(Reader):
                 self.extra[key] = merge(self.extra.get(key), value)
             if key not in self.reported:
                 self.reported.add(key)
-                out.append(Left((*at, key), _LEFT))
+                out.append(Unsupported((*path, key), _LEFT))
         return out
 
     def _message(self, chunk: Object, content: list[JSON]) -> list[Event]:
@@ -179,7 +188,7 @@ class _Reader(Reader):
         self._adopt(content)
         out = self._released(cut=False)
         self._next(role, index)
-        return out if first and role == "assistant" else [*out, Turn(role)]
+        return out if first and role == "assistant" else [*out, TurnStart(role)]
 
     def _next(self, role: Role, index: JSON) -> None:
         self.role, self.index = role, index
@@ -204,54 +213,56 @@ class _Reader(Reader):
 
     # --- parts ---
 
-    def _part(self, block: JSON, at: JsonPath, *, first: bool) -> list[Event]:
+    def _part(self, block: JSON, path: JsonPath, *, first: bool) -> list[Event]:
         if not isinstance(block, dict):
-            return [Left(at, _LEFT)]
+            return [Unsupported(path, _LEFT)]
         try:
-            part = self.part_of(block, at)
+            part = self.part_of(block, path)
         except RemoteError as wrong:
-            return [Left(wrong.path, wrong.why)]
-        row = part.spec
-        if isinstance(part, Text | Reasoning) and isinstance(row, Row):
-            return self._text(part, row, block, first=first)
+            return [Unsupported(wrong.path, wrong.why)]
+        spec = part.spec
+        if isinstance(part, Text | Reasoning) and isinstance(spec, Block):
+            return self._text(part, spec, block, first=first)
         if isinstance(part, Call):
             return self._request(part, block)
         out = self._closed(cut=False)
         self.told[type(part)] = self.told.get(type(part), 0) + 1
-        self._kept(fresh(block))
-        return [*out, Whole(self._answered(part) if isinstance(part, Result) else part)]
+        self._kept(copy_json(block))
+        return [*out, PartComplete(self._answered(part) if isinstance(part, Result) else part)]
 
     def _kept(self, block: JSON) -> None:
         if self.keep:
             self.messages[-1][1].append(block)
 
-    def _text(self, part: Text | Reasoning, row: Row, block: Object, *, first: bool) -> list[Event]:
+    def _text(
+        self, part: Text | Reasoning, spec: Block, block: Object, *, first: bool
+    ) -> list[Event]:
         kind = type(part)
         self.told[kind] = self.told.get(kind, 0) + len(part.text)
         grows = self.grows
-        plain = row.clean(
+        plain = spec.clean(
             {key: value for key, value in block.items() if value is not None}
         )  # Python writes nulls
         if (
             first
             and plain
             and grows is not None
-            and grows[0] is row
+            and grows[0] is spec
             and grows[2].get("metadata") is None
         ):
             if self.keep:
                 self.pieces.append(part.text)
             if block.get("metadata") is not None:
-                grows[2]["metadata"] = fresh(block["metadata"])
-            return [Delta(self.slots, part.text)] if part.text else []
+                grows[2]["metadata"] = copy_json(block["metadata"])
+            return [PartDelta(self.slots, part.text)] if part.text else []
         out = self._closed(cut=False)
-        ((_, field),) = row.deltas.values()
+        ((_, field),) = spec.deltas.values()
         held = dict(block)
-        self.grows = (row, field, held)
+        self.grows = (spec, field, held)
         self.pieces = [part.text]
         self._kept(held)
-        more = [Delta(self.slots, part.text)] if part.text else []
-        return [*out, Start(self.slots, replace(part, text="", signature=None)), *more]
+        more = [PartDelta(self.slots, part.text)] if part.text else []
+        return [*out, PartStart(self.slots, replace(part, text="", signature=None)), *more]
 
     def _closed(self, *, cut: bool) -> list[Event]:
         if self.grows is None:
@@ -260,7 +271,7 @@ class _Reader(Reader):
         if len(self.pieces) > 1:
             held[field] = "".join(self.pieces)
         self.slots += 1
-        return [End(self.slots - 1, signature=self.part_of(held, ()).signature, cut=cut)]
+        return [PartEnd(self.slots - 1, signature=self.part_of(held, ()).signature, cut=cut)]
 
     def _answered(self, result: Result) -> Result:
         """The result under the id of its call: its ref; else the oldest call of its name without
@@ -323,10 +334,10 @@ class _Reader(Reader):
             return self._ended(one, cut=False)
         out = self._started(one)
         if one.live:
-            out += [Delta(one.slot, one.pieces[-1])] if one.pieces[-1] else []
+            out += [PartDelta(one.slot, one.pieces[-1])] if one.pieces[-1] else []
         elif any(one.pieces) and one.coded:
             one.live = True
-            out += [Delta(one.slot, piece) for piece in one.pieces if piece]
+            out += [PartDelta(one.slot, piece) for piece in one.pieces if piece]
         if one.live and not self.keep:
             one.pieces.clear()
         return out
@@ -342,7 +353,7 @@ class _Reader(Reader):
         self.told[Call] = self.told.get(Call, 0) + 1
         one.slot = self.slots
         self.slots += 1
-        return [*out, Start(one.slot, replace(call, args=LazyJson(""), signature=None))]
+        return [*out, PartStart(one.slot, replace(call, args=LazyJson(""), signature=None))]
 
     def _ended(self, one: Asked, *, cut: bool) -> list[Event]:
         if one.closed:
@@ -350,14 +361,14 @@ class _Reader(Reader):
         one.closed = True
         out = self._started(one)
         text = "" if one.live else one.text()
-        out += [Delta(one.slot, text)] if text else []
+        out += [PartDelta(one.slot, text)] if text else []
         one.partial = one.partial and cut
         if self.keep:
             one.block["toolRequest"] = one.request()
         one.pieces = []
         return [
             *out,
-            End(
+            PartEnd(
                 one.slot,
                 signature=one.call.signature,
                 cut=one.partial or (cut and isinstance(one.value, UnsetType)),
@@ -377,7 +388,7 @@ class _Reader(Reader):
         except RemoteError:
             return False
 
-    def _aggregated(self, content: list[JSON], at: JsonPath) -> list[Event]:
+    def _aggregated(self, content: list[JSON], path: JsonPath) -> list[Event]:
         """A chunk that holds all of its message so far: what is new in it."""
         asked = list(self.asked)
         past: dict[type[Part], int] = {}
@@ -385,7 +396,7 @@ class _Reader(Reader):
         for i, block in enumerate(content):
             if not isinstance(block, dict):
                 continue
-            part = self.part_of(block, (*at, "content", i))
+            part = self.part_of(block, (*path, "content", i))
             if not isinstance(part, Call):
                 out += self._beyond(part, past)
                 continue
@@ -397,7 +408,7 @@ class _Reader(Reader):
             if known is None or not known.closed:
                 out += self._request(part, block)
         if self.keep:
-            self._again([fresh(block) for block in content])
+            self._again([copy_json(block) for block in content])
         return out
 
     def _beyond(self, part: Part, past: dict[type[Part], int]) -> list[Event]:
@@ -408,7 +419,7 @@ class _Reader(Reader):
         past[kind] = before + (len(part.text) if isinstance(part, Text | Reasoning) else 1)
         if past[kind] <= told or not isinstance(part.raw, dict):
             return []
-        if isinstance(part, Text | Reasoning) and isinstance(part.spec, Row):
+        if isinstance(part, Text | Reasoning) and isinstance(part.spec, Block):
             new = part.text[max(told - before, 0) :]
             return self._text(replace(part, text=new), part.spec, part.raw, first=told > before)
         return self._part(part.raw, part.path, first=False)
@@ -446,19 +457,19 @@ class _Reader(Reader):
             self.extra["result"] = result
             return [
                 *self._released(cut=False),
-                Left(at, "what a flow gives is its own"),
+                Unsupported(at, "what a flow gives is its own"),
                 Finish(None),
             ]
         self.response = result
         out: list[Event] = []
         for choice, message in enumerate(said.messages):
             out += (
-                [Whole(self._named(part), choice) for part in message.parts]
+                [PartComplete(self._named(part), choice) for part in message.parts]
                 if choice
                 else self._settled(message.parts)
             )
-        out.append(Note(said.settings))
-        out += [Left((*at, *path), _LEFT) for path in said.source.unknown_fields]
+        out.append(Metadata(said.settings))
+        out += [Unsupported((*at, *path), _LEFT) for path in said.source.unknown_fields]
         return out + [Finish(message.stop, choice) for choice, message in enumerate(said.messages)]
 
     def _named(self, part: Part) -> Part:
@@ -473,7 +484,7 @@ class _Reader(Reader):
         out: list[Event] = []
         if self.role != "assistant":
             out = self._released(cut=False)
-            out += [Turn("assistant")] if self.role is not None else []
+            out += [TurnStart("assistant")] if self.role is not None else []
             self._next("assistant", None)
         calls = [part for part in parts if isinstance(part, Call)]
         mine = {one.ref for one in self.asked if one.ref}
@@ -498,7 +509,7 @@ class _Reader(Reader):
                 one.ref = one.ref or ("" if found.origin == "minted" else found.id)
                 one.value, one.partial = found.input if found.args.text else None, False
         if not self.told and not self.asked:
-            return out + [Whole(self._named(part)) for part in parts]
+            return out + [PartComplete(self._named(part)) for part in parts]
         past: dict[type[Part], int] = {}
         out += [
             event
@@ -512,7 +523,7 @@ class _Reader(Reader):
             for part in parts
             if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.told
         ]
-        return out + [Whole(self._named(part)) for part in (*calls, *missed)]
+        return out + [PartComplete(self._named(part)) for part in (*calls, *missed)]
 
     def _fault(self, error: JSON) -> list[Event]:
         self.error = error
@@ -520,7 +531,7 @@ class _Reader(Reader):
         code = text_or_none(error.get("status")) if isinstance(error, dict) else None
         return [
             *self._released(cut=True),
-            Fault(said if isinstance(said, str) else text_of(error), code),
+            StreamError(said if isinstance(said, str) else text_of(error), code),
         ]
 
     def end(self) -> list[Event]:
@@ -528,8 +539,8 @@ class _Reader(Reader):
             return []
         if self.role is not None and not self.framed:
             return [*self._released(cut=False), Finish(None)]
-        self.error = {"message": CUT}
-        return [*self._released(cut=True), Fault(CUT, cut=True)]
+        self.error = {"message": STREAM_CUT}
+        return [*self._released(cut=True), StreamError(STREAM_CUT, cut=True)]
 
     def body(self) -> JSON:
         whole: list[JSON] = [{**head, "content": content} for head, content in self.messages]
@@ -543,7 +554,7 @@ class _Reader(Reader):
         if (
             not self.messages
             and not self.extra
-            and (self.error is None or self.error == {"message": CUT})
+            and (self.error is None or self.error == {"message": STREAM_CUT})
         ):
             raise self.nothing()
         return {**self.extra, "message": last, **earlier, **failed}
@@ -554,10 +565,10 @@ def stream(
     read: Callable[[JSON, Kind], Conversation],
     roles: Mapping[str, Role],
     foreign: Mapping[type[Part], Callable[..., JSON]],
-    write: Callable[[Conversation, Page], JSON],
-) -> Stream:
+    write: Callable[[Conversation, EncodeContext], JSON],
+) -> StreamSpec:
     """How this wire streams, by the tables of its bodies."""
     says = {neutral: said for said, neutral in roles.items()}
-    return Stream(
-        partial(_Reader, part, read, roles), partial(ChunkWriter, foreign, write, says), data_only
+    return StreamSpec(
+        partial(_Reader, part, read, roles), partial(ChunkWriter, foreign, write, says), data_sse
     )

@@ -13,13 +13,22 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Result, Role
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Fault, Finish, Start, Whole
-from toolwire.wires.engine.buffered_parts import Waiting
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.stream import Writer
+from toolwire.streaming.events import (
+    Chunk,
+    Finish,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
+from toolwire.wires.engine.buffered_parts import PartBuffer
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.stream import StreamWriter
 
 
-class ChunkWriter(Writer):
+class ChunkWriter(StreamWriter):
     """Writes the events of HTTP flows: `{"message": chunk}`, then `{"result": response}`."""
 
     results = True
@@ -27,12 +36,12 @@ class ChunkWriter(Writer):
     def __init__(
         self,
         foreign: Mapping[type[Part], Callable[..., JSON]],
-        write: Callable[[Conversation, Page], JSON],
+        write: Callable[[Conversation, EncodeContext], JSON],
         roles: Mapping[Role, str],
-        page: Page,
+        context: EncodeContext,
         version: int | None = None,
     ) -> None:
-        super().__init__(page, version)
+        super().__init__(context, version)
         self.foreign = foreign
         self.write = write
         self.roles = roles
@@ -40,7 +49,7 @@ class ChunkWriter(Writer):
         self.index = 0
         self.earlier: list[JSON] = []
         self.content: list[JSON] = []
-        self.calls = Waiting()
+        self.calls = PartBuffer()
         self.opened: dict[int, Part] = {}
         """Texts and reasoning that have nothing in them yet."""
         self.growing: dict[int, tuple[Object, str, list[str]]] = {}
@@ -50,9 +59,9 @@ class ChunkWriter(Writer):
         """The field of the newest part, if what comes next could be taken for more of it."""
         self.stop: str | None = None
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        self.page.seed = ""  # a response has no id here: whoever reads it makes ids without one
+        self.context.seed = ""  # a response has no id here: whoever reads it makes ids without one
         return []
 
     def _chunk(self, *content: JSON) -> Chunk:
@@ -75,14 +84,14 @@ class ChunkWriter(Writer):
         self.content = []
         self.last = None
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         if isinstance(event.part, Call):
             self.calls.start(event)
         else:
             self.opened[event.slot] = event.part
         return []
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         slot, text = event.slot, event.text
         grows = self.growing.get(slot)
         if grows is not None:
@@ -104,7 +113,7 @@ class ChunkWriter(Writer):
         grows = self.growing.get(slot)
         return None if grows is None or self.parted else grows[2].append
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         self.opened.pop(event.slot, None)
         grows = self.growing.pop(event.slot, None)
         if grows is not None:
@@ -113,11 +122,11 @@ class ChunkWriter(Writer):
         whole = self.calls.end(event) if event.slot in self.calls else []
         return [chunk for call in whole for chunk in self._said(call)]
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         return self._said(event.part)
 
     def _said(self, part: Part) -> list[Chunk]:
-        block = self.foreign[type(part)](part, self.page)
+        block = self.foreign[type(part)](part, self.context)
         if not isinstance(block, dict):
             return []
         self._turned("tool" if isinstance(part, Result) else "assistant")
@@ -138,6 +147,6 @@ class ChunkWriter(Writer):
         earlier: Object = {"request": {"messages": self.earlier}} if self.earlier else {}
         return [{"result": {**body, **earlier}}]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         status = event.code if event.code is not None and event.code.isupper() else "INTERNAL"
         return [{"error": {"status": status, "message": event.message}}]

@@ -23,7 +23,7 @@ import re
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, parse, put, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
@@ -37,19 +37,19 @@ from toolwire.conversation.parts import (
     Source,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
+    Block,
     Id,
-    Row,
     Wire,
-    blame,
-    call_id,
+    all_blocks,
     keys,
     list_at,
-    name_of,
-    native,
-    rows_of,
-    unknown,
+    opaque,
+    patch_block,
+    raise_unexpected,
+    read_id,
+    read_name,
 )
 from toolwire.wires.families.rpc_log.log import lose_rest, lose_settings, rewrite, turns, unchanged
 from toolwire.wires.mcp.content import BLOCKS, read_offer, read_output, write_output, write_tools
@@ -90,7 +90,7 @@ def _unquoted(text: str) -> str | None:
 
 def neutral_id(value: JSON) -> tuple[str, Origin]:
     """The id of a message as text that tells 1 from "1", and its origin."""
-    found, origin = call_id(value)
+    found, origin = read_id(value)
     return (
         (text_of(value), origin)
         if found and isinstance(value, str) and _ambiguous(value)
@@ -109,20 +109,20 @@ def json_id(text: str) -> JSON:
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_call(message: Object, at: JsonPath, row: Row) -> Part:
+def _read_call(message: Object, path: JsonPath, spec: Block) -> Part:
     one, origin = neutral_id(message.get("id"))
     params = message.get("params")
     given = params.get("arguments") if isinstance(params, dict) else None
     args = LazyJson("") if given is None else LazyJson.from_value(given)
-    name = name_of(params.get("name")) if isinstance(params, dict) else ""
-    return Call(one, name, args, origin, "mcp", source=Source(message, at, row))
+    name = read_name(params.get("name")) if isinstance(params, dict) else ""
+    return Call(one, name, args, origin, "mcp", source=Source(message, path, spec))
 
 
-def _write_call(call: Call, page: Page) -> JSON:
-    params: Object = {"name": page.name(call.name), "arguments": page.object_of(call)}
+def _write_call(call: Call, context: EncodeContext) -> JSON:
+    params: Object = {"name": context.name(call.name), "arguments": context.arguments_object(call)}
     return {
         "jsonrpc": "2.0",
-        "id": json_id(page.call_id(call)),
+        "id": json_id(context.call_id(call)),
         "method": "tools/call",
         "params": params,
     }
@@ -133,13 +133,13 @@ def _result_id(message: Object) -> tuple[str, Origin]:
     return found, "wire" if found else "minted"
 
 
-def _read_result(message: Object, at: JsonPath, row: Row) -> Part:
+def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
     one, origin = _result_id(message)
     held = message["result"]
     if not isinstance(held, dict) or held.get("resultType") not in (None, "complete"):
-        return Result(one, held, False, None, origin, "mcp", source=Source(message, at, OTHER))
-    output, structured = read_output(held, (*at, "result"))
-    known = STRUCTURED if structured else row
+        return Result(one, held, False, None, origin, "mcp", source=Source(message, path, OTHER))
+    output, structured = read_output(held, (*path, "result"))
+    known = STRUCTURED if structured else spec
     return Result(
         one,
         output,
@@ -147,18 +147,18 @@ def _read_result(message: Object, at: JsonPath, row: Row) -> Part:
         None,
         origin,
         "mcp",
-        source=Source(message, at, known),
+        source=Source(message, path, known),
     )
 
 
-def _write_result(result: Result, page: Page) -> JSON:
-    output = page.output(result)
-    out: Object = {"jsonrpc": "2.0", "id": json_id(page.result_id(result))}
+def _write_result(result: Result, context: EncodeContext) -> JSON:
+    output = context.output(result)
+    out: Object = {"jsonrpc": "2.0", "id": json_id(context.result_id(result))}
     if result.spec in (WANTING, OTHER) and isinstance(output, dict):
         return {**out, "result": output}
-    if page.failed(result) and _protocol_failure(output):
+    if context.is_error(result) and _protocol_failure(output):
         return {**out, "error": output}  # type: ignore[dict-item]
-    return {**out, "result": write_output(result, page)}
+    return {**out, "result": write_output(result, context)}
 
 
 def _protocol_failure(output: object) -> bool:
@@ -168,7 +168,7 @@ def _protocol_failure(output: object) -> bool:
     return False
 
 
-def _read_wanting(message: Object, at: JsonPath, row: Row) -> Part:
+def _read_wanting(message: Object, path: JsonPath, spec: Block) -> Part:
     one, origin = _result_id(message)
     return Result(
         one,
@@ -177,28 +177,30 @@ def _read_wanting(message: Object, at: JsonPath, row: Row) -> Part:
         None,
         origin,
         "mcp-input-required",
-        source=Source(message, at, row),
+        source=Source(message, path, spec),
     )
 
 
-def _read_error(message: Object, at: JsonPath, row: Row) -> Part:
+def _read_error(message: Object, path: JsonPath, spec: Block) -> Part:
     one, origin = _result_id(message)
-    return Result(one, message["error"], True, None, origin, "mcp", source=Source(message, at, row))
+    return Result(
+        one, message["error"], True, None, origin, "mcp", source=Source(message, path, spec)
+    )
 
 
-def _write_error(result: Result, page: Page) -> JSON:
+def _write_error(result: Result, context: EncodeContext) -> JSON:
     """An error that was edited stays one as long as it looks like one."""
-    out: Object = {"jsonrpc": "2.0", "id": json_id(page.result_id(result))}
+    out: Object = {"jsonrpc": "2.0", "id": json_id(context.result_id(result))}
     return (
         {**out, "error": result.output}
         if isinstance(result.output, dict)
-        else _write_result(result, page)
+        else _write_result(result, context)
     )
 
 
 _RESPONSE = (Id("id"),)
 _OUT = keys("jsonrpc", "id", "result")
-CALL = Row(
+CALL = Block(
     "tools/call",
     Call,
     _read_call,
@@ -211,7 +213,7 @@ CALL = Row(
     "client",
     (Id("id"),),
 )
-RESULT = Row(
+RESULT = Block(
     "complete",
     Result,
     _read_result,
@@ -227,7 +229,7 @@ RESULT = Row(
 STRUCTURED = replace(
     RESULT, inner=(("result", keys("content", "isError", "resultType", "structuredContent")),)
 )
-WANTING = Row(
+WANTING = Block(
     "input_required",
     Result,
     _read_wanting,
@@ -242,7 +244,7 @@ WANTING = Row(
 )
 OTHER = replace(RESULT, inner=())
 """A result of a type nobody knows yet: its output is all of it."""
-ERROR = Row(
+ERROR = Block(
     "error",
     Result,
     _read_error,
@@ -271,58 +273,60 @@ class _Log:
         self.unknown: list[JsonPath] = []
         self.asked: dict[str, str] = {}
 
-    def take(self, message: JSON, at: JsonPath) -> None:
+    def take(self, message: JSON, path: JsonPath) -> None:
         if not isinstance(message, dict):
-            blame(NAME, at, "an object", message)
+            raise_unexpected(NAME, path, "an object", message)
         if "method" in message:
-            self._request(message, at)
+            self._request(message, path)
         elif "result" in message:
-            self._response(message, at)
+            self._response(message, path)
         elif "error" in message:
             other = self.asked.get(_result_id(message)[0], "tools/call") != "tools/call"
             self.parts.append(
-                unknown("error", message, at) if other else _read_error(message, at, ERROR)
+                opaque("error", message, path) if other else _read_error(message, path, ERROR)
             )
         else:
-            blame(NAME, at, "a JSON-RPC message with a method, a result or an error", message)
+            raise_unexpected(
+                NAME, path, "a JSON-RPC message with a method, a result or an error", message
+            )
 
-    def _request(self, message: Object, at: JsonPath) -> None:
+    def _request(self, message: Object, path: JsonPath) -> None:
         method = message["method"]
         one = neutral_id(message.get("id"))[0]
         if one:
             self.asked[one] = str(method)
         if method == "tools/call":
-            self.parts.append(_read_call(message, at, CALL))
+            self.parts.append(_read_call(message, path, CALL))
         elif method == "tools/list":
             # It says nothing that its result does not: no part, but whatever came with it is told.
-            self._extra(message, at, keys("jsonrpc", "id", "method"))
+            self._extra(message, path, keys("jsonrpc", "id", "method"))
         else:
-            self.parts.append(unknown(method, message, at))
+            self.parts.append(opaque(method, message, path))
 
-    def _response(self, message: Object, at: JsonPath) -> None:
+    def _response(self, message: Object, path: JsonPath) -> None:
         held = message["result"]
         method = self.asked.get(_result_id(message)[0], "")
         fields = held if isinstance(held, dict) else {}
         if isinstance(fields.get("tools"), list) and method in ("", "tools/list"):
-            where: JsonPath = (*at, "result", "tools")
+            where: JsonPath = (*path, "result", "tools")
             self.tools += [
                 read_offer(tool, (*where, i))
                 for i, tool in enumerate(list_at(NAME, held, ("tools",)))
             ]
-            self._extra(message, at, keys("jsonrpc", "id", "result"))
-            self._extra(fields, (*at, "result"), keys("tools", "resultType"))
+            self._extra(message, path, keys("jsonrpc", "id", "result"))
+            self._extra(fields, (*path, "result"), keys("tools", "resultType"))
         elif method not in ("", "tools/call"):
-            self.parts.append(unknown("result", message, at))
+            self.parts.append(opaque("result", message, path))
         elif fields.get("resultType") == "input_required":
-            self.parts.append(_read_wanting(message, at, WANTING))
+            self.parts.append(_read_wanting(message, path, WANTING))
         elif method or not _MARKS.isdisjoint(fields):
-            self.parts.append(_read_result(message, at, RESULT))
+            self.parts.append(_read_result(message, path, RESULT))
         else:
-            self.parts.append(unknown("result", message, at))
+            self.parts.append(opaque("result", message, path))
 
-    def _extra(self, value: Object, at: JsonPath, known: frozenset[str]) -> None:
+    def _extra(self, value: Object, path: JsonPath, known: frozenset[str]) -> None:
         self.unknown += [
-            (*at, key)
+            (*path, key)
             for key, item in value.items()
             if key not in known and item is not None and item != {}
         ]
@@ -339,13 +343,13 @@ def read(body: JSON, kind: Kind) -> Conversation:
         if "method" not in body and is_answer(body):
             return replace(read_answer(body, ANSWER), kind=kind)
     elif not isinstance(body, list):
-        blame(NAME, (), "a JSON-RPC message or a list of them", body)
+        raise_unexpected(NAME, (), "a JSON-RPC message or a list of them", body)
     log = _Log()
     for i, message in enumerate(body) if isinstance(body, list) else ():
         log.take(message, (i,))
     if isinstance(body, dict):
         log.take(body, ())
-    messages = settle(turns(log.parts, NAME), seed="", ordered=False)
+    messages = assign_ids(turns(log.parts, NAME), seed="", ordered=False)
     if not messages and kind == "response":
         messages = (Message("assistant", (), None, NAME),)
     return Conversation(
@@ -363,62 +367,66 @@ def read(body: JSON, kind: Kind) -> Conversation:
 _ROWS = (CALL, RESULT, STRUCTURED, WANTING, OTHER, ERROR)
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """An exchange; or, as a response, the newest result, or else the answer of a model."""
     source = conversation.source.body
-    own = conversation.wire == NAME and conversation.kind == page.kind
+    own = conversation.wire == NAME and conversation.kind == context.kind
     if own and not isinstance(
-        kept := unchanged(conversation, page, read(source, page.kind)), UnsetType
+        kept := unchanged(conversation, context, read(source, context.kind)), UnsetType
     ):
         return kept
     if own and isinstance(source, dict) and source.get("method") == METHOD:
-        return write_request(conversation, page)
+        return write_request(conversation, context)
     if own and isinstance(source, dict) and _lists(source) and not any(conversation.parts()):
-        return put(source, ("result", "tools"), write_tools(conversation.tools, page))
-    if page.kind == "response" and not (own and isinstance(source, list)):
-        return _write_response(conversation, page)
-    lose_settings(conversation, page)
+        return put(source, ("result", "tools"), write_tools(conversation.tools, context))
+    if context.kind == "response" and not (own and isinstance(source, list)):
+        return _write_response(conversation, context)
+    lose_settings(conversation, context)
     log = _write_exchange(
-        conversation, page, list(source) if own and isinstance(source, list) else []
+        conversation, context, list(source) if own and isinstance(source, list) else []
     )
     return log[0] if own and isinstance(source, dict) and len(log) == 1 else log
 
 
-def _write_part(part: Part, own: bool, page: Page) -> JSON:
+def _write_part(part: Part, own: bool, context: EncodeContext) -> JSON:
     """A message for a part; None, reported, for what is neither a call nor a result."""
     if (
         own
         and not isinstance(part.raw, UnsetType)
         and (part.spec in _ROWS or isinstance(part, Opaque))
     ):
-        kept = native(part, page, part.raw)
+        kept = patch_block(part, context, part.raw)
         if not isinstance(kept, UnsetType):
             return kept
     if isinstance(part, Call):
-        return _write_call(part, page)
+        return _write_call(part, context)
     if isinstance(part, Result):
-        return _write_result(part, page)
-    page.lose(part, f"a tool protocol holds calls and results only: {describe(part)[:80]}")
+        return _write_result(part, context)
+    context.report_loss(
+        part, f"a tool protocol holds calls and results only: {describe(part)[:80]}"
+    )
     return None
 
 
-def _write_exchange(conversation: Conversation, page: Page, source: list[JSON]) -> list[JSON]:
-    before = read(list(source), page.kind) if source else None
+def _write_exchange(
+    conversation: Conversation, context: EncodeContext, source: list[JSON]
+) -> list[JSON]:
+    before = read(list(source), context.kind) if source else None
     front: list[JSON] = []
     if not source or not conversation.same_tools:
-        front, source = _write_offers(conversation, page, source)
+        front, source = _write_offers(conversation, context, source)
     return front + rewrite(
-        conversation, page, source, before, lambda part, own: _write_part(part, own, page)
+        conversation, context, source, before, lambda part, own: _write_part(part, own, context)
     )
 
 
 def _write_offers(
-    conversation: Conversation, page: Page, source: list[JSON]
+    conversation: Conversation, context: EncodeContext, source: list[JSON]
 ) -> tuple[list[JSON], list[JSON]]:
     """The tools in the first list of tools that the log holds, or in an exchange of their own
     before it."""
     places = [i for i, entry in enumerate(source) if isinstance(entry, dict) and _lists(entry)]
-    tools = write_tools(conversation.tools, page)
+    tools = write_tools(conversation.tools, context)
     for i in reversed(places):
         source = [
             *source[:i],
@@ -441,7 +449,7 @@ def _lists(message: Object) -> bool:
     return isinstance(held, dict) and isinstance(held.get("tools"), list)
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     results = [
         (part, message)
         for message in conversation.messages
@@ -449,35 +457,35 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
         if isinstance(part, Result)
     ]
     if not results:
-        return _write_answer(conversation, page)
+        return _write_answer(conversation, context)
     part, message = results[-1]
-    lose_settings(conversation, page)
-    lose_rest(conversation, page, [part], "a response is the result of one call")
+    lose_settings(conversation, context)
+    lose_rest(conversation, context, [part], "a response is the result of one call")
     for tool in conversation.tools:
-        page.lose(tool, "the result of a call offers no tools")
-    return _write_part(part, message.wire == NAME, page)
+        context.report_loss(tool, "the result of a call offers no tools")
+    return _write_part(part, message.wire == NAME, context)
 
 
-def _write_answer(conversation: Conversation, page: Page) -> JSON:
+def _write_answer(conversation: Conversation, context: EncodeContext) -> JSON:
     """A response without a result: the tools that are on offer if that is all, else what a model
     said."""
     if conversation.tools and not any(conversation.parts()):
-        lose_settings(conversation, page)
+        lose_settings(conversation, context)
         return {
             "jsonrpc": "2.0",
             "id": "tools",
-            "result": {"tools": write_tools(conversation.tools, page)},
+            "result": {"tools": write_tools(conversation.tools, context)},
         }
     only = conversation.messages[0].parts if len(conversation.messages) == 1 else ()
     if len(only) == 1 and isinstance(only[0], Opaque) and conversation.wire == NAME:
         return only[0].value
-    return write_answer(conversation, page, ANSWER)
+    return write_answer(conversation, context, ANSWER)
 
 
 # --- telling it from others -----------------------------------------------------------------------
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies: nobody else speaks JSON-RPC."""
     messages = body if isinstance(body, list) else [body]
     return (
@@ -491,8 +499,8 @@ def looks(body: JSON) -> int:
 WIRE = Wire(
     NAME,
     "Model Context Protocol",
-    rows_of((CALL, RESULT, WANTING, ERROR), BLOCKS),
+    all_blocks((CALL, RESULT, WANTING, ERROR), BLOCKS),
     read,
     write,
-    looks,
+    match_score,
 )

@@ -13,22 +13,22 @@ from toolwire.conversation.json import JSON, JsonPath, Object, parse, patch, tex
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Call, Media, Output, Part, Result, Source, Text, describe
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import kind_by, mime_of
 from toolwire.wires.engine.specs import (
+    Block,
     Id,
-    Row,
-    blame,
-    call_id,
+    blocks,
     keys,
-    name_of,
-    obj,
+    opaque,
+    raise_unexpected,
     read_block,
-    result_id,
-    string,
-    table,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
-    unknown,
 )
 
 NAME = "mcp"
@@ -50,24 +50,24 @@ def _name(uri: str) -> str | None:
     return (name or None) if _uri(name or None) == uri else uri
 
 
-def _read_data(block: Object, at: JsonPath, row: Row) -> Part:
-    kind = "image" if row.name == "image" else "audio"
+def _read_data(block: Object, path: JsonPath, spec: Block) -> Part:
+    kind = "image" if spec.name == "image" else "audio"
     return Media(
         kind,  # type: ignore[arg-type]
         text_or_none(block.get("mimeType")),
-        string(block["data"]),
-        source=Source(block, at, row),
+        require_string(block["data"]),
+        source=Source(block, path, spec),
     )
 
 
-def _write_data(media: Media, page: Page) -> JSON:
+def _write_data(media: Media, context: EncodeContext) -> JSON:
     mime = media.mime or mime_of(media) or "application/octet-stream"
     return {"type": media.kind, "data": media.data or "", "mimeType": mime}
 
 
-def _read_link(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_link(block: Object, path: JsonPath, spec: Block) -> Part:
     uri, name, mime = (
-        string(block["uri"]),
+        require_string(block["uri"]),
         text_or_none(block.get("name")),
         text_or_none(block.get("mimeType")),
     )
@@ -76,11 +76,11 @@ def _read_link(block: Object, at: JsonPath, row: Row) -> Part:
         mime,
         url=uri,
         name=None if name == uri else name,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_link(media: Media, page: Page) -> JSON:
+def _write_link(media: Media, context: EncodeContext) -> JSON:
     mime = mime_of(media)
     url = media.url or ""
     return {
@@ -91,19 +91,27 @@ def _write_link(media: Media, page: Page) -> JSON:
     }
 
 
-def _read_resource(block: Object, at: JsonPath, row: Row) -> Part:
-    held = obj(block["resource"])
-    mime, name = text_or_none(held.get("mimeType")), _name(string(held["uri"]))
+def _read_resource(block: Object, path: JsonPath, spec: Block) -> Part:
+    held = require_object(block["resource"])
+    mime, name = text_or_none(held.get("mimeType")), _name(require_string(held["uri"]))
     if isinstance(held.get("text"), str):
         return Media(
-            "file", mime, text=string(held["text"]), name=name, source=Source(block, at, row)
+            "file",
+            mime,
+            text=require_string(held["text"]),
+            name=name,
+            source=Source(block, path, spec),
         )
     return Media(
-        kind_by(mime), mime, string(held["blob"]), name=name, source=Source(block, at, row)
+        kind_by(mime),
+        mime,
+        require_string(held["blob"]),
+        name=name,
+        source=Source(block, path, spec),
     )
 
 
-def _write_resource(media: Media, page: Page) -> JSON:
+def _write_resource(media: Media, context: EncodeContext) -> JSON:
     mime = media.mime if media.text is not None else mime_of(media)
     held: Object = {"uri": _uri(media.name), **({"mimeType": mime} if mime else {})}
     return {
@@ -115,23 +123,23 @@ def _write_resource(media: Media, page: Page) -> JSON:
     }
 
 
-def write_media(media: Media, page: Page) -> JSON:
+def write_media(media: Media, context: EncodeContext) -> JSON:
     """A medium of another wire: pictures and sounds as data, the rest as resources; a file id can
     only be named."""
     if media.data is not None and media.kind in ("image", "audio"):
         if media.name is not None:
-            page.lose(media, "a picture or sound has no name here")
-        return _write_data(media, page)
+            context.report_loss(media, "a picture or sound has no name here")
+        return _write_data(media, context)
     if media.url is None and media.data is None and media.text is None:
-        page.lose(media, "a file id of another provider; it is named in text")
+        context.report_loss(media, "a file id of another provider; it is named in text")
         return {"type": "text", "text": describe(media)}
     if media.text is None and kind_by(mime_of(media)) != media.kind:
-        page.lose(
+        context.report_loss(
             media,
             f"a resource is known by its MIME type here; that it is of kind {media.kind} stays"
             " behind",
         )
-    return _write_link(media, page) if media.url is not None else _write_resource(media, page)
+    return _write_link(media, context) if media.url is not None else _write_resource(media, context)
 
 
 # --- what a tool gave -----------------------------------------------------------------------------
@@ -145,7 +153,7 @@ def _plain(content: JSON) -> str | None:
     return None
 
 
-def read_output(held: Object, at: JsonPath) -> tuple[Output, bool]:
+def read_output(held: Object, path: JsonPath) -> tuple[Output, bool]:
     """The output of a result, and whether all of it was `structuredContent`.
 
     Servers repeat structured content as text for old clients. Where the two say different things,
@@ -161,16 +169,16 @@ def read_output(held: Object, at: JsonPath) -> tuple[Output, bool]:
     if not isinstance(content, list):
         return ("" if content is None else content), False
     return (
-        tuple(_read_inside(block, (*at, "content", i)) for i, block in enumerate(content)) or "",
+        tuple(_read_inside(block, (*path, "content", i)) for i, block in enumerate(content)) or "",
         False,
     )
 
 
-def _read_inside(block: JSON, at: JsonPath) -> Part:
+def _read_inside(block: JSON, path: JsonPath) -> Part:
     return (
-        read_block(NAME, CONTENT, block, at)
+        read_block(NAME, CONTENT, block, path)
         if isinstance(block, dict)
-        else unknown("untyped", block, at)
+        else opaque("untyped", block, path)
     )
 
 
@@ -181,64 +189,64 @@ def _same(text: str, value: JSON) -> bool:
         return False
 
 
-def write_output(result: Result, page: Page) -> Object:
+def write_output(result: Result, context: EncodeContext) -> Object:
     """Content, structured content and the error flag of a result."""
-    output = page.output(result)
+    output = context.output(result)
     out: Object = {"content": []}
     if isinstance(output, tuple):
-        out["content"] = [_write_inside(part, page) for part in output]
+        out["content"] = [_write_inside(part, context) for part in output]
     elif isinstance(output, str):
         out["content"] = [{"type": "text", "text": output}] if output else []
     else:
         out = {"content": [{"type": "text", "text": text_of(output)}], "structuredContent": output}
-    if page.failed(result):
+    if context.is_error(result):
         out["isError"] = True
     return out
 
 
-def _write_inside(part: Part, page: Page) -> JSON:
-    row = part.spec
-    if isinstance(row, Row) and row in CONTENT.values() and row.part is type(part):
-        return part.raw if part.original is None else row.write(part, page)  # type: ignore[return-value,misc]
+def _write_inside(part: Part, context: EncodeContext) -> JSON:
+    spec = part.spec
+    if isinstance(spec, Block) and spec in CONTENT.values() and spec.part is type(part):
+        return part.raw if part.original is None else spec.write(part, context)  # type: ignore[return-value,misc]
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Media):
-        return write_media(part, page)
-    page.lose(part, f"a result cannot hold this here but as text: {describe(part)[:80]}")
+        return write_media(part, context)
+    context.report_loss(part, f"a result cannot hold this here but as text: {describe(part)[:80]}")
     return {"type": "text", "text": describe(part)}
 
 
 # --- sampling: calls and results inside messages --------------------------------------------------
 
 
-def _read_use(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("id"))
+def _read_use(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("id"))
     given = block.get("input")
     args = LazyJson("") if given is None else LazyJson.from_value(given)
     return Call(
         one,
-        name_of(block.get("name")),
+        read_name(block.get("name")),
         args,
         origin,
         "sampling-tool",
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def write_use(call: Call, page: Page) -> JSON:
+def write_use(call: Call, context: EncodeContext) -> JSON:
     """A call inside a message."""
     return {
         "type": "tool_use",
-        "id": page.call_id(call),
-        "name": page.name(call.name),
-        "input": page.object_of(call),
+        "id": context.call_id(call),
+        "name": context.name(call.name),
+        "input": context.arguments_object(call),
     }
 
 
-def _read_used(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(block.get("toolUseId"))
-    output, structured = read_output(block, at)
-    known = _USED_STRUCTURED if structured else row
+def _read_used(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(block.get("toolUseId"))
+    output, structured = read_output(block, path)
+    known = _USED_STRUCTURED if structured else spec
     return Result(
         one,
         output,
@@ -246,33 +254,33 @@ def _read_used(block: Object, at: JsonPath, row: Row) -> Part:
         None,
         origin,
         "sampling-tool",
-        source=Source(block, at, known),
+        source=Source(block, path, known),
     )
 
 
-def write_used(result: Result, page: Page) -> JSON:
+def write_used(result: Result, context: EncodeContext) -> JSON:
     """A result inside a message."""
     return {
         "type": "tool_result",
-        "toolUseId": page.result_id(result),
-        **write_output(result, page),
+        "toolUseId": context.result_id(result),
+        **write_output(result, context),
     }
 
 
 _USED = keys("type", "toolUseId", "content", "isError")
-_USED_STRUCTURED = Row("tool_result", Result, None, write_used, _USED | keys("structuredContent"))
-CONTENT = table(
-    Row(
+_USED_STRUCTURED = Block("tool_result", Result, None, write_used, _USED | keys("structuredContent"))
+CONTENT = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
-    Row("image", Media, _read_data, _write_data, keys("type", "data", "mimeType")),
-    Row("audio", Media, _read_data, _write_data, keys("type", "data", "mimeType")),
-    Row("resource_link", Media, _read_link, _write_link, keys("type", "uri", "name", "mimeType")),
-    Row(
+    Block("image", Media, _read_data, _write_data, keys("type", "data", "mimeType")),
+    Block("audio", Media, _read_data, _write_data, keys("type", "data", "mimeType")),
+    Block("resource_link", Media, _read_link, _write_link, keys("type", "uri", "name", "mimeType")),
+    Block(
         "resource",
         Media,
         _read_resource,
@@ -281,8 +289,8 @@ CONTENT = table(
         (("resource", keys("uri", "mimeType", "text", "blob")),),
     ),
 )
-BLOCKS = CONTENT | table(
-    Row(
+BLOCKS = CONTENT | blocks(
+    Block(
         "tool_use",
         Call,
         _read_use,
@@ -295,7 +303,7 @@ BLOCKS = CONTENT | table(
         "client",
         (Id("id"),),
     ),
-    Row(
+    Block(
         "tool_result",
         Result,
         _read_used,
@@ -313,44 +321,44 @@ BLOCKS = CONTENT | table(
 
 # --- tools ----------------------------------------------------------------------------------------
 
-OFFER = Row("tool", Tool, keys=keys("name", "description", "inputSchema"))
+OFFER = Block("tool", Tool, keys=keys("name", "description", "inputSchema"))
 
 
-def read_offer(tool: JSON, at: JsonPath) -> Tool:
+def read_offer(tool: JSON, path: JsonPath) -> Tool:
     """A tool on offer."""
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
+        raise_unexpected(NAME, path, "an object", tool)
     return Tool(
-        name_of(tool.get("name")),
+        read_name(tool.get("name")),
         text_or_none(tool.get("description")),
         tool.get("inputSchema"),
-        source=Source(tool, at, OFFER),
+        source=Source(tool, path, OFFER),
     )
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     """The tools as a list of definitions; those read from this wire go as they came, but for what
     was changed."""
     out: list[JSON] = []
     for tool in tools:
         if tool.spec is OFFER:
             was = read_offer(tool.raw, tool.path)  # type: ignore[arg-type]
-            out.append(patch(was.raw, _offer(was, page), _offer(tool, page)))  # type: ignore[arg-type]
+            out.append(patch(was.raw, _offer(was, context), _offer(tool, context)))  # type: ignore[arg-type]
         elif tool.kind in ("function", "custom"):
-            out.append(_offer(tool, page))
+            out.append(_offer(tool, context))
         else:
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
     return out
 
 
-def _offer(tool: Tool, page: Page) -> JSON:
-    given: Object = {"name": page.name(tool.name)}
+def _offer(tool: Tool, context: EncodeContext) -> JSON:
+    given: Object = {"name": context.name(tool.name)}
     if tool.description is not None:
         given["description"] = tool.description
-    schema = page.schema_of(tool)
+    schema = context.schema_of(tool)
     given["inputSchema"] = (
         schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
     )
     if tool.strict is not None:
-        page.lose(tool, "no strict flag here")
+        context.report_loss(tool, "no strict flag here")
     return given

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import BodySource, Choice, Conversation, Setting
 from toolwire.conversation.parts import (
@@ -28,21 +28,27 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field, Settings, read_fields, write_fields, write_stop
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    SettingsRead,
+    read_settings,
+    write_finish_reason,
+    write_settings,
+)
 from toolwire.wires.engine.specs import (
-    Row,
-    blame,
+    Block,
     keys,
     list_at,
-    native,
-    obj,
     object_at,
-    own,
+    patch_block,
+    patch_message,
+    raise_unexpected,
     read_block,
-    string,
+    require_object,
+    require_string,
 )
-from toolwire.wires.families.blocks.history import Blocks
+from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.mcp.content import (
     BLOCKS,
     NAME,
@@ -54,87 +60,99 @@ from toolwire.wires.mcp.content import (
 )
 
 METHOD = "sampling/createMessage"
-PLAIN = Row("content", Text, write=lambda part, page: part.text)
-MESSAGE = Row("message", Message, keys=keys("role", "content"))
-ANSWER = Row("result", Message, keys=keys("role", "content", "model", "stopReason", "resultType"))
+PLAIN = Block("content", Text, write=lambda part, context: part.text)
+MESSAGE = Block("message", Message, keys=keys("role", "content"))
+ANSWER = Block("result", Message, keys=keys("role", "content", "model", "stopReason", "resultType"))
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
-MEANS = {"endTurn": "stop", "stopSequence": "sequence", "maxTokens": "length", "toolUse": "tool"}
-SAYS = {"stop": "endTurn", "sequence": "stopSequence", "length": "maxTokens", "tool": "toolUse"}
+FINISH_REASON_FROM_WIRE = {
+    "endTurn": "stop",
+    "stopSequence": "sequence",
+    "maxTokens": "length",
+    "toolUse": "tool",
+}
+FINISH_REASON_TO_WIRE = {
+    "stop": "endTurn",
+    "sequence": "stopSequence",
+    "length": "maxTokens",
+    "tool": "toolUse",
+}
 
 # --- settings -------------------------------------------------------------------------------------
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
-    mode = obj(value)["mode"]
+    mode = require_object(value)["mode"]
     return Choice(mode) if mode in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.names:
-        page.lose(("tool_choice",), "no tool can be named here")
+        context.report_loss(("tool_choice",), "no tool can be named here")
     return {"mode": value.mode}
 
 
 REQUEST = (
-    Field("max_tokens", ("params", "maxTokens")),
-    Field("temperature", ("params", "temperature")),
-    Field(
+    SettingSpec("max_tokens", ("params", "maxTokens")),
+    SettingSpec("temperature", ("params", "temperature")),
+    SettingSpec(
         "stop",
         ("params", "stopSequences"),
-        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
     ),
-    Field("choice", ("params", "toolChoice"), _read_choice, _write_choice, keys("mode")),
+    SettingSpec("choice", ("params", "toolChoice"), _read_choice, _write_choice, keys("mode")),
 )
 _HELD = keys("messages", "tools", "systemPrompt")
 
 
-def answer_fields(neutral: Callable[[JSON], str], wire: Callable[[str], JSON]) -> tuple[Field, ...]:
+def answer_fields(
+    neutral: Callable[[JSON], str], wire: Callable[[str], JSON]
+) -> tuple[SettingSpec, ...]:
     """The settings of an answer; the message's id is the answer's, spelt as the wire spells ids."""
     return (
-        Field("id", ("id",), neutral, lambda value, page: wire(str(value))),
-        Field("model", ("result", "model")),
+        SettingSpec("id", ("id",), neutral, lambda value, context: wire(str(value))),
+        SettingSpec("model", ("result", "model")),
     )
 
 
 # --- messages -------------------------------------------------------------------------------------
 
 
-def _read_content(content: JSON, at: JsonPath) -> tuple[Part, ...]:
+def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
     if isinstance(content, list):
-        return tuple(read_block(NAME, BLOCKS, block, (*at, i)) for i, block in enumerate(content))
+        return tuple(read_block(NAME, BLOCKS, block, (*path, i)) for i, block in enumerate(content))
     if isinstance(content, str):
-        return (Text(content, source=Source(content, at, PLAIN)),)
-    return (read_block(NAME, BLOCKS, content, at),)
+        return (Text(content, source=Source(content, path, PLAIN)),)
+    return (read_block(NAME, BLOCKS, content, path),)
 
 
-def _read_message(message: JSON, at: JsonPath) -> Message:
+def _read_message(message: JSON, path: JsonPath) -> Message:
     if not isinstance(message, dict):
-        blame(NAME, at, "an object", message)
+        raise_unexpected(NAME, path, "an object", message)
     said = message.get("role", UNSET)
     role = ROLES.get(said) if isinstance(said, str) else None
     if role is None:
-        blame(NAME, (*at, "role"), "user or assistant", said)
-    parts = _read_content(message.get("content"), (*at, "content"))
-    return Message(role, parts, None, NAME, source=Source(message, at, MESSAGE))
+        raise_unexpected(NAME, (*path, "role"), "user or assistant", said)
+    parts = _read_content(message.get("content"), (*path, "content"))
+    return Message(role, parts, None, NAME, source=Source(message, path, MESSAGE))
 
 
-def _write_text(part: Text, page: Page) -> JSON:
+def _write_text(part: Text, context: EncodeContext) -> JSON:
     if part.refusal:
-        page.lose(part, "a refusal is sent as plain text")
+        context.report_loss(part, "a refusal is sent as plain text")
     return {"type": "text", "text": part.text} if part.text else None
 
 
-def _write_media(media: Media, page: Page) -> JSON:
+def _write_media(media: Media, context: EncodeContext) -> JSON:
     """A picture or a sound: messages hold no resources."""
     if media.data is not None and media.kind in ("image", "audio"):
-        return write_media(media, page)
-    page.lose(media, f"a message cannot take this {media.kind} here; it is named in text")
+        return write_media(media, context)
+    context.report_loss(media, f"a message cannot take this {media.kind} here; it is named in text")
     return {"type": "text", "text": describe(media)}
 
 
-def _no_block(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such block in a message on this wire: {describe(part)[:80]}")
+def _no_block(part: Part, context: EncodeContext) -> JSON:
+    context.report_loss(part, f"no such block in a message on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -146,7 +164,7 @@ FOREIGN: dict[type[Part], Callable[..., JSON]] = {
     Reasoning: _no_block,
     Opaque: _no_block,
 }
-HISTORY = Blocks(
+HISTORY = BlockHistory(
     NAME,
     _read_message,
     FOREIGN,
@@ -171,7 +189,7 @@ def _short(blocks: list[JSON]) -> JSON:
 
 
 def _unknown(
-    settings: Settings, holder: str, held: Object, known: frozenset[str]
+    settings: SettingsRead, holder: str, held: Object, known: frozenset[str]
 ) -> tuple[JsonPath, ...]:
     """What nobody understands, beside the object that holds it all and in it."""
     outside = (path for path in settings.unknown if path[0] != holder or len(path) > 2)
@@ -187,14 +205,14 @@ def read_request(body: Object) -> Conversation:
     messages: list[Message] = []
     prompt = params.get("systemPrompt")
     if isinstance(prompt, str):
-        at: JsonPath = ("params", "systemPrompt")
+        path: JsonPath = ("params", "systemPrompt")
         messages.append(
             Message(
                 "system",
-                (Text(prompt, source=Source(prompt, at, PLAIN)),),
+                (Text(prompt, source=Source(prompt, path, PLAIN)),),
                 None,
                 NAME,
-                source=Source(raw=prompt, path=at),
+                source=Source(raw=prompt, path=path),
             )
         )
     where: JsonPath = ("params", "messages")
@@ -203,10 +221,10 @@ def read_request(body: Object) -> Conversation:
     ]
     offered = list_at(NAME, body, ("params", "tools")) if params.get("tools") is not None else []
     tools = tuple(read_offer(tool, ("params", "tools", i)) for i, tool in enumerate(offered))
-    settings = read_fields(REQUEST, body, keys("jsonrpc", "id", "method"))
+    settings = read_settings(REQUEST, body, keys("jsonrpc", "id", "method"))
     unknown = _unknown(settings, "params", params, _HELD)
     return Conversation(
-        settle(tuple(messages), seed="", ordered=False),
+        assign_ids(tuple(messages), seed="", ordered=False),
         tools,
         settings.values,
         NAME,
@@ -215,9 +233,9 @@ def read_request(body: Object) -> Conversation:
     )
 
 
-def write_request(conversation: Conversation, page: Page) -> JSON:
+def write_request(conversation: Conversation, context: EncodeContext) -> JSON:
     """A request of this wire's own after its messages, tools or settings were changed."""
-    body: JSON = write_fields(REQUEST, conversation, page)
+    body: JSON = write_settings(REQUEST, conversation, context)
     system = [message for message in conversation.messages if message.role == "system"]
     rest = tuple(message for message in conversation.messages if message.role != "system")
     texts = [
@@ -236,20 +254,20 @@ def write_request(conversation: Conversation, page: Page) -> JSON:
     body = put(
         body,
         ("params", "messages"),
-        HISTORY.write(replace(conversation, messages=rest), page).messages,
+        HISTORY.write(replace(conversation, messages=rest), context).messages,
     )
     if not conversation.same_tools:
-        body = put(body, ("params", "tools"), write_tools(conversation.tools, page))
+        body = put(body, ("params", "tools"), write_tools(conversation.tools, context))
     return body
 
 
-def _write_part(part: Part, page: Page) -> JSON:
+def _write_part(part: Part, context: EncodeContext) -> JSON:
     kept = (
-        native(part, page, part.raw)
+        patch_block(part, context, part.raw)
         if part.spec in BLOCKS.values() and part.raw is not UNSET
         else UNSET
     )
-    return FOREIGN[type(part)](part, page) if isinstance(kept, UnsetType) else kept
+    return FOREIGN[type(part)](part, context) if isinstance(kept, UnsetType) else kept
 
 
 def is_answer(body: Object) -> bool:
@@ -258,17 +276,17 @@ def is_answer(body: Object) -> bool:
     return isinstance(held, dict) and "role" in held and "content" in held
 
 
-def read_answer(body: Object, fields: tuple[Field, ...]) -> Conversation:
+def read_answer(body: Object, fields: tuple[SettingSpec, ...]) -> Conversation:
     """The answer of a model as one message."""
     held = object_at(NAME, body, ("result",))
     parts = _read_content(held["content"], ("result", "content"))
     reason = held.get("stopReason")
-    stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
+    stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
     message = Message("assistant", parts, stop, NAME, source=Source(held, ("result",), ANSWER))
-    settings = read_fields(fields, body, keys("jsonrpc"))
+    settings = read_settings(fields, body, keys("jsonrpc"))
     unknown = _unknown(settings, "result", held, ANSWER.keys)
     return Conversation(
-        settle((message,), seed=str(settings.values.get("id", "")), ordered=False),
+        assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False),
         (),
         settings.values,
         NAME,
@@ -277,7 +295,9 @@ def read_answer(body: Object, fields: tuple[Field, ...]) -> Conversation:
     )
 
 
-def write_answer(conversation: Conversation, page: Page, fields: tuple[Field, ...]) -> JSON:
+def write_answer(
+    conversation: Conversation, context: EncodeContext, fields: tuple[SettingSpec, ...]
+) -> JSON:
     """The answer of a model, which is its last message."""
     last = next(
         (message for message in reversed(conversation.messages) if message.role == "assistant"),
@@ -285,10 +305,10 @@ def write_answer(conversation: Conversation, page: Page, fields: tuple[Field, ..
     )
     for message in conversation.messages:
         if message is not last:
-            page.lose(message, "an answer is one message; the others stay behind")
+            context.report_loss(message, "an answer is one message; the others stay behind")
     for tool in conversation.tools:
-        page.lose(tool, "an answer offers no tools")
-    body = write_fields(fields, conversation, page)
+        context.report_loss(tool, "an answer offers no tools")
+    body = write_settings(fields, conversation, context)
     held = get(body, ("result",))
     frame: Object = {
         "role": "assistant",
@@ -296,21 +316,23 @@ def write_answer(conversation: Conversation, page: Page, fields: tuple[Field, ..
         "model": "",
         **(held if isinstance(held, dict) else {}),
     }
-    kept = own(
+    kept = patch_message(
         last,
-        page,
-        lambda raw, at: Message(
+        context,
+        lambda raw, path: Message(
             "assistant",
-            _read_content(get(raw, ("content",)), (*at, "content")),  # type: ignore[arg-type]
+            _read_content(get(raw, ("content",)), (*path, "content")),  # type: ignore[arg-type]
             source=Source(raw=raw),
         ),
     )
     if isinstance(kept, UnsetType):
         frame["content"] = _short(
-            [block for part in last.parts if (block := _write_part(part, page)) is not None]
+            [block for part in last.parts if (block := _write_part(part, context)) is not None]
         )
     else:
         frame["content"] = get(kept, ("content",))  # type: ignore[assignment]
-    if (reason := write_stop(last, SAYS, MEANS, page)) is not None and "stopReason" not in frame:
+    if (
+        reason := write_finish_reason(last, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+    ) is not None and "stopReason" not in frame:
         frame["stopReason"] = reason
     return {"jsonrpc": "2.0", "id": "", **body, "result": frame}

@@ -26,7 +26,7 @@ from typing import Literal
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import BodySource, Conversation, Kind
@@ -44,35 +44,35 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
-from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import (
-    BROKEN,
+    UNREADABLE,
+    Block,
     Id,
-    Row,
     Wire,
-    answers,
-    blame,
-    call_id,
+    all_blocks,
+    answer_messages,
+    blocks,
     keys,
     list_at,
-    name_of,
-    obj,
-    result_id,
-    rows_of,
-    string,
-    table,
+    opaque,
+    raise_unexpected,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
-    unknown,
 )
-from toolwire.wires.families.turns.history import Turns, merged
+from toolwire.wires.families.turns.history import TurnHistory, merged
 from toolwire.wires.meai.settings import (
-    MEANS,
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
     OPTIONS,
     REQUEST,
     RESPONSE,
-    SAYS,
     read_offer,
     write_tools,
 )
@@ -89,8 +89,8 @@ def _mime(block: Object) -> str | None:
     return None if mime is None or mime.endswith("/*") else mime
 
 
-def _read_data(block: Object, at: JsonPath, row: Row) -> Part:
-    url = string(block["uri"])
+def _read_data(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(block["uri"])
     mime, data = split_data_url(url) or (None, None)
     mime = mime or _mime(block)
     return Media(
@@ -99,29 +99,35 @@ def _read_data(block: Object, at: JsonPath, row: Row) -> Part:
         data,
         None if data is not None else url,
         name=text_or_none(block.get("name")),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _read_uri(block: Object, at: JsonPath, row: Row) -> Part:
-    url = string(block["uri"])
+def _read_uri(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(block["uri"])
     kind = kind_by(text_or_none(block.get("mediaType")) or mime_of(Media("file", url=url)))
-    return Media(kind, _mime(block), url=url, source=Source(block, at, row))
+    return Media(kind, _mime(block), url=url, source=Source(block, path, spec))
 
 
-def _read_file(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
     kind, name = kind_by(text_or_none(block.get("mediaType"))), text_or_none(block.get("name"))
     return Media(
-        kind, _mime(block), file=string(block["fileId"]), name=name, source=Source(block, at, row)
+        kind,
+        _mime(block),
+        file=require_string(block["fileId"]),
+        name=name,
+        source=Source(block, path, spec),
     )
 
 
-def _write_media(media: Media, page: Page) -> JSON:
+def _write_media(media: Media, context: EncodeContext) -> JSON:
     mime = mime_of(media)
     named: Object = {} if media.name is None else {"name": media.name}
     if media.data is not None:
         if mime is None and media.kind != "file":
-            page.lose(media, f"without a MIME type nothing says that this is {media.kind}")
+            context.report_loss(
+                media, f"without a MIME type nothing says that this is {media.kind}"
+            )
         return {"$type": "data", "uri": data_url(media), **named}
     if media.file is not None:
         said: Object = (
@@ -131,40 +137,42 @@ def _write_media(media: Media, page: Page) -> JSON:
         )
         return {"$type": "hostedFile", "fileId": media.file, **said, **named}
     if media.url is None:
-        page.lose(media, "a text document is sent as text")
+        context.report_loss(media, "a text document is sent as text")
         return {"$type": "text", "text": describe(media)}
     if media.name is not None:
-        page.lose(media, "what is given by its address has no name here")
+        context.report_loss(media, "what is given by its address has no name here")
     kind = "application/octet-stream" if media.kind == "file" else f"{media.kind}/*"
     return {"$type": "uri", "uri": media.url, "mediaType": mime or kind}
 
 
-def _read_reasoning(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
     signature = text_or_none(block.get("protectedData"))
     return Reasoning(
-        string(block.get("text") or ""), signature=signature, source=Source(block, at, row)
+        require_string(block.get("text") or ""),
+        signature=signature,
+        source=Source(block, path, spec),
     )
 
 
-def _read_error(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_error(block: Object, path: JsonPath, spec: Block) -> Part:
     if block.get("errorCode") == "Refusal":
-        return Text(string(block["message"]), True, source=Source(block, at, row))
-    return Opaque("error", block, source=Source(block, at, row))
+        return Text(require_string(block["message"]), True, source=Source(block, path, spec))
+    return Opaque("error", block, source=Source(block, path, spec))
 
 
-def _write_error(part: Part, page: Page) -> JSON:
+def _write_error(part: Part, context: EncodeContext) -> JSON:
     if isinstance(part, Opaque):
         return part.value
     assert isinstance(part, Text)
     return {"$type": "error", "message": part.text, "errorCode": "Refusal"}
 
 
-def _opaque(name: str) -> Row:
+def _opaque(name: str) -> Block:
     """A content that has no neutral form."""
-    return Row(
+    return Block(
         name,
         Opaque,
-        lambda block, at, row: Opaque(name, block, source=Source(block, at, row)),
+        lambda block, path, spec: Opaque(name, block, source=Source(block, path, spec)),
         lambda part, _: part.value,
     )
 
@@ -172,8 +180,8 @@ def _opaque(name: str) -> Row:
 # --- calls ----------------------------------------------------------------------------------------
 
 
-def _read_function(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("callId"))
+def _read_function(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("callId"))
     given = block.get("arguments")
     args = LazyJson("") if given is None else LazyJson.from_value(given)
     executor: Literal["client", "provider"] = (
@@ -181,21 +189,21 @@ def _read_function(block: Object, at: JsonPath, row: Row) -> Part:
     )
     return Call(
         one,
-        name_of(block.get("name")),
+        read_name(block.get("name")),
         args,
         origin,
         "function",
         executor,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_function(call: Call, page: Page) -> JSON:
+def _write_function(call: Call, context: EncodeContext) -> JSON:
     return {
         "$type": "functionCall",
-        "callId": page.call_id(call),
-        "name": page.name(call.name),
-        "arguments": page.object_of(call),
+        "callId": context.call_id(call),
+        "name": context.name(call.name),
+        "arguments": context.arguments_object(call),
     }
 
 
@@ -205,13 +213,13 @@ _IN_PIECES = {
 }
 
 
-def _hosted(kind: str, name: str, family: str, *fields: str) -> Row:
+def _hosted(kind: str, name: str, family: str, *fields: str) -> Block:
     """A call that a service ran: it names its tool by its type, and its arguments are its
     fields.
     """
 
-    def read(block: Object, at: JsonPath, row: Row) -> Part:
-        one, origin = call_id(block.get("callId"))
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        one, origin = read_id(block.get("callId"))
         given: Object = {field: block[field] for field in fields if block.get(field) is not None}
         return Call(
             one,
@@ -220,18 +228,18 @@ def _hosted(kind: str, name: str, family: str, *fields: str) -> Row:
             origin,
             family,
             "provider",
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
 
-    def write(call: Call, page: Page) -> JSON:
+    def write(call: Call, context: EncodeContext) -> JSON:
         given = call.input
         return {
             "$type": kind,
-            "callId": page.call_id(call),
+            "callId": context.call_id(call),
             **(given if isinstance(given, dict) else {}),
         }
 
-    return Row(
+    return Block(
         kind,
         Call,
         read,
@@ -247,67 +255,67 @@ def _hosted(kind: str, name: str, family: str, *fields: str) -> Row:
     )
 
 
-def _read_mcp(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("callId"))
+def _read_mcp(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("callId"))
     given = block.get("arguments")
     return Call(
         one,
-        name_of(block.get("name")),
+        read_name(block.get("name")),
         LazyJson("") if given is None else LazyJson.from_value(given),
         origin,
         "mcp",
         "provider",
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_mcp(call: Call, page: Page) -> JSON:
+def _write_mcp(call: Call, context: EncodeContext) -> JSON:
     return {
         "$type": "mcpServerToolCall",
-        "callId": page.call_id(call),
+        "callId": context.call_id(call),
         "name": call.name,
         "arguments": call.input,
     }
 
 
-def _read_approval(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("requestId"))
+def _read_approval(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("requestId"))
     asked = block.get("toolCall") or {}
-    given = obj(asked).get("arguments")
+    given = require_object(asked).get("arguments")
     return Call(
         one,
-        name_of(obj(asked).get("name")) or "tool",
+        read_name(require_object(asked).get("name")) or "tool",
         LazyJson("") if given is None else LazyJson.from_value(given),
         origin,
         "tool-approval",
-        approval_for=call_id(obj(asked).get("callId"))[0] or None,
-        source=Source(block, at, row),
+        approval_for=read_id(require_object(asked).get("callId"))[0] or None,
+        source=Source(block, path, spec),
     )
 
 
-def _write_approval(call: Call, page: Page) -> JSON:
+def _write_approval(call: Call, context: EncodeContext) -> JSON:
     """Only ever compared with itself: what it is about stays as it came."""
-    asked: Object = {"name": page.name(call.name), "arguments": call.input}
-    return {"$type": "toolApprovalRequest", "requestId": page.call_id(call), "toolCall": asked}
+    asked: Object = {"name": context.name(call.name), "arguments": call.input}
+    return {"$type": "toolApprovalRequest", "requestId": context.call_id(call), "toolCall": asked}
 
 
-def _read_input(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_input(block: Object, path: JsonPath, spec: Block) -> Part:
     """A request for something else than leave: the base type holds its id and no more."""
-    one, origin = call_id(block.get("requestId"))
+    one, origin = read_id(block.get("requestId"))
     given = block.get("arguments")
     return Call(
         one,
-        name_of(block.get("name")) or _INPUT,
+        read_name(block.get("name")) or _INPUT,
         LazyJson("") if given is None else LazyJson.from_value(given),
         origin,
         "input",
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_input(call: Call, page: Page) -> JSON:
-    out: Object = {"$type": "inputRequest", "requestId": page.call_id(call)}
-    named: Object = {} if call.name == _INPUT else {"name": page.name(call.name)}
+def _write_input(call: Call, context: EncodeContext) -> JSON:
+    out: Object = {"$type": "inputRequest", "requestId": context.call_id(call)}
+    named: Object = {} if call.name == _INPUT else {"name": context.name(call.name)}
     return {**out, **named, **({"arguments": call.input} if call.args.text else {})}
 
 
@@ -317,50 +325,52 @@ _INPUT = "input"
 # --- results --------------------------------------------------------------------------------------
 
 
-def _contents(value: JSON, at: JsonPath) -> tuple[Part, ...] | None:
+def _contents(value: JSON, path: JsonPath) -> tuple[Part, ...] | None:
     """A value as parts if it is a list of contents, or a single one; None if it is data."""
-    if isinstance(value, dict) and value.get("$type") in ROWS:
-        return (read_content(value, at),)
+    if isinstance(value, dict) and value.get("$type") in BLOCKS:
+        return (read_content(value, path),)
     if (
         isinstance(value, list)
         and value
-        and all(isinstance(one, dict) and one.get("$type") in ROWS for one in value)
+        and all(isinstance(one, dict) and one.get("$type") in BLOCKS for one in value)
     ):
-        return tuple(read_content(one, (*at, i)) for i, one in enumerate(value))
+        return tuple(read_content(one, (*path, i)) for i, one in enumerate(value))
     return None
 
 
-def _read_result(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(block.get("callId"))
+def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(block.get("callId"))
     value = block.get("result")
-    output: Output = value if isinstance(value, str) else _contents(value, (*at, "result")) or value
+    output: Output = (
+        value if isinstance(value, str) else _contents(value, (*path, "result")) or value
+    )
     return Result(
-        one, "" if output is None else output, False, None, origin, source=Source(block, at, row)
+        one, "" if output is None else output, False, None, origin, source=Source(block, path, spec)
     )
 
 
-def _write_result(result: Result, page: Page) -> JSON:
-    page.remember(result, flag=False, structure=True)
+def _write_result(result: Result, context: EncodeContext) -> JSON:
+    context.note_result_form(result, flag=False, structure=True)
     if result.error:
-        page.lose(result, "a result has no error flag; its value is kept")
-    output = page.output(result)
+        context.report_loss(result, "a result has no error flag; its value is kept")
+    output = context.output(result)
     if isinstance(output, tuple):
         output = [
-            block for part in output if (block := FOREIGN[type(part)](part, page)) is not None
+            block for part in output if (block := FOREIGN[type(part)](part, context)) is not None
         ] or ""
-    return {"$type": "functionResult", "callId": page.result_id(result), "result": output}
+    return {"$type": "functionResult", "callId": context.result_id(result), "result": output}
 
 
-def _outputs(kind: str, family: str) -> Row:
+def _outputs(kind: str, family: str) -> Block:
     """A result that a service made: a list of contents, of which an error says that the tool
     failed."""
 
-    def read(block: Object, at: JsonPath, row: Row) -> Part:
-        one, origin = result_id(block.get("callId"))
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        one, origin = read_result_id(block.get("callId"))
         field = "outputs" if "outputs" in block else "output"
         held = block.get(field)
         contents = (
-            [_said(value, (*at, field, i)) for i, value in enumerate(held)]
+            [_said(value, (*path, field, i)) for i, value in enumerate(held)]
             if isinstance(held, list)
             else []
         )
@@ -373,14 +383,14 @@ def _outputs(kind: str, family: str) -> Row:
             origin,
             family,
             "provider",
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
 
-    def write(result: Result, page: Page) -> JSON:
+    def write(result: Result, context: EncodeContext) -> JSON:
         held: list[JSON] = [{"$type": "text", "text": result.text}] if result.text else []
-        return {"$type": kind, "callId": page.result_id(result), "outputs": held}
+        return {"$type": kind, "callId": context.result_id(result), "outputs": held}
 
-    return Row(
+    return Block(
         kind,
         Result,
         read,
@@ -396,49 +406,51 @@ def _outputs(kind: str, family: str) -> Row:
     )
 
 
-def _said(value: JSON, at: JsonPath) -> Part:
+def _said(value: JSON, path: JsonPath) -> Part:
     """A content inside a service's result, where an error is what the tool said."""
     message = get(value, ("message",)) if get(value, ("$type",)) == "error" else UNSET
     return (
-        Text(message, source=Source(value, at, ERROR_INSIDE))
+        Text(message, source=Source(value, path, ERROR_INSIDE))
         if isinstance(message, str)
-        else read_content(value, at)
+        else read_content(value, path)
     )
 
 
-ERROR_INSIDE = Row("error", Text, keys=keys("$type", "message"))
+ERROR_INSIDE = Block("error", Text, keys=keys("$type", "message"))
 
 
-def _read_verdict(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_verdict(block: Object, path: JsonPath, spec: Block) -> Part:
     """The answer to an approval or to another request for input; words without a yes or no are all
     it says."""
-    one, origin = result_id(block.get("requestId"))
+    one, origin = read_result_id(block.get("requestId"))
     said: Object = {key: block[key] for key in ("approved", "reason") if block.get(key) is not None}
     words = said.get("reason") if "approved" not in said else None
     output = words if isinstance(words, str) else said
-    return Result(one, output, False, None, origin, row.family, source=Source(block, at, row))
+    return Result(one, output, False, None, origin, spec.family, source=Source(block, path, spec))
 
 
-def _write_verdict(result: Result, page: Page) -> JSON:
+def _write_verdict(result: Result, context: EncodeContext) -> JSON:
     said = result.output
     return {
-        "requestId": page.result_id(result),
+        "requestId": context.result_id(result),
         **(said if isinstance(said, dict) else {"reason": result.text}),
     }
 
 
 _CALL, _REQUEST = (Id("callId"),), (Id("requestId"),)
 _ASKED = (("toolCall", keys("$type", "name", "arguments")),)
-ROWS = table(
-    Row(
+BLOCKS = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b.get("text") or ""), source=Source(b, at, row)),
+        lambda b, path, spec: Text(
+            require_string(b.get("text") or ""), source=Source(b, path, spec)
+        ),
         lambda p, _: {"$type": "text", "text": p.text},
         keys("$type", "text"),
         deltas={"text": ("text", "text")},
     ),
-    Row(
+    Block(
         "reasoning",
         Reasoning,
         _read_reasoning,
@@ -446,15 +458,15 @@ ROWS = table(
         keys("$type", "text", "protectedData"),
         deltas={"reasoning": ("text", "text")},
     ),
-    Row("data", Media, _read_data, _write_media, keys("$type", "uri", "name", "mediaType")),
-    Row("uri", Media, _read_uri, _write_media, keys("$type", "uri", "mediaType")),
-    Row(
+    Block("data", Media, _read_data, _write_media, keys("$type", "uri", "name", "mediaType")),
+    Block("uri", Media, _read_uri, _write_media, keys("$type", "uri", "mediaType")),
+    Block(
         "hostedFile", Media, _read_file, _write_media, keys("$type", "fileId", "mediaType", "name")
     ),
-    Row("error", Text, _read_error, _write_error, keys("$type", "message", "errorCode")),
+    Block("error", Text, _read_error, _write_error, keys("$type", "message", "errorCode")),
     _opaque("hostedVectorStore"),
     _opaque("usage"),
-    Row(
+    Block(
         "functionCall",
         Call,
         _read_function,
@@ -467,7 +479,7 @@ ROWS = table(
         "client",
         _CALL,
     ),
-    Row(
+    Block(
         "functionResult",
         Result,
         _read_result,
@@ -480,7 +492,7 @@ ROWS = table(
         "client",
         _CALL,
     ),
-    Row(
+    Block(
         "mcpServerToolCall",
         Call,
         _read_mcp,
@@ -502,7 +514,7 @@ ROWS = table(
     _outputs("webSearchToolResult", "web-search"),
     _hosted("toolCall", "tool", "generic-server-tool"),
     _outputs("toolResult", "generic-server-tool"),
-    Row(
+    Block(
         "toolApprovalRequest",
         Call,
         _read_approval,
@@ -515,7 +527,7 @@ ROWS = table(
         "client",
         _REQUEST,
     ),
-    Row(
+    Block(
         "toolApprovalResponse",
         Result,
         _read_verdict,
@@ -528,7 +540,7 @@ ROWS = table(
         "client",
         _REQUEST,
     ),
-    Row(
+    Block(
         "inputRequest",
         Call,
         _read_input,
@@ -541,7 +553,7 @@ ROWS = table(
         "client",
         _REQUEST,
     ),
-    Row(
+    Block(
         "inputResponse",
         Result,
         _read_verdict,
@@ -557,16 +569,16 @@ ROWS = table(
 )
 
 
-def read_content(block: JSON, at: JsonPath) -> Part:
+def read_content(block: JSON, path: JsonPath) -> Part:
     """One content, by its `$type`; one that does not fit its own type is kept as unknown."""
     if not isinstance(block, dict):
-        blame(NAME, at, "an object", block)
+        raise_unexpected(NAME, path, "an object", block)
     name = block.get("$type")
     try:
-        row = ROWS[name]  # type: ignore[index]
-        return row.read(block, at, row)  # type: ignore[misc]
-    except BROKEN:
-        return unknown(name, block, at)
+        spec = BLOCKS[name]  # type: ignore[index]
+        return spec.read(block, path, spec)  # type: ignore[misc]
+    except UNREADABLE:
+        return opaque(name, block, path)
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -578,52 +590,52 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
     "developer": "system",
 }
-MESSAGE = Row("message", Message, keys=keys("role", "contents", "messageId", "createdAt"))
-PLAIN = Row("instructions", Text, write=lambda part, page: part.text)
+MESSAGE = Block("message", Message, keys=keys("role", "contents", "messageId", "createdAt"))
+PLAIN = Block("instructions", Text, write=lambda part, context: part.text)
 _INSTRUCTIONS: JsonPath = (OPTIONS, "instructions")
 
 
-def read_message(message: JSON, at: JsonPath) -> Message:
+def read_message(message: JSON, path: JsonPath) -> Message:
     """One message; instructions, which are plain text, count as one, and one of a role nobody knows
     is kept whole."""
-    if isinstance(message, str) and at == _INSTRUCTIONS:
-        parts = (Text(message, source=Source(message, at, PLAIN)),) if message else ()
-        return Message("system", parts, None, NAME, source=Source(message, at, MESSAGE))
+    if isinstance(message, str) and path == _INSTRUCTIONS:
+        parts = (Text(message, source=Source(message, path, PLAIN)),) if message else ()
+        return Message("system", parts, None, NAME, source=Source(message, path, MESSAGE))
     if not isinstance(message, dict):
-        blame(NAME, at, "an object", message)
+        raise_unexpected(NAME, path, "an object", message)
     role = ROLES.get(str(message.get("role", "user")))
     if role is None:
         return Message(
             "user",
-            (unknown(message.get("role"), message, at),),
+            (opaque(message.get("role"), message, path),),
             None,
             NAME,
-            source=Source(raw=message, path=at),
+            source=Source(raw=message, path=path),
         )
     contents = message.get("contents")
     if contents is not None and not isinstance(contents, list):
-        blame(NAME, (*at, "contents"), "a list", contents)
+        raise_unexpected(NAME, (*path, "contents"), "a list", contents)
     inside = tuple(
-        [read_content(one, (*at, "contents", i)) for i, one in enumerate(contents or ())]
+        [read_content(one, (*path, "contents", i)) for i, one in enumerate(contents or ())]
     )
-    return Message(role, inside, None, NAME, source=Source(message, at, MESSAGE))
+    return Message(role, inside, None, NAME, source=Source(message, path, MESSAGE))
 
 
-def _write_text(part: Text, page: Page) -> JSON:
+def _write_text(part: Text, context: EncodeContext) -> JSON:
     if part.refusal:
-        return _write_error(part, page)
+        return _write_error(part, context)
     return {"$type": "text", "text": part.text} if part.text else None
 
 
-def _write_reasoning(part: Reasoning, page: Page) -> JSON:
+def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
     if part.text:
         return {"$type": "reasoning", "text": part.text}
-    page.lose(part, "reasoning that only its own provider can read")
+    context.report_loss(part, "reasoning that only its own provider can read")
     return None
 
 
-def _no_content(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such content on this wire: {describe(part)[:80]}")
+def _no_content(part: Part, context: EncodeContext) -> JSON:
+    context.report_loss(part, f"no such content on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -636,12 +648,12 @@ FOREIGN: dict[type[Part], Callable[..., JSON]] = {
     Opaque: _no_content,
 }
 """How a part of another wire is written; None if it cannot stand here."""
-HISTORY = Turns(
+HISTORY = TurnHistory(
     NAME,
     read_message,
     FOREIGN,
     lambda role, blocks: {"role": role, "contents": blocks},
-    lambda raw, blocks: {**obj(raw), "contents": blocks},
+    lambda raw, blocks: {**require_object(raw), "contents": blocks},
 )
 
 # --- whole bodies ---------------------------------------------------------------------------------
@@ -650,14 +662,14 @@ HISTORY = Turns(
 def read(body: JSON, kind: Kind) -> Conversation:
     """Messages, a request or a response as a conversation."""
     if not isinstance(body, list | dict):
-        blame(NAME, (), "an object or a list of messages", body)
+        raise_unexpected(NAME, (), "an object or a list of messages", body)
     place: JsonPath = () if isinstance(body, list) else ("messages",)
     messages = [read_message(one, (*place, i)) for i, one in enumerate(list_at(NAME, body, place))]
     if kind == "response":
         return _read_answer(body, messages)
     if isinstance(body, list):
         return Conversation(
-            settle(tuple(messages), seed="", ordered=False),
+            assign_ids(tuple(messages), seed="", ordered=False),
             (),
             {},
             NAME,
@@ -670,9 +682,9 @@ def read(body: JSON, kind: Kind) -> Conversation:
     where: JsonPath = (OPTIONS, "tools")
     offered = list_at(NAME, body, where) if get(body, where) not in (None, UNSET) else []
     tools = tuple(read_offer(tool, (*where, i)) for i, tool in enumerate(offered))
-    settings = read_fields(REQUEST, body, keys("messages"))
+    settings = read_settings(REQUEST, body, keys("messages"))
     return Conversation(
-        settle(tuple(messages), seed="", ordered=False),
+        assign_ids(tuple(messages), seed="", ordered=False),
         tools,
         settings.values,
         NAME,
@@ -704,7 +716,7 @@ _READ: tuple[JsonPath, ...] = ((OPTIONS, "tools"), _INSTRUCTIONS)
 def _read_answer(body: JSON, messages: list[Message]) -> Conversation:
     """A response: its messages are one answer, and calls that were answered inside it are done."""
     frame = body if isinstance(body, dict) else {}
-    settings = read_fields(RESPONSE, frame, keys("messages", "finishReason"))
+    settings = read_settings(RESPONSE, frame, keys("messages", "finishReason"))
     said = tuple(message for message in messages if message.role in ("assistant", "tool"))
     extra: list[JsonPath] = [
         message.path for message in messages if message.role not in ("assistant", "tool")
@@ -712,12 +724,12 @@ def _read_answer(body: JSON, messages: list[Message]) -> Conversation:
     for message in said:
         extra += [
             (*message.path, key)
-            for key, value in obj(message.raw).items()  # type: ignore[arg-type]
+            for key, value in require_object(message.raw).items()  # type: ignore[arg-type]
             if key not in MESSAGE.keys and value is not None
         ]
-    turns = settle(said, seed=str(settings.values.get("id", "")), ordered=False)
+    turns = assign_ids(said, seed=str(settings.values.get("id", "")), ordered=False)
     reason = frame.get("finishReason")
-    stop = MEANS.get(reason, reason) if isinstance(reason, str) else None
+    stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
     answer = replace(merged(turns, NAME, ordered=False), stop=stop)
     return Conversation(
         (answer,),
@@ -731,12 +743,12 @@ def _read_answer(body: JSON, messages: list[Message]) -> Conversation:
     )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_answer(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
-    mine = conversation.wire == NAME and conversation.kind == page.kind
+    if context.kind == "response":
+        return _write_answer(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
+    mine = conversation.wire == NAME and conversation.kind == context.kind
     below: list[Message] = []
     above: list[str] = []
     for message in conversation.messages:
@@ -753,10 +765,12 @@ def write(conversation: Conversation, page: Page) -> JSON:
     ):
         body[OPTIONS] = {key: value for key, value in options.items() if key != "instructions"}
     elif above:
-        body = obj(put(body, _INSTRUCTIONS, "\n".join(above)))
-    messages = HISTORY.write(below, page)
+        body = require_object(put(body, _INSTRUCTIONS, "\n".join(above)))
+    messages = HISTORY.write(below, context)
     if not conversation.same_tools if mine else conversation.tools:
-        body = obj(put(body, (OPTIONS, "tools"), write_tools(conversation.tools, page)))
+        body = require_object(
+            put(body, (OPTIONS, "tools"), write_tools(conversation.tools, context))
+        )
     return (
         messages
         if mine and isinstance(conversation.source.body, list) and not body
@@ -764,12 +778,14 @@ def write(conversation: Conversation, page: Page) -> JSON:
     )
 
 
-def _write_answer(conversation: Conversation, page: Page) -> JSON:
-    first, *others = answers(conversation, page) or [Message("assistant", ())]
+def _write_answer(conversation: Conversation, context: EncodeContext) -> JSON:
+    first, *others = answer_messages(conversation, context) or [Message("assistant", ())]
     for message in others:
-        page.lose(message, "an answer here is one; the other candidates stay behind")
-    mine = conversation.wire == NAME and conversation.kind == page.kind
-    body = write_fields(RESPONSE, replace(conversation, unknown=()) if mine else conversation, page)
+        context.report_loss(message, "an answer here is one; the other candidates stay behind")
+    mine = conversation.wire == NAME and conversation.kind == context.kind
+    body = write_settings(
+        RESPONSE, replace(conversation, unknown=()) if mine else conversation, context
+    )
     if mine:
         place: JsonPath = () if isinstance(conversation.source.body, list) else ("messages",)
         before = [
@@ -779,25 +795,25 @@ def _write_answer(conversation: Conversation, page: Page) -> JSON:
         kept = [
             one if one.role in ("assistant", "tool") else replace(one, parts=()) for one in before
         ]
-        messages = HISTORY.spread(first, kept, page)
+        messages = HISTORY.spread(first, kept, context)
         return (
             messages
             if isinstance(conversation.source.body, list)
             else {**body, "messages": messages}
         )
-    blocks = [FOREIGN[type(part)](part, page) for part in first.parts]
+    blocks = [FOREIGN[type(part)](part, context) for part in first.parts]
     answer: Object = {
         "role": "assistant",
         "contents": [block for block in blocks if block is not None],
     }
-    stop = write_stop(first, SAYS, MEANS, page)
+    stop = write_finish_reason(first, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
     return {"messages": [answer], **body, **({} if stop is None else {"finishReason": stop})}
 
 
 # --- telling it from others -----------------------------------------------------------------------
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     messages = body.get("messages") if isinstance(body, dict) else body
     if not isinstance(messages, list) or not messages:
@@ -812,9 +828,9 @@ def looks(body: JSON) -> int:
 WIRE = Wire(
     NAME,
     "Microsoft.Extensions.AI",
-    rows_of(ROWS),
+    all_blocks(BLOCKS),
     read,
     write,
-    looks,
-    stream(ROWS, read_content, ROLES, FOREIGN, write),
+    match_score,
+    stream(BLOCKS, read_content, ROLES, FOREIGN, write),
 )

@@ -13,17 +13,17 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import (
-    Row,
-    blame,
+    Block,
     count_at,
     flag_or_none,
     keys,
-    name_of,
-    obj,
-    string,
+    raise_unexpected,
+    read_name,
+    require_object,
+    require_string,
     text_or_none,
 )
 
@@ -32,7 +32,7 @@ OPTIONS = "options"
 
 # --- tools ----------------------------------------------------------------------------------------
 
-OFFER = Row(
+OFFER = Block(
     "function",
     Tool,
     keys=keys("name", "description", "jsonSchema", "additionalProperties"),
@@ -40,33 +40,33 @@ OFFER = Row(
 )
 
 
-def read_offer(tool: JSON, at: JsonPath) -> Tool:
+def read_offer(tool: JSON, path: JsonPath) -> Tool:
     """A tool on offer; one that a service runs itself has a `$type` and no schema."""
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
+        raise_unexpected(NAME, path, "an object", tool)
     if "$type" in tool and "jsonSchema" not in tool:
-        return Tool("", kind=str(tool["$type"]), source=Source(raw=tool, path=at))
+        return Tool("", kind=str(tool["$type"]), source=Source(raw=tool, path=path))
     strict = get(tool, ("additionalProperties", "strict"))
     return Tool(
-        name_of(tool.get("name")),
+        read_name(tool.get("name")),
         text_or_none(tool.get("description")),
         tool.get("jsonSchema"),
         None if isinstance(strict, UnsetType) else flag_or_none(strict),
-        source=Source(tool, at, OFFER),
+        source=Source(tool, path, OFFER),
     )
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     """The tools on offer."""
     out: list[JSON] = []
     for tool in tools:
         if tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        given: Object = {"name": page.name(tool.name)}
+        given: Object = {"name": context.name(tool.name)}
         if tool.description is not None:
             given["description"] = tool.description
-        schema = page.schema_of(tool)
+        schema = context.schema_of(tool)
         if schema is not None:
             given["jsonSchema"] = schema
         if tool.strict is not None:
@@ -79,24 +79,24 @@ def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
-    held = obj(value)
+    held = require_object(value)
     mode, name = held["$type"], text_or_none(held.get("requiredFunctionName"))
     if mode not in ("auto", "none", "required"):
         return UNSET
     return Choice(mode, (name,) if name and mode == "required" else ())  # type: ignore[arg-type]
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.mode == "required" and len(value.names) == 1:
-        return {"$type": "required", "requiredFunctionName": page.name(value.names[0])}
+        return {"$type": "required", "requiredFunctionName": context.name(value.names[0])}
     if value.names and value.mode != "none":
-        page.lose(page.place, "a choice names one required tool here, or none")
+        context.report_loss(context.setting_path, "a choice names one required tool here, or none")
     return {"$type": value.mode}
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    held = obj(value)
+    held = require_object(value)
     if held["$type"] != "json":
         return UNSET
     return Format(
@@ -107,10 +107,10 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if value.strict is not None:
-        page.lose(page.place, "a form of answer has no strict flag here")
+        context.report_loss(context.setting_path, "a form of answer has no strict flag here")
     given = (
         ("schema", value.schema),
         ("schemaName", value.name),
@@ -126,32 +126,32 @@ _EFFORTS = {"None": "none", "Low": "low", "Medium": "medium", "High": "high", "E
 _EFFORT_SAYS = {neutral: said for said, neutral in _EFFORTS.items()}
 
 REQUEST = (
-    Field("model", (OPTIONS, "modelId")),
-    Field("max_tokens", (OPTIONS, "maxOutputTokens")),
-    Field("temperature", (OPTIONS, "temperature")),
-    Field("top_p", (OPTIONS, "topP")),
-    Field("top_k", (OPTIONS, "topK")),
-    Field("seed", (OPTIONS, "seed")),
-    Field("presence_penalty", (OPTIONS, "presencePenalty")),
-    Field("frequency_penalty", (OPTIONS, "frequencyPenalty")),
-    Field(
+    SettingSpec("model", (OPTIONS, "modelId")),
+    SettingSpec("max_tokens", (OPTIONS, "maxOutputTokens")),
+    SettingSpec("temperature", (OPTIONS, "temperature")),
+    SettingSpec("top_p", (OPTIONS, "topP")),
+    SettingSpec("top_k", (OPTIONS, "topK")),
+    SettingSpec("seed", (OPTIONS, "seed")),
+    SettingSpec("presence_penalty", (OPTIONS, "presencePenalty")),
+    SettingSpec("frequency_penalty", (OPTIONS, "frequencyPenalty")),
+    SettingSpec(
         "stop",
         (OPTIONS, "stopSequences"),
-        lambda v: tuple(map(string, v)) if isinstance(v, list) else UNSET,
+        lambda v: tuple(map(require_string, v)) if isinstance(v, list) else UNSET,
     ),
-    Field(
+    SettingSpec(
         "choice",
         (OPTIONS, "toolMode"),
         _read_choice,
         _write_choice,
         keys("$type", "requiredFunctionName"),
     ),
-    Field("parallel", (OPTIONS, "allowMultipleToolCalls")),
-    Field("format", (OPTIONS, "responseFormat"), _read_format, _write_format),
-    Field(
+    SettingSpec("parallel", (OPTIONS, "allowMultipleToolCalls")),
+    SettingSpec("format", (OPTIONS, "responseFormat"), _read_format, _write_format),
+    SettingSpec(
         "effort",
         (OPTIONS, "reasoning", "effort"),
-        lambda v: _EFFORTS.get(string(v), string(v).lower()),
+        lambda v: _EFFORTS.get(require_string(v), require_string(v).lower()),
         lambda v, _: _EFFORT_SAYS.get(str(v), UNSET),
     ),
 )
@@ -161,11 +161,11 @@ REQUEST = (
 
 def _read_time(value: JSON) -> Setting | UnsetType:
     """A moment as seconds since 1970; one without an offset is taken as UTC."""
-    moment = datetime.fromisoformat(string(value))
+    moment = datetime.fromisoformat(require_string(value))
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
-def _write_time(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_time(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     try:
         return (
             datetime.fromtimestamp(value, UTC).isoformat()
@@ -187,7 +187,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(*(count_at(value, name) if name else None for name in names))
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
     out: Object = {
@@ -198,15 +198,15 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     more = (("cachedInputTokenCount", value.cached), ("reasoningTokenCount", value.reasoning))
     out.update({key: number for key, number in more if number is not None})
     if value.cache_write:
-        page.lose(page.place, "tokens written to a cache are not counted here")
+        context.report_loss(context.setting_path, "tokens written to a cache are not counted here")
     return out
 
 
 RESPONSE = (
-    Field("id", ("responseId",)),
-    Field("model", ("modelId",)),
-    Field("created", ("createdAt",), _read_time, _write_time),
-    Field(
+    SettingSpec("id", ("responseId",)),
+    SettingSpec("model", ("modelId",)),
+    SettingSpec("created", ("createdAt",), _read_time, _write_time),
+    SettingSpec(
         "usage",
         ("usage",),
         _read_usage,
@@ -220,5 +220,10 @@ RESPONSE = (
         ),
     ),
 )
-MEANS = {"stop": "stop", "length": "length", "tool_calls": "tool", "content_filter": "filter"}
-SAYS = {neutral: said for said, neutral in MEANS.items()}
+FINISH_REASON_FROM_WIRE = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool",
+    "content_filter": "filter",
+}
+FINISH_REASON_TO_WIRE = {neutral: said for said, neutral in FINISH_REASON_FROM_WIRE.items()}

@@ -30,25 +30,32 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Role, Text
 from toolwire.errors import RemoteError
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Turn,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    TurnStart,
+    Unsupported,
 )
-from toolwire.wires.engine.buffered_parts import Waiting
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields
-from toolwire.wires.engine.specs import Row, text_or_none
-from toolwire.wires.engine.stream import CUT, Reader, Stream, Writer, data_only, fresh
-from toolwire.wires.meai.settings import MEANS, NAME, RESPONSE
+from toolwire.wires.engine.buffered_parts import PartBuffer
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings
+from toolwire.wires.engine.specs import Block, text_or_none
+from toolwire.wires.engine.stream import (
+    STREAM_CUT,
+    StreamReader,
+    StreamSpec,
+    StreamWriter,
+    copy_json,
+    data_sse,
+)
+from toolwire.wires.meai.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
 
 _KNOWN = frozenset({"contents", "role", "messageId", "finishReason", "error"})
 _OF_MESSAGE = ("authorName", "messageId", "role")
@@ -58,13 +65,13 @@ _GROW = frozenset({"text", "reasoning"})
 _ANSWERS: frozenset[Role] = frozenset({"assistant", "tool"})
 
 
-class _Reader(Reader):
+class _Reader(StreamReader):
     wire = NAME
     replies = True
 
     def __init__(
         self,
-        rows: Mapping[str, Row],
+        rows: Mapping[str, Block],
         read: Callable[[JSON, JsonPath], Part],
         roles: Mapping[str, Role],
         *,
@@ -83,7 +90,7 @@ class _Reader(Reader):
         """What is known of the newest message: its author, id and role."""
         self.muted = False
         self.told: set[str] = set()
-        self.grows: tuple[Row, str, Object] | None = None
+        self.grows: tuple[Block, str, Object] | None = None
         """The content that may still grow, if there is one: its row, the field that does, and the
         content itself."""
         self.pieces: list[str] = []
@@ -100,7 +107,7 @@ class _Reader(Reader):
         if contents is None:
             return out
         if not isinstance(contents, list):
-            return [*out, Left((self.count, "contents"), "no such field on this wire")]
+            return [*out, Unsupported((self.count, "contents"), "no such field on this wire")]
         for i, block in enumerate(contents):
             out += self._content(block, (self.count, "contents", i), i == 0)
         return out
@@ -117,21 +124,21 @@ class _Reader(Reader):
             said = error.get("message") if isinstance(error, dict) else error
             return [
                 *self._closed(cut=True),
-                Fault(said if isinstance(said, str) else text_of(error)),
+                StreamError(said if isinstance(said, str) else text_of(error)),
             ]
-        settings = read_fields(RESPONSE, head, _KNOWN)
+        settings = read_settings(RESPONSE, head, _KNOWN)
         values = {name: value for name, value in settings.values.items() if name not in self.told}
         self.told.update(values)
         if self.head is None:
             self.seed = text_or_none(head.get("responseId")) or ""
-            out.append(Begin(values))
+            out.append(MessageStart(values))
         elif values:
-            out.append(Note(values))
+            out.append(Metadata(values))
         self.head = head
         for path in settings.unknown:
             if path[0] not in self.told:
                 self.told.add(str(path[0]))
-                out.append(Left((self.count, *path), "no such field on this wire"))
+                out.append(Unsupported((self.count, *path), "no such field on this wire"))
         out += self._message(head)
         reason = head.get("finishReason")
         if isinstance(reason, str):
@@ -161,14 +168,14 @@ class _Reader(Reader):
             self.messages.append({"contents": []})
         if role is None or self.muted:
             out.append(
-                Left(
+                Unsupported(
                     (self.count,),
                     "an answer holds only what the assistant says, and results:"
                     f" {self.tells['role']}",
                 )
             )
         elif not first or role == "tool":
-            out.append(Turn(role))
+            out.append(TurnStart(role))
         return out
 
     def _kept(self, head: Object) -> None:
@@ -182,44 +189,44 @@ class _Reader(Reader):
             holder[key] = (
                 {**old, **value}
                 if isinstance(old, dict) and isinstance(value, dict)
-                else fresh(value)
+                else copy_json(value)
             )
 
     # --- contents ---
 
-    def _content(self, block: JSON, at: JsonPath, first: bool) -> list[Event]:
+    def _content(self, block: JSON, path: JsonPath, first: bool) -> list[Event]:
         if not isinstance(block, dict):
-            return [Left(at, "no such field on this wire")]
+            return [Unsupported(path, "no such field on this wire")]
         kind = block.get("$type")
         if self.grows is not None and self.grows[0].name == kind:
-            more = self._more(block, at, first, *self.grows)
+            more = self._more(block, path, first, *self.grows)
             if more is not None:
                 return more
         if kind == "usage" and isinstance(block.get("details"), dict):
-            return self._usage(block, at)
+            return self._usage(block, path)
         out = self._closed(cut=False)
         self.trouble = block if kind == "error" else None
         try:
-            part = self.part_of(block, at)
+            part = self.part_of(block, path)
         except RemoteError as wrong:
-            return [*out, Left(wrong.path, wrong.why)]
-        row = self.rows.get(kind) if isinstance(kind, str) else None
-        opens = row is not None and row.deltas and row.clean(block) and type(part) is row.part
-        kept = dict(block) if opens else fresh(block)
+            return [*out, Unsupported(wrong.path, wrong.why)]
+        spec = self.rows.get(kind) if isinstance(kind, str) else None
+        opens = spec is not None and spec.deltas and spec.clean(block) and type(part) is spec.part
+        kept = dict(block) if opens else copy_json(block)
         if self.keep:
             self.messages[-1]["contents"].append(kept)  # type: ignore[union-attr]
         if not opens:
             return out + self._whole(part)
-        assert row is not None and isinstance(kept, dict)
-        ((_, field),) = row.deltas.values()
-        self.grows = (row, field, kept)
+        assert spec is not None and isinstance(kept, dict)
+        ((_, field),) = spec.deltas.values()
+        self.grows = (spec, field, kept)
         if not isinstance(part, Text | Reasoning):
             return out
         self.pieces = [part.text]
         self.slot += 1
         if not self.muted:
-            out.append(Start(self.slot, replace(part, text="", signature=None)))
-            out += [Delta(self.slot, part.text)] if part.text else []
+            out.append(PartStart(self.slot, replace(part, text="", signature=None)))
+            out += [PartDelta(self.slot, part.text)] if part.text else []
         return out
 
     def _whole(self, part: Part) -> list[Event]:
@@ -229,16 +236,16 @@ class _Reader(Reader):
             part = self.identified(part)
         elif isinstance(part, Result):
             part = self.answered(part)
-        return [Whole(part)]
+        return [PartComplete(part)]
 
     def _more(
-        self, block: Object, at: JsonPath, first: bool, row: Row, field: str, held: Object
+        self, block: Object, path: JsonPath, first: bool, spec: Block, field: str, held: Object
     ) -> list[Event] | None:
         """What a piece adds to the content that is open; None if it is not a piece of it."""
         piece = block.get(field)
-        if not row.clean(block):
+        if not spec.clean(block):
             return None
-        if row.part is Call or row.part is Result:
+        if spec.part is Call or spec.part is Result:
             if (
                 not held.get("callId")
                 or held["callId"] != block.get("callId")
@@ -246,9 +253,9 @@ class _Reader(Reader):
             ):
                 return None
             try:
-                self.part_of(block, at)
+                self.part_of(block, path)
             except RemoteError as wrong:
-                return [Left(wrong.path, wrong.why)]
+                return [Unsupported(wrong.path, wrong.why)]
             before = held.get(field)
             held[field] = [*(before if isinstance(before, list) else ()), *piece]
             return []
@@ -258,37 +265,37 @@ class _Reader(Reader):
             self.pieces.append(piece)
         if isinstance(block.get("protectedData"), str):
             held["protectedData"] = block["protectedData"]
-        return [Delta(self.slot, piece)] if piece and not self.muted else []
+        return [PartDelta(self.slot, piece)] if piece and not self.muted else []
 
     def _closed(self, *, cut: bool) -> list[Event]:
         if self.grows is None:
             return []
-        (row, field, held), self.grows = self.grows, None
-        if row.part is Call or row.part is Result:
+        (spec, field, held), self.grows = self.grows, None
+        if spec.part is Call or spec.part is Result:
             return self._whole(self.part_of(held, (self.count,)))
         if len(self.pieces) > 1:
             held[field] = "".join(self.pieces)
         return (
             []
             if self.muted
-            else [End(self.slot, signature=text_or_none(held.get("protectedData")), cut=cut)]
+            else [PartEnd(self.slot, signature=text_or_none(held.get("protectedData")), cut=cut)]
         )
 
     def _usage(self, block: Object, at: JsonPath) -> list[Event]:
         details = block["details"]
         assert isinstance(details, dict)
         _add(self.usage, details)
-        settings = read_fields(RESPONSE, {"usage": self.usage}, frozenset())
+        settings = read_settings(RESPONSE, {"usage": self.usage}, frozenset())
         extra = [
-            Left((*at, key), "no such field on this wire")
+            Unsupported((*at, key), "no such field on this wire")
             for key in block
             if key not in ("$type", "details")
         ]
         unread = [
-            Left((*at, "details", *path[1:]), "no such field on this wire")
+            Unsupported((*at, "details", *path[1:]), "no such field on this wire")
             for path in settings.unknown
         ]
-        return [Note(settings.values), *extra, *unread]
+        return [Metadata(settings.values), *extra, *unread]
 
     # --- the end ---
 
@@ -296,20 +303,25 @@ class _Reader(Reader):
         if self.error is not None:
             return []
         if self.finished:
-            return [*self._closed(cut=False), Finish(MEANS.get(self.stop or "", self.stop))]
+            return [
+                *self._closed(cut=False),
+                Finish(FINISH_REASON_FROM_WIRE.get(self.stop or "", self.stop)),
+            ]
         if self.trouble is not None:
             said = self.trouble.get("message")
-            self.error = {"message": said if isinstance(said, str) else CUT}
-            fault = Fault(str(self.error["message"]), text_or_none(self.trouble.get("errorCode")))
+            self.error = {"message": said if isinstance(said, str) else STREAM_CUT}
+            fault = StreamError(
+                str(self.error["message"]), text_or_none(self.trouble.get("errorCode"))
+            )
         else:
-            self.error = {"message": CUT}
-            fault = Fault(CUT, cut=True)
+            self.error = {"message": STREAM_CUT}
+            fault = StreamError(STREAM_CUT, cut=True)
         return [*self._closed(cut=True), fault]
 
     def body(self) -> JSON:
         failed: Object = {} if self.error is None else {"error": self.error}
         if not self.messages:
-            if self.error is None or self.error == {"message": CUT}:
+            if self.error is None or self.error == {"message": STREAM_CUT}:
                 raise self.nothing()
             return failed
         usage: Object = {"usage": self.usage} if self.usage else {}
@@ -326,25 +338,25 @@ def _add(total: Object, more: Object) -> None:
         elif isinstance(value, int) and isinstance(held, int) and not isinstance(value, bool):
             total[key] = held + value
         elif value is not None:
-            total[key] = fresh(value)
+            total[key] = copy_json(value)
 
 
-class _Writer(Writer):
+class _Writer(StreamWriter):
     results = True
 
     def __init__(
         self,
         foreign: Mapping[type[Part], Callable[..., JSON]],
-        write: Callable[[Conversation, Page], JSON],
-        page: Page,
+        write: Callable[[Conversation, EncodeContext], JSON],
+        context: EncodeContext,
         version: int | None = None,
     ) -> None:
-        super().__init__(page, version)
+        super().__init__(context, version)
         self.foreign = foreign
         self.write = write
         self.base: Object = {}
         self.role: Role = "assistant"
-        self.held = Waiting()
+        self.held = PartBuffer()
         """Calls, and refusals, which are contents that do not grow."""
         self.opened: dict[int, Part] = {}
         """Texts and reasoning that have nothing in them yet."""
@@ -355,7 +367,7 @@ class _Writer(Writer):
         """The type of the newest content, if what comes next could be taken for more of it."""
         self.stop: str | None = None
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         body = self.envelope(self.write)
         self.base = {key: value for key, value in body.items() if key in _FIRST}
@@ -371,7 +383,7 @@ class _Writer(Writer):
             self.role = role
             self.last = None
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         part = event.part
         if isinstance(part, Call) or (isinstance(part, Text) and part.refusal):
             self.held.start(event)
@@ -379,7 +391,7 @@ class _Writer(Writer):
             self.opened[event.slot] = part
         return []
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         slot, text = event.slot, event.text
         kind = self.kinds.get(slot)
         if kind is not None:
@@ -400,17 +412,17 @@ class _Writer(Writer):
     def again(self, slot: int) -> Callable[[str], object] | None:
         return bool if slot in self.kinds and not self.parted else None  # nothing is kept of a text
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         self.opened.pop(event.slot, None)
         self.kinds.pop(event.slot, None)
         whole = self.held.end(event) if event.slot in self.held else []
         return [update for part in whole for update in self._said(part)]
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         return self._said(event.part)
 
     def _said(self, part: Part) -> list[Chunk]:
-        block = self.foreign[type(part)](part, self.page)
+        block = self.foreign[type(part)](part, self.context)
         if not isinstance(block, dict):
             return []
         self._turned("tool" if isinstance(part, Result) else "assistant")
@@ -433,17 +445,19 @@ class _Writer(Writer):
             {"contents": [] if usage is None else [{"$type": "usage", "details": usage}], **body}
         ]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         code: Object = {} if event.code is None else {"errorCode": event.code}
         return [self._update({"$type": "error", "message": event.message, **code})]
 
 
 def stream(
-    rows: Mapping[str, Row],
+    rows: Mapping[str, Block],
     read: Callable[[JSON, JsonPath], Part],
     roles: Mapping[str, Role],
     foreign: Mapping[type[Part], Callable[..., JSON]],
-    write: Callable[[Conversation, Page], JSON],
-) -> Stream:
+    write: Callable[[Conversation, EncodeContext], JSON],
+) -> StreamSpec:
     """How this wire streams, by the tables of its bodies."""
-    return Stream(partial(_Reader, rows, read, roles), partial(_Writer, foreign, write), data_only)
+    return StreamSpec(
+        partial(_Reader, rows, read, roles), partial(_Writer, foreign, write), data_sse
+    )

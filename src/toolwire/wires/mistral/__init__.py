@@ -15,7 +15,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Setting, Tool, Usage
 from toolwire.conversation.parts import (
@@ -29,28 +29,34 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
-from toolwire.wires.engine.settings import Field, put_tools, read_fields, write_fields, write_stop
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    put_tools,
+    read_settings,
+    write_finish_reason,
+    write_settings,
+)
 from toolwire.wires.engine.specs import (
+    Block,
     Id,
-    Row,
     Wire,
-    answers,
-    arguments,
-    blame,
-    call_id,
+    all_blocks,
+    answer_messages,
+    blocks,
     count_at,
     keys,
     list_at,
-    name_of,
-    obj,
     object_at,
-    own,
-    result_id,
-    rows_of,
-    string,
-    table,
+    patch_message,
+    raise_unexpected,
+    read_arguments,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
 )
 from toolwire.wires.families.chat.merge import joined
@@ -65,7 +71,7 @@ NAME = "mistral"
 
 
 def _by_url(
-    url: str, kind: str | None, name: str | None, block: Object, at: JsonPath, row: Row
+    url: str, kind: str | None, name: str | None, block: Object, path: JsonPath, spec: Block
 ) -> Part:
     mime, data = split_data_url(url) or (None, None)
     return Media(
@@ -74,64 +80,69 @@ def _by_url(
         data,
         None if data is not None else url,
         name=name,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
     held = block["image_url"]
     return _by_url(
-        string(held["url"] if isinstance(held, dict) else held), "image", None, block, at, row
+        require_string(held["url"] if isinstance(held, dict) else held),
+        "image",
+        None,
+        block,
+        path,
+        spec,
     )
 
 
-def _read_document(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_document(block: Object, path: JsonPath, spec: Block) -> Part:
     return _by_url(
-        string(block["document_url"]),
+        require_string(block["document_url"]),
         None,
         text_or_none(block.get("document_name")),
         block,
-        at,
-        row,
+        path,
+        spec,
     )
 
 
-def _read_audio(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
     """Base64 as it is, a URL, or an object as others have it."""
     held = block["input_audio"]
     if isinstance(held, dict):
         return Media(
             "audio",
-            f"audio/{string(held['format'])}",
-            string(held["data"]),
-            source=Source(block, at, row),
+            f"audio/{require_string(held['format'])}",
+            require_string(held["data"]),
+            source=Source(block, path, spec),
         )
-    if string(held).startswith(("http://", "https://", "data:")):
-        return _by_url(string(held), "audio", None, block, at, row)
-    return Media("audio", data=string(held), source=Source(block, at, row))
+    if require_string(held).startswith(("http://", "https://", "data:")):
+        return _by_url(require_string(held), "audio", None, block, path, spec)
+    return Media("audio", data=require_string(held), source=Source(block, path, spec))
 
 
-def _write_media(media: Media, page: Page) -> JSON:
+def _write_media(media: Media, context: EncodeContext) -> JSON:
     """Images and documents by URL or data, sounds too; a text document is text; anything else can
     only be named."""
     url = data_url(media)
     if media.text is not None:
-        page.lose(media, "a text document is sent as text")
+        context.report_loss(media, "a text document is sent as text")
         return {"type": "text", "text": media.text}
     if media.url is not None and media.mime is not None:
-        page.lose(media, "what stands at a URL is sent without its type")
+        context.report_loss(media, "what stands at a URL is sent without its type")
     if media.kind == "image" and url is not None:
         if media.name is not None:
-            page.lose(media, "an image has no name here")
+            context.report_loss(media, "an image has no name here")
         return {"type": "image_url", "image_url": {"url": url}}
     if media.kind == "file" and url is not None:
         name: Object = {} if media.name is None else {"document_name": media.name}
         return {"type": "document_url", "document_url": url, **name}
     if media.kind == "audio" and url is not None:
         if media.data is not None and mime_of(media):
-            page.lose(media, "a sound is sent without its type or name")
+            context.report_loss(media, "a sound is sent without its type or name")
         return {"type": "input_audio", "input_audio": media.data or url}
-    page.lose(
+    context.report_loss(
         media,
         f"this wire takes no {media.kind} {'by file id' if media.file else 'of this kind'}; it is"
         " named in text",
@@ -139,7 +150,7 @@ def _write_media(media: Media, page: Page) -> JSON:
     return {"type": "text", "text": describe(media)}
 
 
-def _write_sound(media: Media, page: Page) -> JSON:
+def _write_sound(media: Media, context: EncodeContext) -> JSON:
     """In the form it came in."""
     if isinstance(get(media.raw, ("input_audio",)), dict) and media.data is not None:  # type: ignore[arg-type]
         word = (media.mime or "").partition("/")[2]
@@ -150,36 +161,36 @@ def _write_sound(media: Media, page: Page) -> JSON:
     }
 
 
-def _read_thinking(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_thinking(block: Object, path: JsonPath, spec: Block) -> Part:
     held, signature = block["thinking"], text_or_none(block.get("signature"))
     if isinstance(held, str):
-        return Reasoning(held, signature=signature, source=Source(block, at, row))
+        return Reasoning(held, signature=signature, source=Source(block, path, spec))
     if not isinstance(held, list):
         raise TypeError("a list")
     texts = [
         one["text"] for one in held if isinstance(one, dict) and isinstance(one.get("text"), str)
     ]
-    told = row if len(texts) == len(held) else REFERRING
+    told = spec if len(texts) == len(held) else REFERRING
     return Reasoning(
-        "".join(map(string, texts)), signature=signature, source=Source(block, at, told)
+        "".join(map(require_string, texts)), signature=signature, source=Source(block, path, told)
     )
 
 
-def _write_thinking(part: Reasoning, page: Page) -> JSON:
+def _write_thinking(part: Reasoning, context: EncodeContext) -> JSON:
     out: Object = {"type": "thinking", "thinking": [{"type": "text", "text": part.text}]}
     return out if part.signature is None else {**out, "signature": part.signature}
 
 
 _THINKING = keys("type", "thinking", "signature")
-CONTENT = table(
-    Row(
+CONTENT = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
-    Row(
+    Block(
         "image_url",
         Media,
         _read_image,
@@ -187,14 +198,14 @@ CONTENT = table(
         keys("type", "image_url"),
         (("image_url", keys("url")),),
     ),
-    Row(
+    Block(
         "document_url",
         Media,
         _read_document,
         _write_media,
         keys("type", "document_url", "document_name"),
     ),
-    Row(
+    Block(
         "input_audio",
         Media,
         _read_audio,
@@ -202,14 +213,18 @@ CONTENT = table(
         keys("type", "input_audio"),
         (("input_audio", keys("data", "format")),),
     ),
-    Row(
+    Block(
         "file",
         Media,
-        lambda b, at, row: Media("file", file=string(b["file_id"]), source=Source(b, at, row)),
-        lambda p, page: {"type": "file", "file_id": p.file} if p.file else _write_media(p, page),
+        lambda b, path, spec: Media(
+            "file", file=require_string(b["file_id"]), source=Source(b, path, spec)
+        ),
+        lambda p, context: (
+            {"type": "file", "file_id": p.file} if p.file else _write_media(p, context)
+        ),
         keys("type", "file_id"),
     ),
-    Row("thinking", Reasoning, _read_thinking, _write_thinking, _THINKING),
+    Block("thinking", Reasoning, _read_thinking, _write_thinking, _THINKING),
 )
 REFERRING = replace(CONTENT["thinking"], keys=_THINKING - {"thinking"})
 """Thoughts that refer to something: only their words are carried, and that is reported."""
@@ -217,55 +232,59 @@ REFERRING = replace(CONTENT["thinking"], keys=_THINKING - {"thinking"})
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_function(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("id"))
+def _read_function(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("id"))
     held = block.get("function")
     function = held if isinstance(held, dict) else {}
     return Call(
         one,
-        name_of(function.get("name")),
-        arguments(function.get("arguments")),
+        read_name(function.get("name")),
+        read_arguments(function.get("arguments")),
         origin,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_function(call: Call, page: Page) -> JSON:
-    text = text_of(page.object_of(call)) if call.family == "custom" else page.text_of(call)
+def _write_function(call: Call, context: EncodeContext) -> JSON:
+    text = (
+        text_of(context.arguments_object(call))
+        if call.family == "custom"
+        else context.arguments_text(call)
+    )
     return {
-        "id": page.call_id(call),
+        "id": context.call_id(call),
         "type": "function",
-        "function": {"name": page.name(call.name), "arguments": text},
+        "function": {"name": context.name(call.name), "arguments": text},
     }
 
 
-def _read_tool(message: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(message.get("tool_call_id"))
+def _read_tool(message: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(message.get("tool_call_id"))
     return Result(
         one,
-        CHAT.output(message.get("content"), at),
+        CHAT.output(message.get("content"), path),
         False,
         text_or_none(message.get("name")),
         origin,
-        source=Source(message, at, row),
+        source=Source(message, path, spec),
     )
 
 
-def _write_tool(result: Result, page: Page) -> JSON:
-    output = page.output(result)
+def _write_tool(result: Result, context: EncodeContext) -> JSON:
+    output = context.output(result)
     parts = output if isinstance(output, tuple) else ()
     texts: list[JSON] = [{"type": "text", "text": describe(part)} for part in parts]
     plain = bool(parts) and all(isinstance(part, Text) for part in parts)
     out: Object = {
         "role": "tool",
-        "tool_call_id": page.result_id(result),
+        "tool_call_id": context.result_id(result),
         "content": texts if plain else result.text,
     }
-    return out if result.name is None else {**out, "name": page.name(result.name)}
+    return out if result.name is None else {**out, "name": context.name(result.name)}
 
 
-CALLS = table(
-    Row(
+CALLS = blocks(
+    Block(
         "function",
         Call,
         _read_function,
@@ -282,8 +301,8 @@ CALLS = table(
         ),
     )
 )
-RESULTS = table(
-    Row(
+RESULTS = blocks(
+    Block(
         "tool",
         Result,
         _read_tool,
@@ -298,7 +317,7 @@ RESULTS = table(
         ("request",),
     )
 )
-MESSAGE = Row("message", Message, keys=keys("role", "content", "tool_calls"))
+MESSAGE = Block("message", Message, keys=keys("role", "content", "tool_calls"))
 WHOLE = replace(MESSAGE, keys=MESSAGE.keys | {"prefix"})
 """A message that is not a prefix, and says so."""
 
@@ -306,41 +325,41 @@ WHOLE = replace(MESSAGE, keys=MESSAGE.keys | {"prefix"})
 class Mistral(Chat, frozen=True, eq=False):
     """The chat shape with reasoning in the content, and no place for a refusal."""
 
-    def read_message(self, message: JSON, at: JsonPath) -> Message:
+    def read_message(self, message: JSON, path: JsonPath) -> Message:
         """One message of a history, or of a response."""
-        found = super().read_message(message, at)
+        found = super().read_message(message, path)
         return (
             replace(found, source=replace(found.source, spec=WHOLE))
             if found.spec is MESSAGE and get(message, ("prefix",)) is False
             else found
         )
 
-    def write_assistant(self, message: Message, page: Page) -> Object:
+    def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """An assistant's message: its content in the order in which it was said, then the calls."""
         content: list[JSON] = []
         calls: list[JSON] = []
         for part in message.parts:
             if isinstance(part, Call):
-                calls.append(_write_function(part, page))
+                calls.append(_write_function(part, context))
             elif isinstance(part, Text):
                 if part.refusal:
-                    page.lose(part, "a refusal is sent as plain text")
+                    context.report_loss(part, "a refusal is sent as plain text")
                 if part.text:
                     content.append({"type": "text", "text": part.text})
-            elif isinstance(part, Reasoning) and part.text and page.kind == "response":
-                if any("thinking" in obj(block) for block in content):
-                    page.lose(part, ONE_THOUGHT)
+            elif isinstance(part, Reasoning) and part.text and context.kind == "response":
+                if any("thinking" in require_object(block) for block in content):
+                    context.report_loss(part, ONE_THOUGHT)
                 content.append(
                     {"type": "thinking", "thinking": [{"type": "text", "text": part.text}]}
                 )
             elif isinstance(part, Reasoning):
-                page.lose(part, "reasoning of another provider is not taken back")
+                context.report_loss(part, "reasoning of another provider is not taken back")
             else:
-                page.lose(
+                context.report_loss(
                     part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
                 )
-        if page.kind == "response":
-            calls = [{**obj(call), "index": i} for i, call in enumerate(calls)]
+        if context.kind == "response":
+            calls = [{**require_object(call), "index": i} for i, call in enumerate(calls)]
             whole = (
                 joined(content) if content else content
             )  # neighbours of one kind are one, as in a stream
@@ -361,7 +380,7 @@ CHAT = Mistral(
 
 # --- tools and settings ---------------------------------------------------------------------------
 
-OFFER = Row(
+OFFER = Block(
     "function",
     Tool,
     keys=keys("type", "function"),
@@ -369,17 +388,17 @@ OFFER = Row(
 )
 
 
-def _read_offer(tool: JSON, at: JsonPath) -> Tool:
+def _read_offer(tool: JSON, path: JsonPath) -> Tool:
     """A tool on offer; the provider's own keep their type as kind."""
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
+        raise_unexpected(NAME, path, "an object", tool)
     inner = tool.get("function")
     if not isinstance(inner, dict):
-        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=at))
-    return offer(inner, "function", tool, at, OFFER)
+        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
+    return offer(inner, "function", tool, path, OFFER)
 
 
-def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
+def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSON]:
     native = conversation.wire == NAME
     out: list[JSON] = []
     for tool in conversation.tools:
@@ -391,12 +410,12 @@ def _write_tools(conversation: Conversation, page: Page) -> list[JSON]:
             out.append(tool.raw)
             continue
         if tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        inner: Object = {"name": page.name(tool.name)}
+        inner: Object = {"name": context.name(tool.name)}
         if tool.description is not None:
             inner["description"] = tool.description
-        schema = page.schema_of(tool)
+        schema = context.schema_of(tool)
         inner["parameters"] = schema if schema is not None else {"type": "object", "properties": {}}
         if tool.strict is not None:
             inner["strict"] = tool.strict
@@ -410,19 +429,21 @@ _MODES = {"auto": "auto", "none": "none", "any": "required", "required": "requir
 def _read_choice(value: JSON) -> Setting | UnsetType:
     if isinstance(value, str):
         return Choice(_MODES[value])  # type: ignore[arg-type]
-    return Choice("required", (string(obj(obj(value)["function"])["name"]),))
+    return Choice(
+        "required", (require_string(require_object(require_object(value)["function"])["name"]),)
+    )
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     if value.mode == "required" and len(value.names) == 1:
-        return {"type": "function", "function": {"name": page.name(value.names[0])}}
+        return {"type": "function", "function": {"name": context.name(value.names[0])}}
     return "any" if value.mode == "required" else value.mode
 
 
 REQUEST = (
     *(
-        Field(name, (name,))
+        SettingSpec(name, (name,))
         for name in (
             "model",
             "max_tokens",
@@ -434,15 +455,15 @@ REQUEST = (
             "stream",
         )
     ),
-    Field("seed", ("random_seed",)),
-    Field("candidates", ("n",)),
+    SettingSpec("seed", ("random_seed",)),
+    SettingSpec("candidates", ("n",)),
     STOP,
-    Field(
+    SettingSpec(
         "choice", ("tool_choice",), _read_choice, _write_choice, keys("", "type", "function.name")
     ),
-    Field("parallel", ("parallel_tool_calls",)),
+    SettingSpec("parallel", ("parallel_tool_calls",)),
     FORMAT,
-    Field("effort", ("reasoning_effort",)),
+    SettingSpec("effort", ("reasoning_effort",)),
 )
 
 
@@ -454,7 +475,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
     out: Object = {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
@@ -466,10 +487,10 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 RESPONSE = (
-    Field("id", ("id",)),
-    Field("model", ("model",)),
-    Field("created", ("created",)),
-    Field(
+    SettingSpec("id", ("id",)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("created", ("created",)),
+    SettingSpec(
         "usage",
         ("usage",),
         _read_usage,
@@ -482,17 +503,17 @@ RESPONSE = (
         ),
     ),
 )
-MEANS = {
+FINISH_REASON_FROM_WIRE = {
     "stop": "stop",
     "length": "length",
     "model_length": "context",
     "tool_calls": "tool",
     "error": "error",
 }
-SAYS = {neutral: word for word, neutral in MEANS.items()}
+FINISH_REASON_TO_WIRE = {neutral: word for word, neutral in FINISH_REASON_FROM_WIRE.items()}
 
 
-def _tell_limits(conversation: Conversation, page: Page) -> None:
+def _tell_limits(conversation: Conversation, context: EncodeContext) -> None:
     """Report what a setting says beyond what is written of it."""
     settings, places = conversation.settings, conversation.source.setting_paths
     choice, usage = settings.get("choice"), settings.get("usage")
@@ -501,11 +522,11 @@ def _tell_limits(conversation: Conversation, page: Page) -> None:
         and choice.names
         and (choice.mode != "required" or len(choice.names) > 1)
     ):
-        page.lose(
+        context.report_loss(
             places.get("choice", ("choice",)), "only one tool can be named; the others stay allowed"
         )
     if isinstance(usage, Usage) and (usage.reasoning is not None or usage.cache_write is not None):
-        page.lose(
+        context.report_loss(
             places.get("usage", ("usage",)),
             "tokens of reasoning, or written to a cache, are not counted apart here",
         )
@@ -519,7 +540,7 @@ _CHOICE = keys("index", "message", "finish_reason")
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     if kind == "response":
         return _read_response(body)
     messages = tuple(
@@ -530,9 +551,9 @@ def read(body: JSON, kind: Kind) -> Conversation:
     )
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
     tools = tuple(_read_offer(tool, ("tools", i)) for i, tool in enumerate(offered))
-    settings = read_fields(REQUEST, body, keys("messages", "tools"))
+    settings = read_settings(REQUEST, body, keys("messages", "tools"))
     return Conversation(
-        settle(messages, seed="", ordered=False),
+        assign_ids(messages, seed="", ordered=False),
         tools,
         settings.values,
         NAME,
@@ -542,26 +563,29 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 
 def _read_response(body: Object) -> Conversation:
-    settings = read_fields(RESPONSE, body, keys("choices", "object"))
+    settings = read_settings(RESPONSE, body, keys("choices", "object"))
     messages: list[Message] = []
     extra = list(settings.unknown)
     for i, _ in enumerate(list_at(NAME, body, ("choices",))):
         choice = object_at(NAME, body, ("choices", i))
         # A choice may hold `messages` in its place; they have no neutral form yet.
-        at: JsonPath = (
+        path: JsonPath = (
             "choices",
             i,
             "message" if "message" in choice or "messages" not in choice else "messages",
         )
         said = (
-            CHAT.read_message(choice["message"], at)
+            CHAT.read_message(choice["message"], path)
             if choice.get("message") is not None
-            else Message("assistant", (), source=Source(path=at))
+            else Message("assistant", (), source=Source(path=path))
         )
         reason = choice.get("finish_reason")
         messages.append(
             replace(
-                said, stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None
+                said,
+                stop=FINISH_REASON_FROM_WIRE.get(reason, reason)
+                if reason and isinstance(reason, str)
+                else None,
             )
         )
         extra += [
@@ -570,7 +594,7 @@ def _read_response(body: Object) -> Conversation:
             if key not in _CHOICE and value is not None
         ]
     return Conversation(
-        settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False),
+        assign_ids(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False),
         (),
         settings.values,
         NAME,
@@ -579,22 +603,22 @@ def _read_response(body: Object) -> Conversation:
     )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
     native = conversation.wire == NAME
     if not native:
-        _tell_limits(conversation, page)
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
-    body["messages"] = CHAT.write_messages(conversation.messages, page)
+        _tell_limits(conversation, context)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
+    body["messages"] = CHAT.write_messages(conversation.messages, context)
     if not (native and conversation.same_tools):
-        put_tools(body, _write_tools(conversation, page))
+        put_tools(body, _write_tools(conversation, context))
     return body
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
     native = conversation.wire == NAME
     if not native:
         usage: Object = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
@@ -607,15 +631,18 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
             **body,
         }
     choices: list[JSON] = []
-    for i, message in enumerate(answers(conversation, page)):
+    for i, message in enumerate(answer_messages(conversation, context)):
         old = get(conversation.source.body, message.path[:-1]) if native else UNSET
         if isinstance(old, dict) and not message.parts and old.get("message") is None:
             choices.append(old)
             continue
-        kept = own(message, page, CHAT.read_message)
-        said = CHAT.write_assistant(message, page) if isinstance(kept, UnsetType) else kept
+        kept = patch_message(message, context, CHAT.read_message)
+        said = CHAT.write_assistant(message, context) if isinstance(kept, UnsetType) else kept
         stop = (
-            write_stop(message, SAYS, MEANS, page) or "stop" if not isinstance(old, dict) else None
+            write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+            or "stop"
+            if not isinstance(old, dict)
+            else None
         )
         frame: Object = {**old} if isinstance(old, dict) else {"index": i, "finish_reason": stop}
         choices.append({**frame, "message": said})
@@ -638,7 +665,7 @@ def _marked(content: JSON) -> bool:
     )
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies: only its own marks tell it from any other
     chat."""
     if not isinstance(body, dict):
@@ -684,13 +711,15 @@ def _thinks(text: str) -> Object:
     return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
 
 
-SPEECH = Speech(RESPONSE, MEANS, write, _thinks, refuses=False, indexed=True, whole=True)
+SPEECH = Speech(
+    RESPONSE, FINISH_REASON_FROM_WIRE, write, _thinks, refuses=False, indexed=True, whole=True
+)
 WIRE = Wire(
     NAME,
     "Mistral chat completions",
-    rows_of(CONTENT, CALLS, RESULTS),
+    all_blocks(CONTENT, CALLS, RESULTS),
     read,
     write,
-    looks,
+    match_score,
     stream(CHAT, SPEECH),
 )

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import mint, settle
+from toolwire.conversation.ids import assign_ids, mint
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import BodySource, Conversation, Format, Kind, Setting, Tool, Usage
 from toolwire.conversation.parts import (
@@ -34,33 +34,33 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
-    Field,
-    Settings,
+    SettingSpec,
+    SettingsRead,
     put_tools,
-    read_fields,
-    write_fields,
-    write_stop,
+    read_settings,
+    write_finish_reason,
+    write_settings,
 )
 from toolwire.wires.engine.specs import (
+    Block,
     Id,
-    Row,
     Wire,
-    arguments,
-    blame,
-    call_id,
+    all_blocks,
+    blocks,
     count_at,
     keys,
     list_at,
-    name_of,
-    obj,
     object_at,
-    own,
-    result_id,
-    rows_of,
-    string,
-    table,
+    patch_message,
+    raise_unexpected,
+    read_arguments,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
 )
 from toolwire.wires.families.chat.messages import Chat
@@ -87,29 +87,29 @@ def _mime(data: str) -> str | None:
     return next((mime for begin, mime in _BEGINNINGS.items() if data.startswith(begin)), None)
 
 
-def _write_image(media: Media, page: Page) -> JSON:
+def _write_image(media: Media, context: EncodeContext) -> JSON:
     data = (media.data or "").translate(_STANDARD)
     if data != media.data:
-        page.lose(media, "base64 in the alphabet of URLs is sent in the standard one")
+        context.report_loss(media, "base64 in the alphabet of URLs is sent in the standard one")
     if media.mime is not None and _mime(data) != media.mime:
-        page.lose(media, f"a picture has no type here: {media.mime}")
+        context.report_loss(media, f"a picture has no type here: {media.mime}")
     return data
 
 
-IMAGE = Row("images", Media, write=_write_image)
+IMAGE = Block("images", Media, write=_write_image)
 
 
-def _images(message: Object, at: JsonPath) -> list[Part]:
+def _images(message: Object, path: JsonPath) -> list[Part]:
     images = message.get("images")
     if images is None:
         return []
     if not isinstance(images, list):
-        blame(NAME, at + ("images",), "a list or null", images)
+        raise_unexpected(NAME, path + ("images",), "a list or null", images)
     out: list[Part] = []
     for i, data in enumerate(images):
-        where = at + ("images", i)
+        where = path + ("images", i)
         if not isinstance(data, str):
-            blame(NAME, where, "a string", data)
+            raise_unexpected(NAME, where, "a string", data)
         out.append(Media("image", _mime(data), data, source=Source(data, where, IMAGE)))
     return out
 
@@ -117,89 +117,97 @@ def _images(message: Object, at: JsonPath) -> list[Part]:
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_call(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("id"))
+def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("id"))
     function = block.get("function")
     inner = function if isinstance(function, dict) else {}
     return Call(
         one,
-        name_of(inner.get("name")),
-        arguments(inner.get("arguments")),
+        read_name(inner.get("name")),
+        read_arguments(inner.get("arguments")),
         origin,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_call(call: Call, page: Page) -> JSON:
-    sent = page.wire_id(call)
-    function: Object = {"name": page.name(call.name), "arguments": page.object_of(call)}
+def _write_call(call: Call, context: EncodeContext) -> JSON:
+    sent = context.wire_id(call)
+    function: Object = {
+        "name": context.name(call.name),
+        "arguments": context.arguments_object(call),
+    }
     return {"function": function} if sent is None else {"id": sent, "function": function}
 
 
-def _read_result(message: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(message.get("tool_call_id"))
+def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(message.get("tool_call_id"))
     content = message.get("content")
     if content is not None and not isinstance(content, str):
-        blame(NAME, at + ("content",), "a string", content)
+        raise_unexpected(NAME, path + ("content",), "a string", content)
     name = text_or_none(message.get("tool_name")) or text_or_none(message.get("name"))
-    images = _images(message, at)
+    images = _images(message, path)
     said = (
-        (Text(content, source=Source(raw=content, path=at + ("content",))), *images)
+        (Text(content, source=Source(raw=content, path=path + ("content",))), *images)
         if content
         else tuple(images)
     )
     return Result(
-        one, said if images else content or "", False, name, origin, source=Source(message, at, row)
+        one,
+        said if images else content or "",
+        False,
+        name,
+        origin,
+        source=Source(message, path, spec),
     )
 
 
-def _write_result(result: Result, page: Page) -> JSON:
+def _write_result(result: Result, context: EncodeContext) -> JSON:
     """The answer under its tool's name, with the id only if its call has one."""
     out: Object = {
         "role": "tool",
         "content": "",
-        "tool_name": page.name(page.called.get(result.call_id) or result.name or ""),
+        "tool_name": context.name(context.called_names.get(result.call_id) or result.name or ""),
     }
-    sent = page.result_id(result)
-    if not page.hides(sent):
+    sent = context.result_id(result)
+    if not context.hides_id(sent):
         out["tool_call_id"] = sent
-    output = page.output(result)
+    output = context.output(result)
     return (
-        {**out, **_said(output, page)}
+        {**out, **_said(output, context)}
         if isinstance(output, tuple)
         else {**out, "content": result.text}
     )
 
 
-def _said(parts: Iterable[Part], page: Page) -> Object:
+def _said(parts: Iterable[Part], context: EncodeContext) -> Object:
     """Text and pictures of a message. Whatever is neither is told in the text."""
     texts: list[str] = []
     images: list[JSON] = []
     apart = False
     for part in parts:
         if isinstance(part, Media) and part.kind == "image" and part.data is not None:
-            images.append(_write_image(part, page))
+            images.append(_write_image(part, context))
             if part.name is not None:
-                page.lose(part, "a picture has no name here")
+                context.report_loss(part, "a picture has no name here")
         elif isinstance(part, Text):
             if part.refusal:
-                page.lose(part, "a refusal is sent as plain text")
+                context.report_loss(part, "a refusal is sent as plain text")
             if part.text:
                 apart = apart or bool(images or texts)
                 texts.append(part.text)
         else:
-            page.lose(
+            context.report_loss(
                 part, f"this wire takes text and pictures by data only: {describe(part)[:80]}"
             )
             texts.append(describe(part))
         if apart:
-            page.lose(part, ONE_TEXT)
+            context.report_loss(part, ONE_TEXT)
             apart = False
     return {"content": "\n".join(texts), **({"images": images} if images else {})}
 
 
-CALLS = table(
-    Row(
+CALLS = blocks(
+    Block(
         "function",
         Call,
         _read_call,
@@ -213,8 +221,8 @@ CALLS = table(
         (Id("id", required=False), Id("function.index", "position", required=False)),
     )
 )
-RESULTS = table(
-    Row(
+RESULTS = blocks(
+    Block(
         "tool",
         Result,
         _read_result,
@@ -236,16 +244,16 @@ RESULTS = table(
 class _Chat(Chat, frozen=True, eq=False):
     """The chat shape, with pictures beside the text."""
 
-    def _parts(self, message: Object, content: JSON, at: JsonPath) -> list[Part]:
+    def _parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
         if content is not None and not isinstance(content, str):
-            blame(NAME, at + ("content",), "a string", content)
+            raise_unexpected(NAME, path + ("content",), "a string", content)
         # The shared reader takes three fields for role, content and calls; here the third may be
         # the thinking.
-        parts = super()._parts({"content": None, **message}, content, at)
+        parts = super()._parts({"content": None, **message}, content, path)
         said = sum(not isinstance(part, Call) for part in parts)
-        return [*parts[:said], *_images(message, at), *parts[said:]]
+        return [*parts[:said], *_images(message, path), *parts[said:]]
 
-    def write_messages(self, messages: Iterable[Message], page: Page) -> list[JSON]:
+    def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
         """The history; a turn's results stand in the order of their calls, which is all that most
         templates go by."""
         out: list[JSON] = []
@@ -254,7 +262,7 @@ class _Chat(Chat, frozen=True, eq=False):
         answers: list[Result] = []
         stray: list[Result] = []
         for message in messages:
-            kept = own(message, page, self.read_message)
+            kept = patch_message(message, context, self.read_message)
             results = [part for part in message.parts if isinstance(part, Result)]
             if isinstance(kept, UnsetType) and message.role != "assistant":
                 answers += results
@@ -263,7 +271,7 @@ class _Chat(Chat, frozen=True, eq=False):
                 or len(results) < len(message.parts)
                 or not isinstance(kept, UnsetType)
             ):
-                out += _answers(answers, asked, page, stray)
+                out += _answers(answers, asked, context, stray)
                 answers = []
             if message.role == "assistant":
                 # A turn may be asked in several messages that follow one another.
@@ -274,68 +282,74 @@ class _Chat(Chat, frozen=True, eq=False):
             before = message.role
             if not isinstance(kept, UnsetType):
                 out.append(kept)
-                stray += (result for result in results if result.call_id not in page.called)
+                stray += (
+                    result for result in results if result.call_id not in context.called_names
+                )
                 for part in message.parts:
                     if isinstance(part, Call):
-                        page.called[part.id] = part.name
-                        page.ordinal += 1
+                        context.called_names[part.id] = part.name
+                        context.ordinal += 1
             elif message.role == "assistant":
-                out.append(self.write_assistant(message, page))
+                out.append(self.write_assistant(message, context))
             elif rest := [part for part in message.parts if not isinstance(part, Result)]:
                 out.append(
                     {
                         "role": message.role if message.role == "system" else "user",
-                        **_said(rest, page),
+                        **_said(rest, context),
                     }
                 )
-        out += _answers(answers, asked, page, stray)
+        out += _answers(answers, asked, context, stray)
         for i, result in enumerate(stray):
             # What a reader will mint for a result that answers no call leads home, as with calls.
-            if page.hides(page.result_id(result)):
-                page.sent[
-                    mint(f"{page.seed} result", page.ordinal + i, page.name(result.name or ""))
+            if context.hides_id(context.result_id(result)):
+                context.sent_ids[
+                    mint(
+                        f"{context.seed} result",
+                        context.ordinal + i,
+                        context.name(result.name or ""),
+                    )
                 ] = result.call_id
         return out
 
-    def write_assistant(self, message: Message, page: Page) -> Object:
+    def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Text, reasoning, calls."""
         said: list[Part] = []
         thoughts: list[str] = []
         calls: list[JSON] = []
         for part in message.parts:
             if isinstance(part, Call):
-                calls.append(_write_call(part, page))
+                calls.append(_write_call(part, context))
             elif not isinstance(part, Reasoning):
                 if calls:
-                    page.lose(part, AFTER_CALL)
+                    context.report_loss(part, AFTER_CALL)
                 said.append(part)
             elif part.text:
                 if said or calls or thoughts:
-                    page.lose(part, ONE_THOUGHT)
+                    context.report_loss(part, ONE_THOUGHT)
                 thoughts.append(part.text)
             else:
-                page.lose(part, "reasoning that only its own provider can read")
-        out: Object = {"role": "assistant", **_said(said, page)}
+                context.report_loss(part, "reasoning that only its own provider can read")
+        out: Object = {"role": "assistant", **_said(said, context)}
         if thoughts:
             out["thinking"] = "\n".join(thoughts)
         return {**out, "tool_calls": calls} if calls else out
 
 
 def _answers(
-    results: list[Result], asked: dict[str, int], page: Page, stray: list[Result]
+    results: list[Result], asked: dict[str, int], context: EncodeContext, stray: list[Result]
 ) -> list[JSON]:
     """A turn's results in the order of their calls, those that answer none last."""
     for result in results:
-        page.remember(result, flag=False, structure=False)
+        context.note_result_form(result, flag=False, structure=False)
         if result.error:
-            page.lose(result, "a tool message has no error flag; its text is kept")
-        if result.call_id not in page.called and page.hides(result.call_id):
-            page.lose(
+            context.report_loss(result, "a tool message has no error flag; its text is kept")
+        if result.call_id not in context.called_names and context.hides_id(result.call_id):
+            context.report_loss(
                 result, "nobody knows which call this answers; here its place and its name decide"
             )
     results = sorted(results, key=lambda result: asked.get(result.call_id, len(asked)))
-    stray += (result for result in results if result.call_id not in page.called)
-    return [_write_result(result, page) for result in results]
+    stray += (result for result in results if result.call_id not in context.called_names)
+    return [_write_result(result, context) for result in results]
 
 
 CHAT = _Chat(
@@ -343,14 +357,14 @@ CHAT = _Chat(
     {},
     CALLS,
     RESULTS,
-    Row("message", Message, keys=keys("role", "content", "thinking", "images", "tool_calls")),
+    Block("message", Message, keys=keys("role", "content", "thinking", "images", "tool_calls")),
     {"user": "user", "assistant": "assistant", "system": "system"},
     ("thinking",),
 )
 
 # --- tools and settings ---------------------------------------------------------------------------
 
-TOOL = Row(
+TOOL = Block(
     "function",
     Tool,
     keys=keys("type", "function"),
@@ -358,95 +372,98 @@ TOOL = Row(
 )
 
 
-def _read_tool(tool: JSON, at: JsonPath) -> Tool:
+def _read_tool(tool: JSON, path: JsonPath) -> Tool:
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
+        raise_unexpected(NAME, path, "an object", tool)
     inner = tool.get("function")
     if not isinstance(inner, dict):
-        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=at))
+        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
     return Tool(
-        name_of(inner.get("name")),
+        read_name(inner.get("name")),
         text_or_none(inner.get("description")),
         inner.get("parameters"),
-        source=Source(tool, at, TOOL),
+        source=Source(tool, path, TOOL),
     )
 
 
-def _write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+def _write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     out: list[JSON] = []
     for tool in tools:
         if tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        inner: Object = {"name": page.name(tool.name)}
-        given = (("description", tool.description), ("parameters", page.schema_of(tool)))
+        inner: Object = {"name": context.name(tool.name)}
+        given = (("description", tool.description), ("parameters", context.schema_of(tool)))
         inner.update({key: value for key, value in given if value is not None})
         if tool.strict is not None:
-            page.lose(tool, "no strict flag here")
+            context.report_loss(tool, "no strict flag here")
         out.append({"type": "function", "function": inner})
     return out
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    return Format() if value == "json" else Format(obj(value))
+    return Format() if value == "json" else Format(require_object(value))
 
 
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     return value.schema if isinstance(value.schema, dict) else "json"
 
 
 def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
+    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
 
 
 REQUEST = (
-    Field("model", ("model",)),
-    Field("max_tokens", ("options", "num_predict")),
-    Field("temperature", ("options", "temperature")),
-    Field("top_p", ("options", "top_p")),
-    Field("top_k", ("options", "top_k")),
-    Field("seed", ("options", "seed")),
-    Field("presence_penalty", ("options", "presence_penalty")),
-    Field("frequency_penalty", ("options", "frequency_penalty")),
-    Field("stop", ("options", "stop"), _read_stop),
-    Field("stream", ("stream",)),
-    Field("format", ("format",), _read_format, _write_format),
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("options", "num_predict")),
+    SettingSpec("temperature", ("options", "temperature")),
+    SettingSpec("top_p", ("options", "top_p")),
+    SettingSpec("top_k", ("options", "top_k")),
+    SettingSpec("seed", ("options", "seed")),
+    SettingSpec("presence_penalty", ("options", "presence_penalty")),
+    SettingSpec("frequency_penalty", ("options", "frequency_penalty")),
+    SettingSpec("stop", ("options", "stop"), _read_stop),
+    SettingSpec("stream", ("stream",)),
+    SettingSpec("format", ("format",), _read_format, _write_format),
     # `think: true` names no effort: it stays with its own wire.
-    Field(
-        "effort", ("think",), string, lambda v, _: v if v in ("low", "medium", "high") else UNSET
+    SettingSpec(
+        "effort",
+        ("think",),
+        require_string,
+        lambda v, _: v if v in ("low", "medium", "high") else UNSET,
     ),
 )
 
 
 def _read_time(value: JSON) -> Setting | UnsetType:
     try:
-        time = datetime.fromisoformat(string(value))
+        time = datetime.fromisoformat(require_string(value))
         return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
     except OverflowError:
         return UNSET
 
 
-def _write_time(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_time(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     try:
         return datetime.fromtimestamp(int(str(value)), UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):
         return UNSET
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     return value.output or 0
 
 
 RESPONSE = (
-    Field("model", ("model",)),
-    Field("created", ("created_at",), _read_time, _write_time),
+    SettingSpec("model", ("model",)),
+    SettingSpec("created", ("created_at",), _read_time, _write_time),
     # The other half, `prompt_eval_count`, is read and written with the body.
-    Field("usage", ("eval_count",), lambda v: Usage(None, count_at(v)), _write_usage),
+    SettingSpec("usage", ("eval_count",), lambda v: Usage(None, count_at(v)), _write_usage),
 )
-MEANS = {"stop": "stop", "length": "length"}
-SAYS = {"stop": "stop", "tool": "stop", "length": "length", "sequence": "stop"}
+FINISH_REASON_FROM_WIRE = {"stop": "stop", "length": "length"}
+FINISH_REASON_TO_WIRE = {"stop": "stop", "tool": "stop", "length": "length", "sequence": "stop"}
 EPOCH = "1970-01-01T00:00:00Z"
 """The time of an answer whose source does not say: the wire demands one."""
 
@@ -456,7 +473,7 @@ EPOCH = "1970-01-01T00:00:00Z"
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     return _read_response(body) if kind == "response" else _read_request(body)
 
 
@@ -468,10 +485,10 @@ def _read_request(body: Object) -> Conversation:
         ]
     )
     offered = list_at(NAME, body, ("tools",)) if body.get("tools") is not None else []
-    settings = read_fields(REQUEST, body, keys("messages", "tools"))
+    settings = read_settings(REQUEST, body, keys("messages", "tools"))
     tools = tuple(_read_tool(tool, ("tools", i)) for i, tool in enumerate(offered))
     return Conversation(
-        settle(messages, seed="", ordered=True),
+        assign_ids(messages, seed="", ordered=True),
         tools,
         settings.values,
         NAME,
@@ -482,13 +499,13 @@ def _read_request(body: Object) -> Conversation:
     )
 
 
-def _settings(body: Object) -> Settings:
+def _settings(body: Object) -> SettingsRead:
     """What stands around an answer's message. The tokens are counted in two fields."""
     count = count_at(body, "prompt_eval_count")
     known = keys(
         "message", "done", "done_reason", *(() if count is None else ("prompt_eval_count",))
     )
-    settings = read_fields(RESPONSE, body, known)
+    settings = read_settings(RESPONSE, body, known)
     usage = settings.values.get("usage")
     if count is not None:
         settings.values["usage"] = Usage(count, usage.output if isinstance(usage, Usage) else None)
@@ -503,7 +520,7 @@ def _read_response(body: Object) -> Conversation:
     called = any(isinstance(part, Call) for part in message.parts)
     message = replace(message, stop="tool" if stop == "stop" and called else stop)
     return Conversation(
-        settle((message,), seed=_seed(body), ordered=True),
+        assign_ids((message,), seed=_seed(body), ordered=True),
         (),
         settings.values,
         NAME,
@@ -514,9 +531,9 @@ def _read_response(body: Object) -> Conversation:
     )
 
 
-def _read_answer(message: JSON, at: JsonPath) -> Message:
+def _read_answer(message: JSON, path: JsonPath) -> Message:
     """Whatever role it claims, an answer is the assistant's."""
-    return replace(CHAT.read_message(message, at), role="assistant")
+    return replace(CHAT.read_message(message, path), role="assistant")
 
 
 def _seed(body: Object) -> str:
@@ -526,62 +543,72 @@ def _seed(body: Object) -> str:
 
 def _stop(body: Object) -> str | None:
     reason = body.get("done_reason")
-    return MEANS.get(reason, reason) if reason and isinstance(reason, str) else None
+    return (
+        FINISH_REASON_FROM_WIRE.get(reason, reason) if reason and isinstance(reason, str) else None
+    )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
-    _cut_short(conversation, page)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
+    _cut_short(conversation, context)
     if conversation.wire != NAME:
         body.setdefault("stream", False)
-    body["messages"] = CHAT.write_messages(conversation.messages, page)
+    body["messages"] = CHAT.write_messages(conversation.messages, context)
     if conversation.wire != NAME or not conversation.same_tools:
         body.pop("tools", None)
         if conversation.tools:
-            put_tools(body, _write_tools(conversation.tools, page))
+            put_tools(body, _write_tools(conversation.tools, context))
     return body
 
 
-def _cut_short(conversation: Conversation, page: Page) -> None:
+def _cut_short(conversation: Conversation, context: EncodeContext) -> None:
     """Report what a setting says beyond what this wire has for it."""
     for name, value in conversation.settings.items():
-        at = conversation.source.setting_paths.get(name, (name,))
+        path = conversation.source.setting_paths.get(name, (name,))
         match value:
             case Format(name=one, strict=strict, description=more) if (one, strict, more) != (
                 None,
                 None,
                 None,
             ):
-                page.lose(at, "a schema has no name, description or strictness here")
+                context.report_loss(path, "a schema has no name, description or strictness here")
             case Usage(cached=read, cache_write=written, reasoning=thought) if (
                 read,
                 written,
                 thought,
             ) != (None, None, None):
-                page.lose(at, "tokens of a cache or of reasoning are not counted apart here")
+                context.report_loss(
+                    path, "tokens of a cache or of reasoning are not counted apart here"
+                )
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
-    _cut_short(conversation, page)
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
+    _cut_short(conversation, context)
     if conversation.wire != NAME or conversation.kind != "response":
         body = {"model": "", "created_at": EPOCH, "done": True, "done_reason": "stop", **body}
-    page.seed = _seed(body)
+    context.seed = _seed(body)
     for message in conversation.messages[1:]:
-        page.lose(message, "an answer here is one message; the other candidates stay behind")
+        context.report_loss(
+            message, "an answer here is one message; the other candidates stay behind"
+        )
     for tool in conversation.tools:
-        page.lose(tool, "an answer offers no tools")
+        context.report_loss(tool, "an answer offers no tools")
     first = conversation.messages[0] if conversation.messages else Message("assistant", ())
-    kept = own(first, page, _read_answer)
+    kept = patch_message(first, context, _read_answer)
     if isinstance(kept, UnsetType):
-        kept = CHAT.write_assistant(first, page)
+        kept = CHAT.write_assistant(first, context)
     body["message"] = kept
     called = first.stop == "tool" and any(isinstance(part, Call) for part in first.parts)
     if first.stop is not None and _stop(body) != ("stop" if called else first.stop):
-        body["done_reason"] = "stop" if called else write_stop(first, SAYS, MEANS, page)
+        body["done_reason"] = (
+            "stop"
+            if called
+            else write_finish_reason(first, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+        )
     usage = conversation.settings.get("usage")
     if isinstance(usage, Usage) and usage.input is not None:
         body["prompt_eval_count"] = usage.input
@@ -591,7 +618,7 @@ def _write_response(conversation: Conversation, page: Page) -> JSON:
 # --- telling it from others -----------------------------------------------------------------------
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     if not isinstance(body, dict):
         return 0
@@ -642,9 +669,9 @@ def _marked(message: JSON) -> bool:
 WIRE = Wire(
     NAME,
     "Ollama /api/chat",
-    rows_of((IMAGE,), CALLS, RESULTS),
+    all_blocks((IMAGE,), CALLS, RESULTS),
     read,
     write,
-    looks,
+    match_score,
     stream(_read_answer, _settings, _stop, CHAT.write_assistant, write),
 )

@@ -27,23 +27,31 @@ from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, T
 from toolwire.errors import RemoteError
 from toolwire.streaming.accumulate import LATE
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
-from toolwire.wires.engine.buffered_parts import Waiting
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Settings
+from toolwire.wires.engine.buffered_parts import PartBuffer
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingsRead
 from toolwire.wires.engine.specs import text_or_none
-from toolwire.wires.engine.stream import CUT, Reader, Stream, Writer, fresh, lines, merge
+from toolwire.wires.engine.stream import (
+    STREAM_CUT,
+    StreamReader,
+    StreamSpec,
+    StreamWriter,
+    copy_json,
+    merge,
+    ndjson_line,
+)
 
 NAME = "ollama"
 ONE_TEXT = "a message is one text, and pictures after it"
@@ -62,13 +70,13 @@ _GROWS: dict[str, tuple[type, type]] = {
 """Fields of a message that grow: what they are, and what is in them."""
 
 
-class _Reader(Reader):
+class _Reader(StreamReader):
     wire = NAME
 
     def __init__(
         self,
         read: Callable[[JSON, JsonPath], Message],
-        settings: Callable[[Object], Settings],
+        settings: Callable[[Object], SettingsRead],
         means: Callable[[Object], str | None],
         *,
         keep: bool = False,
@@ -97,7 +105,7 @@ class _Reader(Reader):
         if isinstance(message, dict):
             out += self._said(message)
         elif message is not None:
-            out.append(Left((self.count, "message"), "no such field on this wire"))
+            out.append(Unsupported((self.count, "message"), "no such field on this wire"))
         if self.over:
             out += self._closed(cut=False)
         if event.get("error"):
@@ -116,15 +124,15 @@ class _Reader(Reader):
             self.seed = text_or_none(event.get("created_at")) or ""
             first = {name: value for name, value in settings.values.items() if name not in LATE}
             self.told.update(first)
-            out.append(Begin(first))
+            out.append(MessageStart(first))
         late = {name: value for name, value in settings.values.items() if name not in self.told}
         if late and self.begun:
             self.told.update(set(late) - LATE)
-            out.append(Note(late))
+            out.append(Metadata(late))
         for path in settings.unknown:
             if path[0] not in self.told and path[0] != "error":
                 self.told.add(path[0])
-                out.append(Left((self.count, *path), "no such field on this wire"))
+                out.append(Unsupported((self.count, *path), "no such field on this wire"))
         if event.get("done") is True or isinstance(event.get("done_reason"), str):
             self.over = True
             self.stop = self.stop_of(event) or self.stop
@@ -140,7 +148,7 @@ class _Reader(Reader):
             if isinstance(value, list):
                 self.frame[key] = merge(self.frame.get(key), value)
             elif value is not None or key not in self.frame:
-                self.frame[key] = fresh(value)
+                self.frame[key] = copy_json(value)
 
     def _kept(self, message: Object) -> None:
         for key, value in message.items():
@@ -163,32 +171,32 @@ class _Reader(Reader):
         ):
             if self.keep:
                 self.texts["content"].append(content)
-            return [Delta(self.slots, content)] if content else []
-        at: JsonPath = (self.count, "message")
+            return [PartDelta(self.slots, content)] if content else []
+        path: JsonPath = (self.count, "message")
         out: list[Event] = []
         try:
-            said = self.message_of({**message, "role": "assistant"}, at)
+            said = self.message_of({**message, "role": "assistant"}, path)
         except RemoteError as wrong:
-            out.append(Left(wrong.path, wrong.why))
+            out.append(Unsupported(wrong.path, wrong.why))
             message = {key: _sane(key, value) for key, value in message.items()}
-            said = self.message_of({**message, "role": "assistant"}, at)
+            said = self.message_of({**message, "role": "assistant"}, path)
         if self.keep:
             self._kept(message)
         known = said.spec.keys if said.spec is not None else frozenset()
         for key, value in message.items():
             if key not in known and value not in (None, []) and f"message {key}" not in self.told:
                 self.told.add(f"message {key}")
-                out.append(Left((*at, key), "no such field on this wire"))
+                out.append(Unsupported((*path, key), "no such field on this wire"))
         for part in said.parts:
             if isinstance(part, Text | Reasoning):
                 if self.grows is not type(part):
-                    out += [*self._closed(cut=False), Start(self.slots, replace(part, text=""))]
+                    out += [*self._closed(cut=False), PartStart(self.slots, replace(part, text=""))]
                     self.grows = type(part)
-                out.append(Delta(self.slots, part.text))
+                out.append(PartDelta(self.slots, part.text))
             else:
                 out += [
                     *self._closed(cut=False),
-                    Whole(self.identified(part) if isinstance(part, Call) else part),
+                    PartComplete(self.identified(part) if isinstance(part, Call) else part),
                 ]
         return out
 
@@ -197,21 +205,24 @@ class _Reader(Reader):
             return []
         self.grows = None
         self.slots += 1
-        return [End(self.slots - 1, cut=cut)]
+        return [PartEnd(self.slots - 1, cut=cut)]
 
     def _fault(self, error: JSON) -> list[Event]:
         self.error = error
         self.frame["error"] = error
         said = error.get("message") if isinstance(error, dict) else error
-        return [*self._closed(cut=True), Fault(said if isinstance(said, str) else text_of(error))]
+        return [
+            *self._closed(cut=True),
+            StreamError(said if isinstance(said, str) else text_of(error)),
+        ]
 
     def end(self) -> list[Event]:
         if self.error is not None:
             return []
         if self.over:
             return [Finish(self.stop)]
-        self.frame["error"] = CUT
-        return [*self._closed(cut=True), Fault(CUT, cut=True)]
+        self.frame["error"] = STREAM_CUT
+        return [*self._closed(cut=True), StreamError(STREAM_CUT, cut=True)]
 
     def body(self) -> JSON:
         texts: Object = {key: "".join(pieces) for key, pieces in self.texts.items()}
@@ -229,19 +240,19 @@ def _sane(key: str, value: JSON) -> JSON:
     return value if isinstance(value, wanted) else None
 
 
-class _Writer(Writer):
+class _Writer(StreamWriter):
     def __init__(
         self,
-        say: Callable[[Message, Page], Object],
-        write: Callable[[Conversation, Page], JSON],
-        page: Page,
+        say: Callable[[Message, EncodeContext], Object],
+        write: Callable[[Conversation, EncodeContext], JSON],
+        context: EncodeContext,
         version: int | None = None,
     ) -> None:
-        super().__init__(page, version)
+        super().__init__(context, version)
         self.say = say
         self.write = write
         self.base: Object = {}
-        self.calls = Waiting()
+        self.calls = PartBuffer()
         self.opened: dict[int, Part] = {}
         """Texts and reasoning that have nothing in them yet."""
         self.thinks: set[int] = set()
@@ -249,7 +260,7 @@ class _Writer(Writer):
         """What the message has so far."""
         self.stop: str | None = None
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         body = self.envelope(self.write)
         self.base = {key: body[key] for key in ("model", "created_at")}
@@ -258,7 +269,7 @@ class _Writer(Writer):
     def _line(self, message: Object) -> Chunk:
         return {**self.base, "message": message, "done": False}
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         if isinstance(event.part, Call):
             self.calls.start(event)
         else:
@@ -268,7 +279,7 @@ class _Writer(Writer):
                 self.thinks.add(event.slot)
         return []
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         slot, text = event.slot, event.text
         if slot in self.calls:
             self.calls.delta(event)
@@ -287,39 +298,39 @@ class _Writer(Writer):
         if isinstance(part, Reasoning):
             again = self.thought
             if again or self.worded or self.pictured or self.called:
-                self.page.lose(part, ONE_THOUGHT)
+                self.context.report_loss(part, ONE_THOUGHT)
             self.thought = True
             return "\n" if again else ""
         if isinstance(part, Text) and part.refusal:
-            self.page.lose(part, "a refusal is sent as plain text")
+            self.context.report_loss(part, "a refusal is sent as plain text")
         if self.called:
-            self.page.lose(part, AFTER_CALL)
+            self.context.report_loss(part, AFTER_CALL)
         if self.worded or self.pictured:
-            self.page.lose(part, ONE_TEXT)
+            self.context.report_loss(part, ONE_TEXT)
         again, self.worded = self.worded, True
         return "\n" if again else ""
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         self.opened.pop(event.slot, None)
         self.thinks.discard(event.slot)
         if event.slot not in self.calls:
             return []
         self.called = True
         return [
-            self._line(self.say(Message("assistant", (call,)), self.page))
+            self._line(self.say(Message("assistant", (call,)), self.context))
             for call in self.calls.end(event)
         ]
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         part = event.part
-        said = self.say(Message("assistant", (part,)), self.page)
+        said = self.say(Message("assistant", (part,)), self.context)
         if said.get("content"):
             said["content"] = self._opening(part) + str(said["content"])
         elif len(said) == 2:
             return []
         elif isinstance(part, Media):
             if self.called:
-                self.page.lose(part, AFTER_CALL)
+                self.context.report_loss(part, AFTER_CALL)
             self.pictured = True
         return [self._line(said)]
 
@@ -330,22 +341,22 @@ class _Writer(Writer):
     def close(self) -> list[Chunk]:
         return [self.envelope(self.write, self.stop)]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         return [{"error": event.message}]
 
 
 def stream(
     read: Callable[[JSON, JsonPath], Message],
-    settings: Callable[[Object], Settings],
+    settings: Callable[[Object], SettingsRead],
     means: Callable[[Object], str | None],
-    say: Callable[[Message, Page], Object],
-    write: Callable[[Conversation, Page], JSON],
-) -> Stream:
+    say: Callable[[Message, EncodeContext], Object],
+    write: Callable[[Conversation, EncodeContext], JSON],
+) -> StreamSpec:
     """How this wire streams, by the functions of its bodies: how an answer's message, settings and
     stop are read and written."""
-    return Stream(
+    return StreamSpec(
         partial(_Reader, read, settings, means),
         partial(_Writer, say, write),
-        lines,
+        ndjson_line,
         media="application/x-ndjson",
     )

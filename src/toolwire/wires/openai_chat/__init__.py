@@ -16,39 +16,39 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Setting, Tool, Usage
 from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text, describe
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.settings import (
-    Field,
+    SettingSpec,
     put_tools,
-    read_fields,
-    write_fields,
-    write_stop,
+    read_settings,
+    write_finish_reason,
+    write_settings,
     write_user,
 )
 from toolwire.wires.engine.specs import (
+    Block,
     Id,
-    Row,
     Wire,
-    answers,
-    arguments,
-    blame,
-    call_id,
+    all_blocks,
+    answer_messages,
+    blocks,
     count_at,
     keys,
     list_at,
-    name_of,
-    obj,
     object_at,
-    own,
-    result_id,
-    rows_of,
-    string,
-    table,
+    patch_message,
+    raise_unexpected,
+    read_arguments,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
     types_in,
 )
@@ -63,26 +63,26 @@ NAME = "openai-chat"
 # --- content --------------------------------------------------------------------------------------
 
 
-def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
-    url = string(obj(block["image_url"])["url"])
+def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(require_object(block["image_url"])["url"])
     mime, data = split_data_url(url) or (None, None)
     return Media(
-        "image", mime, data, None if data is not None else url, source=Source(block, at, row)
+        "image", mime, data, None if data is not None else url, source=Source(block, path, spec)
     )
 
 
-def _read_audio(block: Object, at: JsonPath, row: Row) -> Part:
-    sound = obj(block["input_audio"])
+def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
+    sound = require_object(block["input_audio"])
     return Media(
         "audio",
-        f"audio/{string(sound['format'])}",
-        string(sound["data"]),
-        source=Source(block, at, row),
+        f"audio/{require_string(sound['format'])}",
+        require_string(sound["data"]),
+        source=Source(block, path, spec),
     )
 
 
-def _read_file(block: Object, at: JsonPath, row: Row) -> Part:
-    file = obj(block["file"])
+def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
+    file = require_object(block["file"])
     data = text_or_none(file.get("file_data"))
     mime, data = split_data_url(data or "") or (None, data)
     return Media(
@@ -91,16 +91,16 @@ def _read_file(block: Object, at: JsonPath, row: Row) -> Part:
         data,
         file=text_or_none(file.get("file_id")),
         name=text_or_none(file.get("filename")),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_media(media: Media, page: Page) -> JSON:
+def _write_media(media: Media, context: EncodeContext) -> JSON:
     """Images by URL or data, sounds by data, files by data; anything else can only be named."""
     mime = mime_of(media) or ""
     if media.kind == "image" and (url := data_url(media)):
         if media.name is not None:
-            page.lose(media, "a picture has no name here")
+            context.report_loss(media, "a picture has no name here")
         return {"type": "image_url", "image_url": {"url": url}}
     if media.kind == "audio" and media.data is not None and mime:
         return {
@@ -108,16 +108,16 @@ def _write_media(media: Media, page: Page) -> JSON:
             "input_audio": {"data": media.data, "format": mime.partition("/")[2]},
         }
     if media.text is not None:
-        page.lose(media, "a text document is sent as text")
+        context.report_loss(media, "a text document is sent as text")
         return {"type": "text", "text": media.text}
     if media.data is not None:
         if media.kind != "file":
-            page.lose(media, f"this {media.kind} goes as a file: its type is not known")
+            context.report_loss(media, f"this {media.kind} goes as a file: its type is not known")
         return {
             "type": "file",
             "file": {"file_data": data_url(media), "filename": media.name or "file"},
         }
-    page.lose(
+    context.report_loss(
         media,
         f"this wire takes no {media.kind} by {'file id' if media.file else 'URL'}; it is named in"
         " text",
@@ -125,22 +125,24 @@ def _write_media(media: Media, page: Page) -> JSON:
     return {"type": "text", "text": describe(media)}
 
 
-CONTENT = table(
-    Row(
+CONTENT = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
-    Row(
+    Block(
         "refusal",
         Text,
-        lambda b, at, row: Text(string(b["refusal"]), True, source=Source(b, at, row)),
+        lambda b, path, spec: Text(
+            require_string(b["refusal"]), True, source=Source(b, path, spec)
+        ),
         lambda p, _: {"type": "refusal", "refusal": p.text},
         keys("type", "refusal"),
     ),
-    Row(
+    Block(
         "image_url",
         Media,
         _read_image,
@@ -148,7 +150,7 @@ CONTENT = table(
         keys("type", "image_url"),
         (("image_url", keys("url")),),
     ),
-    Row(
+    Block(
         "input_audio",
         Media,
         _read_audio,
@@ -156,7 +158,7 @@ CONTENT = table(
         keys("type", "input_audio"),
         (("input_audio", keys("data", "format")),),
     ),
-    Row(
+    Block(
         "file",
         Media,
         _read_file,
@@ -169,8 +171,8 @@ CONTENT = table(
 # --- calls and results ----------------------------------------------------------------------------
 
 
-def _read_function(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("id"))
+def _read_function(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("id"))
     function = block.get("function")
     if not isinstance(function, dict):
         function = {}
@@ -178,71 +180,71 @@ def _read_function(block: Object, at: JsonPath, row: Row) -> Part:
     return Call(
         one,
         name if isinstance(name, str) else "",
-        arguments(function.get("arguments")),
+        read_arguments(function.get("arguments")),
         origin,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_function(call: Call, page: Page) -> JSON:
-    if page.home.forms and "custom" in page.words(call):
-        return _write_custom(call, page)
-    function: Object = {"name": page.name(call.name), "arguments": page.text_of(call)}
-    return {"id": page.call_id(call), "type": "function", "function": function}
+def _write_function(call: Call, context: EncodeContext) -> JSON:
+    if context.reverse_map.forms and "custom" in context.notes_about(call):
+        return _write_custom(call, context)
+    function: Object = {"name": context.name(call.name), "arguments": context.arguments_text(call)}
+    return {"id": context.call_id(call), "type": "function", "function": function}
 
 
-def _read_custom(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = call_id(block.get("id"))
-    custom = obj(block["custom"])
+def _read_custom(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_id(block.get("id"))
+    custom = require_object(block["custom"])
     return Call(
         one,
-        name_of(custom.get("name")),
-        arguments(custom.get("input")),
+        read_name(custom.get("name")),
+        read_arguments(custom.get("input")),
         origin,
         "custom",
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_custom(call: Call, page: Page) -> JSON:
+def _write_custom(call: Call, context: EncodeContext) -> JSON:
     """Free text in, free text out; a wire without custom calls had it as the field `input`."""
     carried = get(call.input, ("input",)) if call.family != "custom" else call.arguments
     text = carried if isinstance(carried, str) else call.arguments
     return {
-        "id": page.call_id(call),
+        "id": context.call_id(call),
         "type": "custom",
-        "custom": {"name": page.name(call.name), "input": text},
+        "custom": {"name": context.name(call.name), "input": text},
     }
 
 
-def _read_legacy(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_legacy(block: Object, path: JsonPath, spec: Block) -> Part:
     return Call(
         "",
-        name_of(block.get("name")),
-        arguments(block.get("arguments")),
+        read_name(block.get("name")),
+        read_arguments(block.get("arguments")),
         "minted",
         "function-legacy",
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _read_tool(message: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(message.get("tool_call_id"))
+def _read_tool(message: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(message.get("tool_call_id"))
     content = message.get("content")
-    output = content if isinstance(content, str) else CHAT.output(content, at)
+    output = content if isinstance(content, str) else CHAT.output(content, path)
     name = text_or_none(message["name"]) if "name" in message else None
-    return Result(one, output, False, name, origin, source=Source(message, at, row))
+    return Result(one, output, False, name, origin, source=Source(message, path, spec))
 
 
-def _read_function_result(message: Object, at: JsonPath, row: Row) -> Part:
+def _read_function_result(message: Object, path: JsonPath, spec: Block) -> Part:
     return Result(
         "",
-        CHAT.output(message.get("content"), at),
+        CHAT.output(message.get("content"), path),
         False,
         text_or_none(message.get("name")),
         "minted",
         "function-legacy",
-        source=Source(message, at, row),
+        source=Source(message, path, spec),
     )
 
 
@@ -255,25 +257,25 @@ def _content(result: Result) -> JSON:
     return result.text
 
 
-def _write_tool(result: Result, page: Page) -> JSON:
+def _write_tool(result: Result, context: EncodeContext) -> JSON:
     if (
         result.name and result.spec is RESULTS["tool"]
     ):  # a message of this wire that named its tool still does
-        name = page.name(result.name)
+        name = context.name(result.name)
         return {
             "role": "tool",
             "name": name,
-            "tool_call_id": page.result_id(result),
+            "tool_call_id": context.result_id(result),
             "content": _content(result),
         }
     output = result.output
-    if page.plain and isinstance(output, str):
+    if context.plain and isinstance(output, str):
         return {"role": "tool", "tool_call_id": result.call_id, "content": output}
-    return {"role": "tool", "tool_call_id": page.result_id(result), "content": _content(result)}
+    return {"role": "tool", "tool_call_id": context.result_id(result), "content": _content(result)}
 
 
-CALLS = table(
-    Row(
+CALLS = blocks(
+    Block(
         "function",
         Call,
         _read_function,
@@ -286,7 +288,7 @@ CALLS = table(
         "client",
         (Id("id"),),
     ),
-    Row(
+    Block(
         "custom",
         Call,
         _read_custom,
@@ -300,11 +302,11 @@ CALLS = table(
         (Id("id"),),
     ),
 )
-LEGACY = Row(
+LEGACY = Block(
     "function_call",
     Call,
     _read_legacy,
-    lambda c, page: {"name": page.name(c.name), "arguments": page.text_of(c)},
+    lambda c, context: {"name": context.name(c.name), "arguments": context.arguments_text(c)},
     keys("name", "arguments"),
     (),
     {"path": "function_call"},
@@ -312,8 +314,8 @@ LEGACY = Row(
     "function-legacy",
     "client",
 )
-RESULTS = table(
-    Row(
+RESULTS = blocks(
+    Block(
         "tool",
         Result,
         _read_tool,
@@ -327,13 +329,13 @@ RESULTS = table(
         (Id("tool_call_id"),),
         ("request",),
     ),
-    Row(
+    Block(
         "function",
         Result,
         _read_function_result,
-        lambda r, page: {
+        lambda r, context: {
             "role": "function",
-            "name": page.name(r.name or ""),
+            "name": context.name(r.name or ""),
             "content": _content(r),
         },
         keys("role", "content", "name"),
@@ -348,17 +350,17 @@ RESULTS = table(
 )
 
 _RAN = keys("index", "type", "arguments", "output")
-EXECUTED = Row(
+EXECUTED = Block(
     "executed_tools",
     Call,
-    lambda b, at, row: Call(
+    lambda b, path, spec: Call(
         "",
-        name_of(b.get("type")),
-        arguments(b.get("arguments")),
+        read_name(b.get("type")),
+        read_arguments(b.get("arguments")),
         "minted",
         "server-tool",
         "provider",
-        source=Source(b, at, row),
+        source=Source(b, path, spec),
     ),
     lambda c, _: {"type": c.name, "arguments": c.arguments},
     _RAN,
@@ -369,27 +371,27 @@ EXECUTED = Row(
     "provider",
     (Id("index", "position"),),
     ("response",),
-    Row(
+    Block(
         "executed_tools",
         Result,
-        lambda b, at, row: Result(
+        lambda b, path, spec: Result(
             "",
             b.get("output") or "",
             False,
-            name_of(b.get("type")),
+            read_name(b.get("type")),
             "minted",
             "server-tool",
             "provider",
-            source=Source(b, at, row),
+            source=Source(b, path, spec),
         ),
         lambda r, _: {"output": r.output},
         _RAN,
     ),
 )
-DELTA = Row(
+DELTA = Block(
     "delta.tool_calls",
     Call,
-    tell={"path": "choices[].delta.tool_calls[]"},
+    discriminator={"path": "choices[].delta.tool_calls[]"},
     direction="call",
     family="function",
     executor="client",
@@ -402,7 +404,7 @@ CHAT = Chat(
     CONTENT,
     CALLS,
     RESULTS,
-    Row(
+    Block(
         "message",
         Message,
         keys=keys(
@@ -425,43 +427,43 @@ CHAT = Chat(
 # --- tools and settings ---------------------------------------------------------------------------
 
 _TOOL = keys("name", "description", "parameters", "strict")
-TOOLS = table(
-    Row("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),)),
-    Row(
+TOOLS = blocks(
+    Block("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),)),
+    Block(
         "custom",
         Tool,
         keys=keys("type", "custom"),
         inner=(("custom", keys("name", "description")),),
     ),
-    Row("functions", Tool, keys=_TOOL),
+    Block("functions", Tool, keys=_TOOL),
 )
 
 
-def _read_offer(tool: JSON, at: JsonPath) -> Tool:
+def _read_offer(tool: JSON, path: JsonPath) -> Tool:
     """A tool on offer; one that is neither a function nor custom keeps only its type."""
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
-    if at[0] == "functions":
-        return offer(tool, "function", tool, at, TOOLS["functions"])
+        raise_unexpected(NAME, path, "an object", tool)
+    if path[0] == "functions":
+        return offer(tool, "function", tool, path, TOOLS["functions"])
     for kind in ("function", "custom"):
         inner = tool.get(kind)
         if isinstance(inner, dict):
-            return offer(inner, kind, tool, at, TOOLS[kind])
-    return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=at))
+            return offer(inner, kind, tool, path, TOOLS[kind])
+    return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
 
 
-def _write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON]:
+def _write_tools(tools: tuple[Tool, ...], context: EncodeContext, *, own: bool) -> list[JSON]:
     """The tools; this wire's own go back as they came, with all that only it knows."""
     out: list[JSON] = []
     for tool in tools:
-        kept = own and tool.path[:1] == ("tools",) and page.name(tool.name) == tool.name
+        kept = own and tool.path[:1] == ("tools",) and context.name(tool.name) == tool.name
         if kept and isinstance(tool.raw, dict) and _read_offer(tool.raw, tool.path) == tool:
             out.append(tool.raw)
             continue
         if tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        inner: Object = {"name": page.name(tool.name)}
+        inner: Object = {"name": context.name(tool.name)}
         given = (
             ("description", tool.description),
             ("parameters", tool.schema),
@@ -475,20 +477,27 @@ def _write_tools(tools: tuple[Tool, ...], page: Page, *, own: bool) -> list[JSON
 def _read_choice(value: JSON) -> Setting | UnsetType:
     if isinstance(value, str):
         return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
-    kind = string(obj(value)["type"])
-    held = obj(obj(value)[kind])
+    kind = require_string(require_object(value)["type"])
+    held = require_object(require_object(value)[kind])
     if kind != "allowed_tools":
-        return Choice("required", (string(held["name"]),))
+        return Choice("required", (require_string(held["name"]),))
     tools = held["tools"]
     if held["mode"] not in ("auto", "required") or not isinstance(tools, list):
         return UNSET
-    names = tuple(string(obj(obj(tool)[string(obj(tool)["type"])])["name"]) for tool in tools)
+    names = tuple(
+        require_string(
+            require_object(require_object(tool)[require_string(require_object(tool)["type"])])[
+                "name"
+            ]
+        )
+        for tool in tools
+    )
     return Choice("auto" if held["mode"] == "auto" else "required", names)
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
-    names = [page.name(name) for name in value.names]
+    names = [context.name(name) for name in value.names]
     if value.mode == "required" and len(names) == 1:
         return {"type": "function", "function": {"name": names[0]}}
     if names and value.mode != "none":
@@ -498,22 +507,22 @@ def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 REQUEST = (
-    Field("model", ("model",)),
-    Field("max_tokens", ("max_tokens",)),
-    Field("max_tokens", ("max_completion_tokens",)),
-    Field("temperature", ("temperature",)),
-    Field("top_p", ("top_p",)),
-    Field("seed", ("seed",)),
-    Field("presence_penalty", ("presence_penalty",)),
-    Field("frequency_penalty", ("frequency_penalty",)),
-    Field("candidates", ("n",)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("max_tokens",)),
+    SettingSpec("max_tokens", ("max_completion_tokens",)),
+    SettingSpec("temperature", ("temperature",)),
+    SettingSpec("top_p", ("top_p",)),
+    SettingSpec("seed", ("seed",)),
+    SettingSpec("presence_penalty", ("presence_penalty",)),
+    SettingSpec("frequency_penalty", ("frequency_penalty",)),
+    SettingSpec("candidates", ("n",)),
     STOP,
-    Field("stream", ("stream",)),
-    Field("user", ("user",), write=write_user),
-    Field("choice", ("tool_choice",), _read_choice, _write_choice),
-    Field("parallel", ("parallel_tool_calls",)),
+    SettingSpec("stream", ("stream",)),
+    SettingSpec("user", ("user",), write=write_user),
+    SettingSpec("choice", ("tool_choice",), _read_choice, _write_choice),
+    SettingSpec("parallel", ("parallel_tool_calls",)),
     FORMAT,
-    Field("effort", ("reasoning_effort",)),
+    SettingSpec("effort", ("reasoning_effort",)),
 )
 
 
@@ -527,7 +536,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
     out: Object = {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
@@ -541,10 +550,10 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 RESPONSE = (
-    Field("id", ("id",)),
-    Field("model", ("model",)),
-    Field("created", ("created",)),
-    Field(
+    SettingSpec("id", ("id",)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("created", ("created",)),
+    SettingSpec(
         "usage",
         ("usage",),
         _read_usage,
@@ -559,14 +568,19 @@ RESPONSE = (
         ),
     ),
 )
-MEANS = {
+FINISH_REASON_FROM_WIRE = {
     "stop": "stop",
     "length": "length",
     "tool_calls": "tool",
     "function_call": "tool",
     "content_filter": "filter",
 }
-SAYS = {"stop": "stop", "length": "length", "tool": "tool_calls", "filter": "content_filter"}
+FINISH_REASON_TO_WIRE = {
+    "stop": "stop",
+    "length": "length",
+    "tool": "tool_calls",
+    "filter": "content_filter",
+}
 
 # --- whole bodies ---------------------------------------------------------------------------------
 
@@ -576,7 +590,7 @@ _CHOICE = keys("index", "message", "finish_reason")
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     return _read_response(body) if kind == "response" else _read_request(body)
 
 
@@ -593,9 +607,9 @@ def _read_request(body: Object) -> Conversation:
             tools += [
                 _read_offer(tool, (key, i)) for i, tool in enumerate(list_at(NAME, body, (key,)))
             ]
-    settings = read_fields(REQUEST, body, keys("messages", "tools", "functions"))
+    settings = read_settings(REQUEST, body, keys("messages", "tools", "functions"))
     return Conversation(
-        settle(messages, seed="", ordered=False),
+        assign_ids(messages, seed="", ordered=False),
         tuple(tools),
         settings.values,
         NAME,
@@ -605,26 +619,28 @@ def _read_request(body: Object) -> Conversation:
 
 
 def _read_response(body: Object) -> Conversation:
-    settings = read_fields(RESPONSE, body, keys("choices", "object"))
+    settings = read_settings(RESPONSE, body, keys("choices", "object"))
     messages: list[Message] = []
     extra = list(settings.unknown)
     for i, choice in enumerate(list_at(NAME, body, ("choices",))):
-        at: JsonPath = ("choices", i, "message")
-        message = CHAT.read_message(object_at(NAME, body, at), at)
+        path: JsonPath = ("choices", i, "message")
+        message = CHAT.read_message(object_at(NAME, body, path), path)
         reason = get(choice, ("finish_reason",))
         messages.append(
             replace(
                 message,
-                stop=MEANS.get(reason, reason) if reason and isinstance(reason, str) else None,
+                stop=FINISH_REASON_FROM_WIRE.get(reason, reason)
+                if reason and isinstance(reason, str)
+                else None,
             )
         )
         extra += [
             ("choices", i, key)
-            for key, value in obj(choice).items()
+            for key, value in require_object(choice).items()
             if key not in _CHOICE and value is not None
         ]
     return Conversation(
-        settle(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False),
+        assign_ids(tuple(messages), seed=str(settings.values.get("id", "")), ordered=False),
         (),
         settings.values,
         NAME,
@@ -633,32 +649,38 @@ def _read_response(body: Object) -> Conversation:
     )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
-    body["messages"] = CHAT.write_messages(conversation.messages, page)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
+    body["messages"] = CHAT.write_messages(conversation.messages, context)
     if conversation.wire != NAME or not conversation.same_tools:
-        put_tools(body, _write_tools(conversation.tools, page, own=conversation.wire == NAME))
+        put_tools(body, _write_tools(conversation.tools, context, own=conversation.wire == NAME))
     return body
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
     if conversation.wire != NAME or conversation.kind != "response":
         body = {"id": "", "object": "chat.completion", "created": 0, "model": "", **body}
     choices: list[JSON] = []
-    for i, message in enumerate(answers(conversation, page)):
-        kept = own(message, page, CHAT.read_message)
-        said = CHAT.write_assistant(message, page) if isinstance(kept, UnsetType) else kept
+    for i, message in enumerate(answer_messages(conversation, context)):
+        kept = patch_message(message, context, CHAT.read_message)
+        said = CHAT.write_assistant(message, context) if isinstance(kept, UnsetType) else kept
         old = (
             get(conversation.source.body, message.path[:-1]) if conversation.wire == NAME else UNSET
         )
         if isinstance(old, dict):
             frame = dict(old)
         else:
-            frame = {"index": i, "finish_reason": write_stop(message, SAYS, MEANS, page) or "stop"}
+            frame = {
+                "index": i,
+                "finish_reason": write_finish_reason(
+                    message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
+                )
+                or "stop",
+            }
         choices.append({**frame, "message": said})
     return {**body, "choices": choices}
 
@@ -671,7 +693,7 @@ _OWN = keys("image_url", "input_audio", "file", "refusal")
 _ROLES = keys("tool", "developer", "system", "function")
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies."""
     if not isinstance(body, dict):
         return 0
@@ -714,13 +736,15 @@ def looks(body: JSON) -> int:
     return 2 if offered else marks
 
 
-SPEECH = Speech(RESPONSE, MEANS, write, lambda text: {"reasoning_content": text}, silent=None)
+SPEECH = Speech(
+    RESPONSE, FINISH_REASON_FROM_WIRE, write, lambda text: {"reasoning_content": text}, silent=None
+)
 WIRE = Wire(
     NAME,
     "OpenAI Chat Completions",
-    rows_of(CONTENT, CALLS, (LEGACY,), RESULTS, (EXECUTED, DELTA)),
+    all_blocks(CONTENT, CALLS, (LEGACY,), RESULTS, (EXECUTED, DELTA)),
     read,
     write,
-    looks,
+    match_score,
     stream(CHAT, SPEECH),
 )

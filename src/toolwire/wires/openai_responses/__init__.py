@@ -22,7 +22,7 @@
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON
-from toolwire.wires.engine.specs import Wire, rows_of
+from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.families.items.bodies import Items
 from toolwire.wires.families.items.content import CONTENT
 from toolwire.wires.families.items.item_blocks import ITEMS
@@ -32,7 +32,7 @@ NAME = "openai-responses"
 RESPONSES = Items(NAME, ITEMS)
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies: agents belong to a wire that extends
     this one.
     """
@@ -48,9 +48,9 @@ def looks(body: JSON) -> int:
 WIRE = Wire(
     NAME,
     "OpenAI Responses",
-    rows_of(CONTENT, ITEMS),
+    all_blocks(CONTENT, ITEMS),
     RESPONSES.read,
     RESPONSES.write,
-    looks,
+    match_score,
     stream(RESPONSES),
 )

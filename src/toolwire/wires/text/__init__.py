@@ -18,7 +18,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import settle
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool, Usage
 from toolwire.conversation.parts import (
@@ -33,21 +33,21 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields, write_fields, write_stop
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import (
-    Row,
+    Block,
     Wire,
-    blame,
+    all_blocks,
     flag_or_none,
     keys,
     list_at,
-    name_of,
-    obj,
     object_at,
-    own,
+    patch_message,
+    raise_unexpected,
     read_block,
-    rows_of,
+    read_name,
+    require_object,
     text_or_none,
 )
 from toolwire.wires.families.chat.messages import ONE_THOUGHT, THOUGHT
@@ -66,7 +66,12 @@ from toolwire.wires.text.parts import (
     write_call,
     write_image,
 )
-from toolwire.wires.text.settings import MEANS, REQUEST, RESPONSE, SAYS
+from toolwire.wires.text.settings import (
+    FINISH_REASON_FROM_WIRE,
+    FINISH_REASON_TO_WIRE,
+    REQUEST,
+    RESPONSE,
+)
 from toolwire.wires.text.stream import stream
 from toolwire.wires.text.tags import RESULTS, find_tools, write_tools
 
@@ -75,40 +80,40 @@ NAME = "text"
 # --- reading messages -----------------------------------------------------------------------------
 
 
-def read_message(message: JSON, at: JsonPath) -> Message:
+def read_message(message: JSON, path: JsonPath) -> Message:
     """One message. Its content is a string, or blocks of text and pictures."""
     if not isinstance(message, dict):
-        blame(NAME, at, "an object", message)
+        raise_unexpected(NAME, path, "an object", message)
     said = message.get("role", "assistant")
     if not isinstance(said, str):
-        blame(NAME, at + ("role",), "a string", said)
+        raise_unexpected(NAME, path + ("role",), "a string", said)
     role = _role(message)
     thought = message.get("reasoning_content")
     parts: list[Part] = []
     if thought and isinstance(thought, str):
         parts.append(
-            Reasoning(thought, source=Source(thought, at + ("reasoning_content",), THOUGHT))
+            Reasoning(thought, source=Source(thought, path + ("reasoning_content",), THOUGHT))
         )
-    for text, where in _strings(message, at):
+    for text, where in _strings(message, path):
         if isinstance(text, str):
             parts += (span.part for span in spans_of(text, where, role))
         else:
             parts.append(read_block(NAME, CONTENT, text, where))
-    return Message(role, tuple(parts), None, NAME, source=Source(message, at, MESSAGE))
+    return Message(role, tuple(parts), None, NAME, source=Source(message, path, MESSAGE))
 
 
 def _role(message: Object) -> Role:
     return ROLES.get(str(message.get("role", "assistant")), "user")
 
 
-def _strings(message: Object, at: JsonPath) -> list[tuple[JSON, JsonPath]]:
+def _strings(message: Object, path: JsonPath) -> list[tuple[JSON, JsonPath]]:
     """The strings of a message that may hold tags, and the blocks that hold none, each with its
     place."""
-    content, where = message.get("content"), at + ("content",)
+    content, where = message.get("content"), path + ("content",)
     if content is None or isinstance(content, str):
         return [(content, where)] if content else []
     if not isinstance(content, list):
-        blame(NAME, where, "a string, a list or null", content)
+        raise_unexpected(NAME, where, "a string, a list or null", content)
     role = _role(message)
     out: list[tuple[JSON, JsonPath]] = []
     for i, block in enumerate(content):
@@ -134,33 +139,35 @@ def _tools(messages: list[JSON]) -> list[Tool]:
     out: list[Tool] = []
     for i, message in enumerate(messages):
         if isinstance(message, dict) and ROLES.get(str(message.get("role"))) == "system":
-            for text, at in _strings(message, ("messages", i)):
+            for text, path in _strings(message, ("messages", i)):
                 section = find_tools(text) if isinstance(text, str) else None
-                out += (_tool(tool, at) for tool in (section.tools if section is not None else ()))
+                out += (
+                    _tool(tool, path) for tool in (section.tools if section is not None else ())
+                )
     return out
 
 
 _TOOL = keys("name", "description", "parameters", "strict")
-TOOL = Row("tool", Tool, keys=_TOOL)
-WRAPPED = Row("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),))
+TOOL = Block("tool", Tool, keys=_TOOL)
+WRAPPED = Block("function", Tool, keys=keys("type", "function"), inner=(("function", _TOOL),))
 
 
-def _tool(tool: Object, at: JsonPath) -> Tool:
+def _tool(tool: Object, path: JsonPath) -> Tool:
     function = tool.get("function")
-    inner, row = (function, WRAPPED) if isinstance(function, dict) else (tool, TOOL)
+    inner, spec = (function, WRAPPED) if isinstance(function, dict) else (tool, TOOL)
     return Tool(
-        name_of(inner.get("name")),
+        read_name(inner.get("name")),
         text_or_none(inner.get("description")),
         inner.get("parameters"),
         flag_or_none(inner.get("strict")),
-        source=Source(tool, at, row),
+        source=Source(tool, path, spec),
     )
 
 
 # --- writing messages -----------------------------------------------------------------------------
 
 
-def _edited(message: Message, page: Page) -> JSON | UnsetType:
+def _edited(message: Message, context: EncodeContext) -> JSON | UnsetType:
     """A message of this wire's own with its edited parts written into their spans; UNSET if parts
     came, went or moved."""
     raw = message.raw
@@ -173,41 +180,45 @@ def _edited(message: Message, page: Page) -> JSON | UnsetType:
     ]:
         return UNSET
     out: JSON = raw
-    for text, at in reversed(_strings(raw, message.path)):
+    for text, path in reversed(_strings(raw, message.path)):
         if isinstance(text, str):
-            spans = spans_of(text, at, _role(raw))
-            mine = [part for part in now if part.path == at]
+            spans = spans_of(text, path, _role(raw))
+            mine = [part for part in now if part.path == path]
             for span, part in reversed(list(zip(spans, mine, strict=True))):
                 if part.original is not None:
                     text = (
-                        text[: span.start] + _rewritten(part, message.role, page) + text[span.end :]
+                        text[: span.start]
+                        + _rewritten(part, message.role, context)
+                        + text[span.end :]
                     )
-            out = put(out, at[len(message.path) :], text)
+            out = put(out, path[len(message.path) :], text)
     rest = [
         part
         for part in now
-        if isinstance(part.spec, Row) and part.spec.write is not None and part.original is not None
+        if isinstance(part.spec, Block)
+        and part.spec.write is not None
+        and part.original is not None
     ]
     for part in rest:
-        assert isinstance(part.spec, Row) and part.spec.write is not None
-        out = put(out, part.path[len(message.path) :], part.spec.write(part, page))
+        assert isinstance(part.spec, Block) and part.spec.write is not None
+        out = put(out, part.path[len(message.path) :], part.spec.write(part, context))
     return out
 
 
-def _rewritten(part: Part, role: Role, page: Page) -> str:
+def _rewritten(part: Part, role: Role, context: EncodeContext) -> str:
     """The new text of a span."""
     old = part.raw if isinstance(part.raw, str) else ""
-    if isinstance(part, Call) and isinstance(part.spec, Row):
-        written = write_call(part, CALLS.get(part.spec.name, DEFAULT), page, old)
+    if isinstance(part, Call) and isinstance(part.spec, Block):
+        written = write_call(part, CALLS.get(part.spec.name, DEFAULT), context, old)
         if written is None:
-            page.lose(part, "this dialect cannot say it; the call stays as it was")
+            context.report_loss(part, "this dialect cannot say it; the call stays as it was")
         return old if written is None else written
     if isinstance(part, Result):
-        return write_answer(part, page, old)
-    return words_of(part, role, page) if isinstance(part, Text) else describe(part)
+        return write_answer(part, context, old)
+    return words_of(part, role, context) if isinstance(part, Text) else describe(part)
 
 
-def _assistant(message: Message, page: Page) -> Object:
+def _assistant(message: Message, context: EncodeContext) -> Object:
     """What was said and called, in order, each on its own lines."""
     lines: list[str] = []
     out: Object = {"role": "assistant", "content": ""}
@@ -217,21 +228,23 @@ def _assistant(message: Message, page: Page) -> Object:
         if isinstance(part, Text) and not part.text.strip():
             blanks += [part] if part.text else []
         elif isinstance(part, Call | Text):
-            last = _blanks(blanks, last, type(part), lines, page)
+            last = _blanks(blanks, last, type(part), lines, context)
             if isinstance(part, Call):
-                lines.append(write_block(DEFAULT, [write_call(part, DEFAULT, page, None) or ""]))
+                lines.append(write_block(DEFAULT, [write_call(part, DEFAULT, context, None) or ""]))
             else:
-                lines.append(_line(part, last, page))
+                lines.append(_line(part, last, context))
             last = type(part)
-        elif isinstance(part, Reasoning) and part.text and page.kind == "response":
+        elif isinstance(part, Reasoning) and part.text and context.kind == "response":
             if lines:
-                page.lose(part, "reasoning stands before all else here")
+                context.report_loss(part, "reasoning stands before all else here")
             if "reasoning_content" in out:
-                page.lose(part, ONE_THOUGHT)
+                context.report_loss(part, ONE_THOUGHT)
             out["reasoning_content"] = f"{out.get('reasoning_content', '')}{part.text}"
         else:
-            page.lose(part, f"an assistant's message cannot hold this here: {describe(part)[:80]}")
-    _blanks(blanks, last, None, lines, page)
+            context.report_loss(
+                part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
+            )
+    _blanks(blanks, last, None, lines, context)
     return {**out, "content": "\n".join(lines)}
 
 
@@ -240,55 +253,57 @@ def _blanks(
     last: type[Part] | None,
     following: type[Part] | None,
     lines: list[str],
-    page: Page,
+    context: EncodeContext,
 ) -> type[Part] | None:
     """Write texts of nothing but blanks, unless they stand beside a call; what was written last."""
     for part in blanks:
         if Call in (last, following):
-            page.lose(part, "blanks beside calls are not kept")
+            context.report_loss(part, "blanks beside calls are not kept")
         else:
-            lines.append(_line(part, last, page))
+            lines.append(_line(part, last, context))
             last = Text
     blanks.clear()
     return last
 
 
-def _line(text: Text, last: type[Part] | None, page: Page) -> str:
+def _line(text: Text, last: type[Part] | None, context: EncodeContext) -> str:
     if last is Text:
-        page.lose(text, "a message is one text here; what is said in pieces is joined")
-    return words_of(text, "assistant", page)
+        context.report_loss(text, "a message is one text here; what is said in pieces is joined")
+    return words_of(text, "assistant", context)
 
 
-def _content(parts: list[Part], role: Role, page: Page) -> JSON:
+def _content(parts: list[Part], role: Role, context: EncodeContext) -> JSON:
     """What a user or the system says: a string, or blocks if there are pictures."""
     blocks: list[Object] = []
     pictures = False
     for part in parts:
         if isinstance(part, Text):
             if part.text:
-                blocks.append({"type": "text", "text": words_of(part, role, page)})
+                blocks.append({"type": "text", "text": words_of(part, role, context)})
         elif isinstance(part, Media):
-            blocks.append(obj(write_image(part, page)))
+            blocks.append(require_object(write_image(part, context)))
             pictures |= blocks[-1]["type"] != "text"
         else:
-            page.lose(
+            context.report_loss(
                 part, f"this wire cannot hold this in a user's message: {describe(part)[:80]}"
             )
     if pictures:
         return [*blocks]
     if len(blocks) > 1:
-        page.lose(parts[0], "a message is one text here; what is said in pieces is joined")
+        context.report_loss(
+            parts[0], "a message is one text here; what is said in pieces is joined"
+        )
     return "\n".join(str(block["text"]) for block in blocks)
 
 
-def _messages(conversation: Conversation, page: Page) -> list[JSON]:
+def _messages(conversation: Conversation, context: EncodeContext) -> list[JSON]:
     """The history; the results of a turn stand in one user message, in the order of their calls."""
     out: list[JSON] = []
-    turn = _Turn(out, page)
+    turn = _Turn(out, context)
     for message in conversation.messages:
-        kept = own(message, page, read_message)
+        kept = patch_message(message, context, read_message)
         if isinstance(kept, UnsetType):
-            kept = _edited(message, page)
+            kept = _edited(message, context)
         if message.role == "assistant" or not isinstance(kept, UnsetType):
             turn.close("")
         turn.asked(message)
@@ -296,12 +311,14 @@ def _messages(conversation: Conversation, page: Page) -> list[JSON]:
             out.append(kept)
             turn.noted(message)
         elif message.role == "assistant":
-            out.append(_assistant(message, page))
+            out.append(_assistant(message, context))
         else:
             results = [part for part in message.parts if isinstance(part, Result)]
             turn.results += results
             content = _content(
-                [part for part in message.parts if not isinstance(part, Result)], message.role, page
+                [part for part in message.parts if not isinstance(part, Result)],
+                message.role,
+                context,
             )
             if content and results and isinstance(content, str):
                 turn.close(content)
@@ -317,9 +334,9 @@ def _messages(conversation: Conversation, page: Page) -> list[JSON]:
 class _Turn:
     """The calls of a turn and the results that are still to be written."""
 
-    def __init__(self, out: list[JSON], page: Page) -> None:
+    def __init__(self, out: list[JSON], context: EncodeContext) -> None:
         self.out = out
-        self.page = page
+        self.context = context
         self.places: dict[str, int] = {}
         self.asking = False
         """Whether the assistant spoke last: its next message belongs to the same turn."""
@@ -337,35 +354,39 @@ class _Turn:
         """Keep in mind the calls of a message that goes out as it came."""
         for part in message.parts:
             if isinstance(part, Call):
-                self.page.called[part.id] = part.name
-                self.page.ordinal += part.original is None
+                self.context.called_names[part.id] = part.name
+                self.context.ordinal += part.original is None
 
     def close(self, more: str) -> None:
         """Write the results out; `more` is what the user says after them."""
         results = sorted(self.results, key=lambda r: self.places.get(r.call_id, len(self.places)))
         self.results = []
         for result in results:
-            if result.call_id not in self.page.called and self.page.hides(result.call_id):
-                self.page.lose(
+            if result.call_id not in self.context.called_names and self.context.hides_id(
+                result.call_id
+            ):
+                self.context.report_loss(
                     result,
                     "nobody knows which call this answers; here its place and its name decide",
                 )
         opening, closing = RESULTS[0]
-        lines = [f"{opening}{write_answer(result, self.page, None)}{closing}" for result in results]
+        lines = [
+            f"{opening}{write_answer(result, self.context, None)}{closing}" for result in results
+        ]
         if lines:
             self.out.append(
                 {"role": "user", "content": "\n".join([*lines, more] if more else lines)}
             )
 
 
-def _offer(tools: tuple[Tool, ...], messages: list[JSON], page: Page) -> list[JSON]:
+def _offer(tools: tuple[Tool, ...], messages: list[JSON], context: EncodeContext) -> list[JSON]:
     """The messages with the tools in the first system prompt, in place of those that
     stood there.
     """
     offers: list[Object] = []
     for tool in tools:
         if tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
         given = (
             ("description", tool.description),
@@ -373,19 +394,19 @@ def _offer(tools: tuple[Tool, ...], messages: list[JSON], page: Page) -> list[JS
             ("strict", tool.strict),
         )
         offer: Object = {
-            "name": page.name(tool.name),
+            "name": context.name(tool.name),
             **{key: value for key, value in given if value is not None},
         }
         if tool.kind == "custom":
-            offer["parameters"] = page.schema_of(tool)
+            offer["parameters"] = context.schema_of(tool)
         offers.append(offer)
     section = write_tools(offers) if offers else ""
     for i, message in enumerate(messages):
         if isinstance(message, dict) and ROLES.get(str(message.get("role"))) == "system":
-            for text, at in _strings(message, ()):
+            for text, path in _strings(message, ()):
                 old = find_tools(text) if isinstance(text, str) else None
                 if isinstance(text, str) and old is not None:
-                    return put(messages, (i, *at), text[: old.start] + section + text[old.end :])  # type: ignore[return-value]
+                    return put(messages, (i, *path), text[: old.start] + section + text[old.end :])  # type: ignore[return-value]
     first = messages[0] if messages else None
     if not section:
         return messages
@@ -409,14 +430,14 @@ _CHOICE = keys("index", "message", "finish_reason")
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        blame(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), "an object", body)
     if kind == "response":
         return _read_response(body)
     given = list_at(NAME, body, ("messages",))
     messages = tuple([read_message(message, ("messages", i)) for i, message in enumerate(given)])
-    settings = read_fields(REQUEST, body, keys("messages"))
+    settings = read_settings(REQUEST, body, keys("messages"))
     return Conversation(
-        settle(messages, seed="", ordered=True),
+        assign_ids(messages, seed="", ordered=True),
         tuple(_tools(given)),
         settings.values,
         NAME,
@@ -428,21 +449,21 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 
 def _read_response(body: Object) -> Conversation:
-    settings = read_fields(RESPONSE, body, keys("choices", "object"))
+    settings = read_settings(RESPONSE, body, keys("choices", "object"))
     messages: list[Message] = []
     extra = list(settings.unknown)
     for i, choice in enumerate(list_at(NAME, body, ("choices",))):
-        at: JsonPath = ("choices", i, "message")
-        message = _read_answer(object_at(NAME, body, at), at)
+        path: JsonPath = ("choices", i, "message")
+        message = _read_answer(object_at(NAME, body, path), path)
         messages.append(replace(message, stop=_stop(choice, message)))
         extra += [
             ("choices", i, key)
-            for key, value in obj(choice).items()
+            for key, value in require_object(choice).items()
             if key not in _CHOICE and value is not None
         ]
     seed = text_or_none(body.get("id")) or ""
     return Conversation(
-        settle(tuple(messages), seed=seed, ordered=True),
+        assign_ids(tuple(messages), seed=seed, ordered=True),
         (),
         settings.values,
         NAME,
@@ -453,78 +474,83 @@ def _read_response(body: Object) -> Conversation:
     )
 
 
-def _read_answer(message: JSON, at: JsonPath) -> Message:
+def _read_answer(message: JSON, path: JsonPath) -> Message:
     """Whatever role it claims, an answer is the assistant's."""
-    return replace(read_message(message, at), role="assistant")
+    return replace(read_message(message, path), role="assistant")
 
 
 def _stop(choice: JSON, message: Message) -> str | None:
     """Why it ended: a server that knows no tools says `stop` after a call, too."""
     reason = get(choice, ("finish_reason",))
-    stop = MEANS.get(reason, reason) if reason and isinstance(reason, str) else None
+    stop = (
+        FINISH_REASON_FROM_WIRE.get(reason, reason) if reason and isinstance(reason, str) else None
+    )
     return (
         "tool" if stop == "stop" and any(isinstance(part, Call) for part in message.parts) else stop
     )
 
 
-def write(conversation: Conversation, page: Page) -> JSON:
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
     """A conversation as a request or a response."""
-    if page.kind == "response":
-        return _write_response(conversation, page)
-    body = write_fields(REQUEST, conversation, page)
-    messages = _messages(conversation, page)
+    if context.kind == "response":
+        return _write_response(conversation, context)
+    body = write_settings(REQUEST, conversation, context)
+    messages = _messages(conversation, context)
     if conversation.wire != NAME or not conversation.same_tools:
-        messages = _offer(conversation.tools, messages, page)
+        messages = _offer(conversation.tools, messages, context)
     body["messages"] = messages
     return body
 
 
-def _write_response(conversation: Conversation, page: Page) -> JSON:
-    body = write_fields(RESPONSE, conversation, page)
+def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    body = write_settings(RESPONSE, conversation, context)
     usage = conversation.settings.get("usage")
     if isinstance(usage, Usage) and (usage.cached, usage.cache_write, usage.reasoning) != (
         None,
         None,
         None,
     ):
-        page.lose(
+        context.report_loss(
             conversation.source.setting_paths.get("usage", ("usage",)),
             "tokens of a cache or of reasoning are not counted apart here",
         )
     for tool in conversation.tools:
-        page.lose(tool, "an answer offers no tools")
+        context.report_loss(tool, "an answer offers no tools")
     seed = body.get("id")
-    page.seed = seed if isinstance(seed, str) else ""
+    context.seed = seed if isinstance(seed, str) else ""
     choices: list[JSON] = []
     for i, message in enumerate(conversation.messages):
-        kept = own(message, page, _read_answer)
+        kept = patch_message(message, context, _read_answer)
         if isinstance(kept, UnsetType):
-            kept = _edited(message, page)
+            kept = _edited(message, context)
         if isinstance(kept, UnsetType):
-            kept = _assistant(message, page)
+            kept = _assistant(message, context)
         old = (
             get(conversation.source.body, message.path[:-1]) if conversation.wire == NAME else UNSET
         )
         frame: Object = (
             {**old}
             if isinstance(old, dict)
-            else {"index": i, "finish_reason": _word(message, page)}
+            else {"index": i, "finish_reason": _word(message, context)}
         )
         choices.append({**frame, "message": kept})
     return {**body, "choices": choices}
 
 
-def _word(message: Message, page: Page) -> str:
+def _word(message: Message, context: EncodeContext) -> str:
     """Why it ended, in this wire's words."""
     if message.stop == "tool" and any(isinstance(part, Call) for part in message.parts):
         return "stop"
-    return write_stop(message, SAYS, MEANS, page) or "stop"
+    return (
+        write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+        or "stop"
+    )
 
 
 # --- telling it from others -----------------------------------------------------------------------
 
 
-def looks(body: JSON) -> int:
+def match_score(body: JSON) -> int:
     """How sure it is that this is one of its bodies: only tags tell it from a plain chat."""
     if not isinstance(body, dict):
         return 0
@@ -557,9 +583,9 @@ def looks(body: JSON) -> int:
 WIRE = Wire(
     NAME,
     "Tools in plain text",
-    rows_of(CONTENT, CALL_ROWS, (RESULT,)),
+    all_blocks(CONTENT, CALL_ROWS, (RESULT,)),
     read,
     write,
-    looks,
+    match_score,
     stream(write),
 )

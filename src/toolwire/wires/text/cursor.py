@@ -20,9 +20,9 @@ class Tape:
 
     __slots__ = ("path", "text")
 
-    def __init__(self, text: str, at: int = 0) -> None:
+    def __init__(self, text: str, path: int = 0) -> None:
         self.text = text
-        self.path = at
+        self.path = path
 
     def more(self, piece: str) -> None:
         """Let it grow; what was passed is forgotten."""

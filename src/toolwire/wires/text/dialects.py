@@ -55,7 +55,7 @@ class Found(Struct, frozen=True):
     id: JSON = None
 
 
-class Block(Struct, frozen=True):
+class CallBlock(Struct, frozen=True):
     """A stretch of text that is nothing but calls and their tags."""
 
     start: int
@@ -70,7 +70,7 @@ class Dialect(Struct, frozen=True, eq=False):
     opens: str
     nearly: str
     guard: Callable[[Tape], Guard]
-    parse: Callable[[str, int], Block | None]
+    parse: Callable[[str, int], CallBlock | None]
     write: Callable[[str, Object | None, str | None, str | None], str | None]
     """Takes name, arguments (None: those of the span that is replaced stay), id and the span that
     is replaced."""
@@ -80,7 +80,7 @@ class Dialect(Struct, frozen=True, eq=False):
     alone: str = ""
     """The character with which a message begins that is a block without any mark; such a block
     fills the whole message."""
-    closes: tuple[Callable[[Tape], Guard], Callable[[str, int], Block | None]] | None = None
+    closes: tuple[Callable[[Tape], Guard], Callable[[str, int], CallBlock | None]] | None = None
     """What may close a block though it is not needed: its guard, and the empty block that it is."""
     needs: str = ""
     """What every block of it has near its end: a text without it from some place on has no block
@@ -134,11 +134,15 @@ _TAGGED = re.compile("</tool_call>")
 _TAGGING = re.compile(beginnings("</tool_call>"))
 
 
-def _tagged(text: str, opened: int) -> Block | None:
+def _tagged(text: str, opened: int) -> CallBlock | None:
     """`<tool_call>{"name": …, "arguments": {…}}</tool_call>`, each call in its own tag."""
     call = _call(text, skip(text, opened + len("<tool_call>")), "arguments")
     closed = _TAGGED.match(text, skip(text, call.end)) if call is not None else None
-    return Block(opened, closed.end(), (call,)) if call is not None and closed is not None else None
+    return (
+        CallBlock(opened, closed.end(), (call,))
+        if call is not None and closed is not None
+        else None
+    )
 
 
 def _guard_tagged(tape: Tape) -> Guard:
@@ -153,10 +157,10 @@ def _guard_tagged(tape: Tape) -> Guard:
 # --- one list after a mark ------------------------------------------------------------------------
 
 
-def _listed(text: str, opened: int) -> Block | None:
+def _listed(text: str, opened: int) -> CallBlock | None:
     """`[TOOL_CALLS] [{"name": …, "arguments": {…}}, …]`."""
     calls, end = _list_of(text, skip(text, opened + len("[TOOL_CALLS]")))
-    return Block(opened, end, tuple(calls)) if calls else None
+    return CallBlock(opened, end, tuple(calls)) if calls else None
 
 
 def _guard_listed(tape: Tape) -> Guard:
@@ -165,18 +169,18 @@ def _guard_listed(tape: Tape) -> Guard:
     return tape.text.startswith("[", tape.path) and (yield from json_value(tape))
 
 
-def _list_of(text: str, at: int) -> tuple[list[Found], int]:
+def _list_of(text: str, path: int) -> tuple[list[Found], int]:
     """The calls of a JSON list and where it ends; none if anything in it is not a call."""
     calls: list[Found] = []
     mark = "["
-    while text.startswith(mark, at):
-        call = _call(text, skip(text, at + 1), "arguments")
+    while text.startswith(mark, path):
+        call = _call(text, skip(text, path + 1), "arguments")
         if call is None:
-            return [], at
+            return [], path
         calls.append(call)
-        at = skip(text, call.end)
+        path = skip(text, call.end)
         mark = ","
-    return (calls, at + 1) if calls and text.startswith("]", at) else ([], at)
+    return (calls, path + 1) if calls and text.startswith("]", path) else ([], path)
 
 
 # --- the whole message ----------------------------------------------------------------------------
@@ -192,8 +196,8 @@ def _inside(text: str, start: int) -> int:
     return skip(text, start + len(_TAG) if text.startswith(_TAG, start) else start)
 
 
-def _ends(text: str, at: int) -> bool:
-    found = _END.match(text, at)
+def _ends(text: str, path: int) -> bool:
+    found = _END.match(text, path)
     return found is not None and found.end() == len(text)
 
 
@@ -206,14 +210,14 @@ def _guard_end(tape: Tape) -> Guard:
         yield
 
 
-def _alone(text: str, start: int) -> Block | None:
+def _alone(text: str, start: int) -> CallBlock | None:
     """`{"name": …, "parameters": {…}}` and nothing else, or after a tag; several are set apart by
     semicolons."""
-    at = _inside(text, start)
+    path = _inside(text, start)
     calls: list[Found] = []
     while True:
-        call = _call(text, at, "parameters")
-        found = object_at(text, at)
+        call = _call(text, path, "parameters")
+        found = object_at(text, path)
         if (
             call is None
             or found is None
@@ -222,11 +226,11 @@ def _alone(text: str, start: int) -> Block | None:
         ):
             return None
         calls.append(call)
-        at = skip(text, call.end)
-        if not text.startswith(";", at):
+        path = skip(text, call.end)
+        if not text.startswith(";", path):
             break
-        at = skip(text, at + 1)
-    return Block(start, len(text), tuple(calls)) if _ends(text, at) else None
+        path = skip(text, path + 1)
+    return CallBlock(start, len(text), tuple(calls)) if _ends(text, path) else None
 
 
 def _guard_alone(tape: Tape) -> Guard:
@@ -250,17 +254,17 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _WORDS: dict[str, JSON] = {"true": True, "false": False, "null": None}
 
 
-def _pythonic(text: str, start: int) -> Block | None:
+def _pythonic(text: str, start: int) -> CallBlock | None:
     """`[f(a=1), g(b="x")]` and nothing else, or after a tag: parsed, never evaluated."""
-    at = _inside(text, start)
-    if not _LOOKS_PYTHONIC.match(text, at):
+    path = _inside(text, start)
+    if not _LOOKS_PYTHONIC.match(text, path):
         return None
-    tape = Tape(text, at)
+    tape = Tape(text, path)
     if next(bracketed(tape), True) is None or not _ends(
         text, tape.path
     ):  # one that yields wants more than there is
         return None
-    source = text[at : tape.path]
+    source = text[path : tape.path]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a model's odd escapes are not the caller's concern
@@ -268,10 +272,10 @@ def _pythonic(text: str, start: int) -> Block | None:
         if not isinstance(tree, ast.List):
             return None
         lines = [0, *(found.end() for found in _LINE.finditer(source))]
-        calls = tuple(_python_call(node, source, lines, at) for node in tree.elts)
+        calls = tuple(_python_call(node, source, lines, path) for node in tree.elts)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
-    return Block(start, len(text), calls)
+    return CallBlock(start, len(text), calls)
 
 
 def _guard_pythonic(tape: Tape) -> Guard:
@@ -386,13 +390,15 @@ _NEARLY_CLOSED = re.compile(rf"\s*(?:{_tag('function_calls', '/').pattern})?")
 _NEARLY_GIVEN = re.compile(rf"{_tag('parameter', '/').pattern}|{_tag('invoke', '/').pattern}")
 
 
-def _invoked(text: str, start: int) -> Block | None:
+def _invoked(text: str, start: int) -> CallBlock | None:
     """`<invoke name="f"><parameter name="a">1</parameter></invoke>`, with or without
     `<function_calls>` around."""
     before = _WRAPPED.match(text, start)
     found = _INVOKE.match(text, before.end() if before is not None else start)
     call = _invoke(found) if found is not None else None
-    return Block(start, found.end(), (call,)) if found is not None and call is not None else None
+    return (
+        CallBlock(start, found.end(), (call,)) if found is not None and call is not None else None
+    )
 
 
 def _guard_invoked(tape: Tape) -> Guard:
@@ -422,9 +428,9 @@ def _guard_invoked(tape: Tape) -> Guard:
         tape.path = given.end()
 
 
-def _closed(text: str, start: int) -> Block | None:
+def _closed(text: str, start: int) -> CallBlock | None:
     found = _AFTER.match(text, start)
-    return Block(start, found.end(), ()) if found is not None else None
+    return CallBlock(start, found.end(), ()) if found is not None else None
 
 
 def _guard_closed(tape: Tape) -> Guard:
@@ -434,14 +440,14 @@ def _guard_closed(tape: Tape) -> Guard:
 def _invoke(found: re.Match[str]) -> Found | None:
     said = dict(_ATTRIBUTE.findall(found[1]))
     given: Object = {}
-    at = 0
-    while (inside := _PARAMETER.match(found[2], at)) is not None:
+    path = 0
+    while (inside := _PARAMETER.match(found[2], path)) is not None:
         name = dict(_ATTRIBUTE.findall(inside[1])).get("name")
         if name is None:
             return None
         given[name] = _typed(inside[2])
-        at = inside.end()
-    if not said.get("name") or found[2][at:].strip():
+        path = inside.end()
+    if not said.get("name") or found[2][path:].strip():
         return None
     return Found(
         found.start(), found.end(), said["name"], LazyJson.from_value(given), said.get("id")
@@ -481,8 +487,8 @@ _INVOKES = (
     rf"<(?:\w{{1,32}}:(?:{beginnings('invoke ', 'function_calls>')})?|\w{{0,32}})",
 )
 CALLS: dict[str, Dialect] = {
-    row.name: row
-    for row in (
+    spec.name: spec
+    for spec in (
         # Hermes, Qwen and most models that were trained for it.
         Dialect(
             "tool_call",

@@ -33,10 +33,10 @@ def object_at(text: str, start: int) -> tuple[Object, int] | None:
     return (found[0], found[1]) if found is not None and isinstance(found[0], dict) else None
 
 
-def skip(text: str, at: int) -> int:
+def skip(text: str, path: int) -> int:
     """The next place that is no blank of JSON."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    found = _SPACE.match(text, path)
+    return found.end() if found else path
 
 
 def json_text(value: JSON) -> str:

@@ -22,9 +22,18 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, split_data_url
-from toolwire.wires.engine.specs import Id, Row, call_id, keys, obj, result_id, string, table
+from toolwire.wires.engine.specs import (
+    Block,
+    Id,
+    blocks,
+    keys,
+    read_id,
+    read_result_id,
+    require_object,
+    require_string,
+)
 from toolwire.wires.families.chat.messages import PLAIN
 from toolwire.wires.text.dialects import CALLS, Dialect, Found
 from toolwire.wires.text.scanner import find_calls
@@ -33,22 +42,22 @@ from toolwire.wires.text.tags import find_results, find_tools, write_result
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _read_image(block: Object, at: JsonPath, row: Row) -> Part:
-    url = string(obj(block["image_url"])["url"])
+def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(require_object(block["image_url"])["url"])
     mime, data = split_data_url(url) or (None, None)
     return Media(
-        "image", mime, data, None if data is not None else url, source=Source(block, at, row)
+        "image", mime, data, None if data is not None else url, source=Source(block, path, spec)
     )
 
 
-def write_image(media: Media, page: Page) -> JSON:
+def write_image(media: Media, context: EncodeContext) -> JSON:
     """A picture, or what stands for anything else."""
     url = data_url(media)
     if media.kind == "image" and url is not None:
         if media.name is not None:
-            page.lose(media, "an image has no name here")
+            context.report_loss(media, "an image has no name here")
         return {"type": "image_url", "image_url": {"url": url}}
-    page.lose(
+    context.report_loss(
         media,
         (
             "a text document is sent as text"
@@ -60,15 +69,15 @@ def write_image(media: Media, page: Page) -> JSON:
 
 
 _ID = (Id("id", required=False, nullable=True),)
-CONTENT = table(
-    Row(
+CONTENT = blocks(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), source=Source(b, at, row)),
+        lambda b, path, spec: Text(require_string(b["text"]), source=Source(b, path, spec)),
         lambda p, _: {"type": "text", "text": p.text},
         keys("type", "text"),
     ),
-    Row(
+    Block(
         "image_url",
         Media,
         _read_image,
@@ -77,13 +86,13 @@ CONTENT = table(
         (("image_url", keys("url")),),
     ),
 )
-PIECE = Row("piece", Text)
-CALL_ROWS = table(
+PIECE = Block("piece", Text)
+CALL_ROWS = blocks(
     *(
-        Row(
+        Block(
             one.name,
             Call,
-            tell={"dialect": one.name},
+            discriminator={"dialect": one.name},
             direction="call",
             family="function",
             executor="client",
@@ -92,17 +101,17 @@ CALL_ROWS = table(
         for one in CALLS.values()
     )
 )
-RESULT = Row(
+RESULT = Block(
     "tool_response",
     Result,
-    tell={"tag": "tool_response"},
+    discriminator={"tag": "tool_response"},
     direction="output",
     family="function",
     executor="client",
     ids=_ID,
     forms=("request",),
 )
-MESSAGE = Row("message", Message, keys=keys("role", "content", "reasoning_content"))
+MESSAGE = Block("message", Message, keys=keys("role", "content", "reasoning_content"))
 ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
@@ -122,7 +131,7 @@ class Span(Struct, frozen=True):
     part: Part
 
 
-def spans_of(text: str, at: JsonPath, role: Role) -> list[Span]:
+def spans_of(text: str, path: JsonPath, role: Role) -> list[Span]:
     """The parts of a string in order: what is said between the tags, and what is in them."""
     blocks: list[tuple[int, int, list[Span]]] = []
     gap = 1
@@ -130,7 +139,7 @@ def spans_of(text: str, at: JsonPath, role: Role) -> list[Span]:
         dialect, found = find_calls(text)
         for block in found:
             calls = [
-                Span(call.start, call.end, read_call(call, dialect, text, at))
+                Span(call.start, call.end, read_call(call, dialect, text, path))
                 for call in block.calls
             ]
             blocks.append((block.start, block.end, calls))
@@ -141,40 +150,40 @@ def spans_of(text: str, at: JsonPath, role: Role) -> list[Span]:
     else:
         for answer in find_results(text):
             start, end = answer.span
-            one, origin = result_id(answer.id)
+            one, origin = read_result_id(answer.id)
             result = Result(
                 one,
-                _output(answer.output, at),
+                _output(answer.output, path),
                 answer.error,
                 answer.name,
                 origin,
-                source=Source(text[start:end], at, RESULT),
+                source=Source(text[start:end], path, RESULT),
             )
             blocks.append((answer.start, answer.end, [Span(start, end, result)]))
     if not blocks:
-        return [Span(0, len(text), Text(text, source=Source(text, at, PLAIN)))] if text else []
+        return [Span(0, len(text), Text(text, source=Source(text, path, PLAIN)))] if text else []
     spans: list[Span] = []
     last = 0
     for start, end, inside in blocks:
-        spans += _piece(text, last, start, at, gap)
+        spans += _piece(text, last, start, path, gap)
         spans += inside
         last = end
-    return spans + _piece(text, last, len(text), at, gap)
+    return spans + _piece(text, last, len(text), path, gap)
 
 
-def read_call(call: Found, dialect: Dialect, text: str, at: JsonPath) -> Call:
+def read_call(call: Found, dialect: Dialect, text: str, path: JsonPath) -> Call:
     """A call that was found in a text."""
-    one, origin = call_id(call.id)
+    one, origin = read_id(call.id)
     return Call(
         one,
         call.name,
         call.args,
         origin,
-        source=Source(text[call.start : call.end], at, CALL_ROWS[dialect.name]),
+        source=Source(text[call.start : call.end], path, CALL_ROWS[dialect.name]),
     )
 
 
-def _piece(text: str, start: int, end: int, at: JsonPath, gap: int) -> list[Span]:
+def _piece(text: str, start: int, end: int, path: JsonPath, gap: int) -> list[Span]:
     """The words between two tags, without the line breaks that only set them apart from
     the tags.
     """
@@ -183,17 +192,17 @@ def _piece(text: str, start: int, end: int, at: JsonPath, gap: int) -> list[Span
     for _ in range(gap):
         start += start > 0 and text.startswith("\n", start)
         end -= end < len(text) and text.endswith("\n", start, end)
-    return [Span(start, end, Text(text[start:end], source=Source(text[start:end], at, PIECE)))]
+    return [Span(start, end, Text(text[start:end], source=Source(text[start:end], path, PIECE)))]
 
 
-def _output(value: JSON, at: JsonPath) -> Output:
+def _output(value: JSON, path: JsonPath) -> Output:
     """A result's content: any JSON; a list of text blocks is parts."""
     if (
         isinstance(value, list)
         and value
         and all(isinstance(block, dict) and is_text(block) for block in value)
     ):
-        return tuple(Text(str(get(block, ("text",))), source=Source(path=at)) for block in value)
+        return tuple(Text(str(get(block, ("text",))), source=Source(path=path)) for block in value)
     return "" if value is None else value
 
 
@@ -205,11 +214,11 @@ def is_text(block: Object) -> bool:
 # --- writing parts --------------------------------------------------------------------------------
 
 
-def write_call(call: Call, dialect: Dialect, page: Page, old: str | None) -> str | None:
+def write_call(call: Call, dialect: Dialect, context: EncodeContext, old: str | None) -> str | None:
     """A call's span in a dialect; None if that cannot say it."""
-    sent = page.wire_id(call)
+    sent = context.wire_id(call)
     if sent is not None and not dialect.ids:
-        page.lose(call, "a call has no id in this dialect")
+        context.report_loss(call, "a call has no id in this dialect")
     # Arguments that nobody touched stay, also those that are no object.
     same = (
         isinstance(call.original, Call)
@@ -217,39 +226,41 @@ def write_call(call: Call, dialect: Dialect, page: Page, old: str | None) -> str
         and not isinstance(call.input, dict)
     )
     return dialect.write(
-        page.name(call.name),
-        None if same else obj(page.object_of(call)),
+        context.name(call.name),
+        None if same else require_object(context.arguments_object(call)),
         sent if dialect.ids else None,
         old,
     )
 
 
-def write_answer(result: Result, page: Page, old: str | None) -> str:
+def write_answer(result: Result, context: EncodeContext, old: str | None) -> str:
     """A result's span."""
-    sent = page.result_id(result)
-    output = page.output(result)
+    sent = context.result_id(result)
+    output = context.output(result)
     content: JSON = (
-        output if not isinstance(output, tuple) else [_block(part, page) for part in output] or ""
+        output
+        if not isinstance(output, tuple)
+        else [_block(part, context) for part in output] or ""
     )
-    named = page.called.get(result.call_id) or result.name
-    real = None if page.hides(sent) else sent
+    named = context.called_names.get(result.call_id) or result.name
+    real = None if context.hides_id(sent) else sent
     return write_result(
-        content, page.name(named) if named else None, real, page.failed(result), old
+        content, context.name(named) if named else None, real, context.is_error(result), old
     )
 
 
-def _block(part: Part, page: Page) -> Object:
+def _block(part: Part, context: EncodeContext) -> Object:
     if not isinstance(part, Text):
-        page.lose(part, f"a result is text here: {describe(part)[:80]}")
+        context.report_loss(part, f"a result is text here: {describe(part)[:80]}")
     return {"type": "text", "text": describe(part)}
 
 
-def words_of(text: Text, role: Role, page: Page) -> str:
+def words_of(text: Text, role: Role, context: EncodeContext) -> str:
     """What is said, reported if it would be read otherwise."""
     if text.refusal:
-        page.lose(text, "a refusal is sent as plain text")
+        context.report_loss(text, "a refusal is sent as plain text")
     if not is_plain(text.text, role):
-        page.lose(text, "these words have tags in them that mean something here")
+        context.report_loss(text, "these words have tags in them that mean something here")
     return text.text
 
 

@@ -16,7 +16,7 @@ from functools import cache
 from msgspec import Struct
 
 from toolwire.wires.text.cursor import Guard, Tape
-from toolwire.wires.text.dialects import CALLS, DEFAULT, Block, Dialect, Found
+from toolwire.wires.text.dialects import CALLS, DEFAULT, CallBlock, Dialect, Found
 from toolwire.wires.text.embedded_json import skip
 
 
@@ -37,13 +37,13 @@ class _Try:
         self,
         dialect: Dialect,
         guard: Callable[[Tape], Guard],
-        parse: Callable[[str, int], Block | None],
+        parse: Callable[[str, int], CallBlock | None],
         text: str,
-        at: int,
+        path: int,
     ) -> None:
         self.dialect = dialect
         self.parse = parse
-        self.tape = Tape(text, at)
+        self.tape = Tape(text, path)
         self.guard = guard(self.tape)
         self.verdict: bool | None = None
         """Whether it is whole, or cannot become so; None as long as that is open."""
@@ -148,14 +148,14 @@ class Scan:
             self._held.append(text[look:])
         return out
 
-    def _won(self, text: str, at: int, final: bool) -> Block | None:
+    def _won(self, text: str, path: int, final: bool) -> CallBlock | None:
         """The block that is here; when no more comes, one that was waiting for that may
         be whole.
         """
         tries, self._tries = self._tries, []
         for one in tries:
             if one.verdict or (final and one.verdict is None):
-                block = one.parse(text, at)
+                block = one.parse(text, path)
                 if block is not None:
                     self.dialect = one.dialect
                     return block
@@ -165,7 +165,7 @@ class Scan:
         """Where the next block may begin; those that may are tried. Without any, where the words
         end that are sure."""
         if self._place == _START:
-            first = text[(at := skip(text, look)) : at + 1]
+            first = text[(path := skip(text, look)) : path + 1]
             self._tries = [
                 _Try(one, one.guard, one.parse, text, look)
                 for one in CALLS.values()
@@ -200,18 +200,18 @@ _MIGHT = re.compile(
 )
 
 
-def find_calls(text: str) -> tuple[Dialect, list[Block]]:
+def find_calls(text: str) -> tuple[Dialect, list[CallBlock]]:
     """The blocks in a text, and their dialect: that of the first."""
     if _MIGHT.search(text) is None:
         return DEFAULT, []
     scan = Scan()
-    blocks: list[Block] = []
-    at = 0
+    blocks: list[CallBlock] = []
+    path = 0
     for stretch in (*scan.feed(text), *scan.end()):
         if stretch.calls is not None:
             calls = tuple(
-                Found(at + c.start, at + c.end, c.name, c.args, c.id) for c in stretch.calls
+                Found(path + c.start, path + c.end, c.name, c.args, c.id) for c in stretch.calls
             )
-            blocks.append(Block(at, at + len(stretch.text), calls))
-        at += len(stretch.text)
+            blocks.append(CallBlock(path, path + len(stretch.text), calls))
+        path += len(stretch.text)
     return scan.dialect or DEFAULT, blocks

@@ -20,11 +20,21 @@ from functools import partial
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Text, describe
-from toolwire.streaming.accumulate import Gather
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Event, Fault, Finish, Start, Whole
-from toolwire.wires.engine.encode_context import Page
+from toolwire.streaming.accumulate import Accumulator
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import read_block
-from toolwire.wires.engine.stream import DONE, Stream, data_only, fresh
+from toolwire.wires.engine.stream import DONE, StreamSpec, copy_json, data_sse
 from toolwire.wires.families.chat.choice import Candidate
 from toolwire.wires.families.chat.messages import Chat
 from toolwire.wires.families.chat.stream_reader import ChatReader, Speech
@@ -41,7 +51,7 @@ from toolwire.wires.text.parts import (
     write_call,
 )
 from toolwire.wires.text.scanner import MARKS, Scan, Stretch
-from toolwire.wires.text.settings import MEANS, RESPONSE
+from toolwire.wires.text.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
 NAME = "text"
 CHAT = Chat(NAME, CONTENT, CALL_ROWS, {}, MESSAGE, ROLES, ("reasoning_content",))
@@ -154,7 +164,7 @@ class _Reader(ChatReader):
                 # another's nobody can know.
                 ordinal = one.index << 16 | self.counts.get(one.index, 0)
                 self.counts[one.index] = self.counts.get(one.index, 0) + 1
-                out += [*self._hush(one), Whole(self.identified(item, ordinal), one.index)]
+                out += [*self._hush(one), PartComplete(self.identified(item, ordinal), one.index)]
                 one.spoken.discard("content")  # what is said after a call is another text
         return out
 
@@ -170,7 +180,7 @@ class _Reader(ChatReader):
         out: list[Event] = []
         for i, block in enumerate(content):
             if self.keep:
-                one.pieces.append(fresh(block))
+                one.pieces.append(copy_json(block))
             text = (
                 block
                 if isinstance(block, str)
@@ -181,8 +191,11 @@ class _Reader(ChatReader):
             if isinstance(text, str):
                 out += self._speak(one, "content", text)
             elif isinstance(block, dict):
-                at = (self.count, "choices", place, "delta", "content", i)
-                out += [*self._over(one), Whole(read_block(NAME, CONTENT, block, at), one.index)]
+                path = (self.count, "choices", place, "delta", "content", i)
+                out += [
+                    *self._over(one),
+                    PartComplete(read_block(NAME, CONTENT, block, path), one.index),
+                ]
         return out
 
     def _piece(self, one: Candidate, entry: Object) -> list[Event]:
@@ -204,7 +217,7 @@ class _Reader(ChatReader):
         return [
             event
             for event in out
-            if not (isinstance(event, Delta | End) and event.slot in self.native)
+            if not (isinstance(event, PartDelta | PartEnd) and event.slot in self.native)
         ]
 
 
@@ -252,14 +265,14 @@ class _Line:
 class _Writer(ChatWriter):
     customs = False
 
-    def __init__(self, speech: Speech, page: Page, version: int | None = None) -> None:
-        super().__init__(CHAT, speech, page, version)
+    def __init__(self, speech: Speech, context: EncodeContext, version: int | None = None) -> None:
+        super().__init__(CHAT, speech, context, version)
         self.said: dict[int, _Said] = {}
         self.texts: dict[int, _Line] = {}
-        self.gather = Gather()
+        self.gather = Accumulator()
         self.whose: dict[int, int] = {}
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         out = super().begin(event)
         self.frame.pop("object", None)  # as in its bodies
         for chunk in out:
@@ -269,7 +282,7 @@ class _Writer(ChatWriter):
     def _candidate(self, choice: int) -> _Said:
         return self.said.setdefault(choice, _Said())
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         part, choice = event.part, event.choice
         if isinstance(part, Reasoning):
             return super().start(event)
@@ -281,7 +294,7 @@ class _Writer(ChatWriter):
         self.counts.setdefault(choice, 0)
         if isinstance(part, Text):
             if part.refusal:
-                self.page.lose(part, "a refusal is sent as plain text")
+                self.context.report_loss(part, "a refusal is sent as plain text")
             line = self.texts[event.slot] = _Line(choice, part)
             said = self._candidate(choice)
             if event.more and said.blanks:
@@ -294,7 +307,7 @@ class _Writer(ChatWriter):
             self._candidate(choice).calls.append(event.slot)
         return opened
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         if event.slot in self.gather:
             self.gather.delta(event)
             return []
@@ -319,7 +332,9 @@ class _Writer(ChatWriter):
     def _line(self, choice: int, said: _Said, part: Part, text: str) -> Chunk:
         """The beginning of a line, after all that stands there."""
         if said.last is Text and isinstance(part, Text):
-            self.page.lose(part, "a message is one text here; what is said in pieces is joined")
+            self.context.report_loss(
+                part, "a message is one text here; what is said in pieces is joined"
+            )
         text = f"\n{text}" if said.lines else text
         said.lines, said.last = True, type(part)
         return self._chunk(choice, {"content": text})
@@ -329,25 +344,27 @@ class _Writer(ChatWriter):
         out: list[Chunk] = []
         for part, text in said.blanks:
             if Call in (said.last, following):
-                self.page.lose(part, "blanks beside calls are not kept")
+                self.context.report_loss(part, "blanks beside calls are not kept")
             else:
                 out.append(self._line(choice, said, part, text))
         said.blanks.clear()
         return out
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         if event.slot in self.gather:
             return self._ended(event)
         line = self.texts.pop(event.slot, None)
         if line is None:
             return super().end(event)
         if line.tagged or any(stretch.calls is not None for stretch in line.scan.end()):
-            self.page.lose(line.part, "these words have tags in them that mean something here")
+            self.context.report_loss(
+                line.part, "these words have tags in them that mean something here"
+            )
         if line.blank:
             self._candidate(line.choice).blanks.append((line.part, line.blank))
         return []
 
-    def _ended(self, event: End) -> list[Chunk]:
+    def _ended(self, event: PartEnd) -> list[Chunk]:
         """Write the calls that are whole, in the order in which they began."""
         choice = self.whose.pop(event.slot)
         said = self._candidate(choice)
@@ -359,15 +376,17 @@ class _Writer(ChatWriter):
             call = said.ready.pop(said.calls.pop(0))
             said.called = True
             out += self._blanks(choice, said, Call)
-            written = write_call(call, DEFAULT, self.page, None)
+            written = write_call(call, DEFAULT, self.context, None)
             out.append(self._line(choice, said, call, write_block(DEFAULT, [written or ""])))
         return out
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         part = event.part
         if isinstance(part, Reasoning) and part.text:
             return [self._chunk(event.choice, {"reasoning_content": part.text})]
-        self.page.lose(part, f"an assistant's message cannot hold this here: {describe(part)[:80]}")
+        self.context.report_loss(
+            part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
+        )
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
@@ -377,7 +396,7 @@ class _Writer(ChatWriter):
             event = Finish("stop", event.choice)  # the calls say it
         return [*rest, *super().finish(event)]
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         rest = [
             chunk
             for choice, said in self.said.items()
@@ -386,7 +405,13 @@ class _Writer(ChatWriter):
         return [*rest, *super().fault(event)]
 
 
-def stream(write: Callable[[Conversation, Page], JSON]) -> Stream:
+def stream(write: Callable[[Conversation, EncodeContext], JSON]) -> StreamSpec:
     """How this wire streams."""
-    speech = Speech(RESPONSE, MEANS, write, lambda text: {"reasoning_content": text}, refuses=False)
-    return Stream(partial(_Reader, speech), partial(_Writer, speech), data_only, DONE)
+    speech = Speech(
+        RESPONSE,
+        FINISH_REASON_FROM_WIRE,
+        write,
+        lambda text: {"reasoning_content": text},
+        refuses=False,
+    )
+    return StreamSpec(partial(_Reader, speech), partial(_Writer, speech), data_sse, DONE)

@@ -40,12 +40,12 @@ def find_results(text: str) -> list[Answer]:
     """All results in a text, in order."""
     for opening, closing in RESULTS:
         out: list[Answer] = []
-        at = 0
-        while (opened := text.find(opening, at)) >= 0:
+        path = 0
+        while (opened := text.find(opening, path)) >= 0:
             found = _answer(text, opened, opening, closing)
             if found is not None:
                 out.append(found)
-            at = found.end if found is not None else opened + 1
+            path = found.end if found is not None else opened + 1
         if out:
             return out
     return []
@@ -121,8 +121,8 @@ def find_tools(text: str) -> Section | None:
     """The section with the tools: JSON objects, one after the other or in a list, inside
     `<tools>`.
     """
-    at = 0
-    while (opened := text.find("<tools>", at)) >= 0:
+    path = 0
+    while (opened := text.find("<tools>", path)) >= 0:
         tools, end = _offers(text, skip(text, opened + len("<tools>")))
         if tools and text.startswith("</tools>", end):
             start = opened + len("<tools>\n") - len(_HEAD)
@@ -132,19 +132,19 @@ def find_tools(text: str) -> Section | None:
                 if ours
                 else Section(opened, end + len("</tools>"), tools)
             )
-        at = opened + 1
+        path = opened + 1
     return None
 
 
-def _offers(text: str, at: int) -> tuple[tuple[Object, ...], int]:
+def _offers(text: str, path: int) -> tuple[tuple[Object, ...], int]:
     out: list[JSON] = []
-    while (found := value_at(text, at)) is not None:
+    while (found := value_at(text, path)) is not None:
         out += found[0] if isinstance(found[0], list) else [found[0]]
-        at = skip(text, found[1])
+        path = skip(text, found[1])
     tools = [
         tool for tool in out if isinstance(tool, dict) and isinstance(_inner(tool).get("name"), str)
     ]
-    return (tuple(tools) if len(tools) == len(out) else (), at)
+    return (tuple(tools) if len(tools) == len(out) else (), path)
 
 
 def _inner(tool: Object) -> Object:

@@ -24,11 +24,11 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import native, own
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import patch_block, patch_message
 
 
-class Written(Struct):
+class WrittenHistory(Struct):
     """A history as it goes out: the system prompt apart, as it came (`whole`) or as blocks."""
 
     messages: list[JSON]
@@ -36,7 +36,7 @@ class Written(Struct):
     whole: JSON | UnsetType = UNSET
 
 
-class Blocks(Struct, frozen=True, eq=False):
+class BlockHistory(Struct, frozen=True, eq=False):
     """How one wire of this shape writes a history."""
 
     name: str
@@ -53,10 +53,10 @@ class Blocks(Struct, frozen=True, eq=False):
     """Whether results share their message with nothing else, and stand in the order of their calls.
     """
 
-    def write(self, conversation: Conversation, page: Page) -> Written:
+    def write(self, conversation: Conversation, context: EncodeContext) -> WrittenHistory:
         """The whole history."""
         out: list[JSON] = []
-        written = Written(out, [])
+        written = WrittenHistory(out, [])
         turn = _Turn()
         answer = self.foreign[Result]
         before, role = "", ""
@@ -71,11 +71,11 @@ class Blocks(Struct, frozen=True, eq=False):
                     turn.asked = turn.asked if before == "assistant" else []
                     turn.asked += [part.id for part in parts if part.__class__ is Call]
             if message.wire == self.name:
-                kept = own(message, page, self.read)
+                kept = patch_message(message, context, self.read)
                 if not isinstance(kept, UnsetType):
                     self._close(turn, out)
                     for part in parts:
-                        self._note(part, page)
+                        self._note(part, context)
                     if len(message.path) == 1:
                         written.whole = kept
                     else:
@@ -89,15 +89,17 @@ class Blocks(Struct, frozen=True, eq=False):
                     out.append(self.text(role, only.text))
                     continue
                 if only.__class__ is Result and role != "assistant":
-                    turn.results.append(answer(only, page))
+                    turn.results.append(answer(only, context))
                     turn.answered.append(only.call_id)
                     continue
-            blocks = self._mixed(message, turn, page)
+            blocks = self._mixed(message, turn, context)
             if role == "system" and not out:
                 written.system += blocks
             elif blocks:
                 if role == "system":
-                    page.lose(message, "a system message in mid-conversation becomes a user's")
+                    context.report_loss(
+                        message, "a system message in mid-conversation becomes a user's"
+                    )
                 joined = (
                     turn.results
                     and not self.alone
@@ -109,7 +111,7 @@ class Blocks(Struct, frozen=True, eq=False):
         self._close(turn, out)
         return written
 
-    def _mixed(self, message: Message, turn: _Turn, page: Page) -> list[JSON]:
+    def _mixed(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
         """The blocks of a message but for results, which join those of the turn."""
         blocks: list[JSON] = []
         foreign = self.foreign
@@ -117,7 +119,7 @@ class Blocks(Struct, frozen=True, eq=False):
         for part in message.parts:
             kind = part.__class__
             plain = strange and kind is not Media
-            block = foreign[kind](part, page) if plain else self._block(part, message, page)
+            block = foreign[kind](part, context) if plain else self._block(part, message, context)
             if block is None:
                 continue
             if kind is Result and not asks:
@@ -128,24 +130,24 @@ class Blocks(Struct, frozen=True, eq=False):
                 blocks.append(block)
         return blocks
 
-    def _block(self, part: Part, message: Message, page: Page) -> JSON:
+    def _block(self, part: Part, message: Message, context: EncodeContext) -> JSON:
         if message.wire == self.name and not isinstance(part.raw, UnsetType):
-            before = page.ordinal
-            kept = native(part, page, part.raw)
+            before = context.ordinal
+            kept = patch_block(part, context, part.raw)
             if not isinstance(kept, UnsetType):
-                page.ordinal = before
-                self._note(part, page)
+                context.ordinal = before
+                self._note(part, context)
                 return kept
         if isinstance(part, Media) and message.role == "assistant" and not self.pictures:
-            page.lose(
+            context.report_loss(
                 part, f"an assistant's message cannot hold this {part.kind}; it is named in text"
             )
             part = Text(describe(part), source=Source(path=part.path))
-        return self.foreign[part.__class__](part, page)
+        return self.foreign[part.__class__](part, context)
 
-    def blocks(self, message: Message, page: Page) -> list[JSON]:
+    def blocks(self, message: Message, context: EncodeContext) -> list[JSON]:
         """A single message as blocks, as the answer of a response holds them."""
-        written = (self._block(part, message, page) for part in message.parts)
+        written = (self._block(part, message, context) for part in message.parts)
         return [block for block in written if block is not None]
 
     def _close(self, turn: _Turn, out: list[JSON], more: list[JSON] | None = None) -> None:
@@ -162,11 +164,11 @@ class Blocks(Struct, frozen=True, eq=False):
         turn.results = []
         turn.answered = []
 
-    def _note(self, part: Part, page: Page) -> None:
+    def _note(self, part: Part, context: EncodeContext) -> None:
         """Keep in mind a call that goes out as it came."""
         if isinstance(part, Call):
-            page.called[part.id] = part.name
-            page.ordinal += 1
+            context.called_names[part.id] = part.name
+            context.ordinal += 1
 
 
 class _Turn:

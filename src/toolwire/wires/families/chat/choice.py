@@ -7,7 +7,7 @@ Reads no chunk; `_chat_stream` does, and fills it. Knows no wire by name.
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.wires.engine.stream import fresh
+from toolwire.wires.engine.stream import copy_json
 from toolwire.wires.families.chat.merge import call, joined
 from toolwire.wires.families.chat.messages import Chat
 from toolwire.wires.families.chat.tool_call_deltas import Calls, Growing
@@ -75,6 +75,6 @@ class Candidate:
             }
         if self.executed and chat.executed is not None:
             message[chat.executed.name] = [
-                fresh(block) for _, block in sorted(self.executed.items())
+                copy_json(block) for _, block in sorted(self.executed.items())
             ]
         return {"index": self.index, "message": message, "finish_reason": self.reason, **self.frame}

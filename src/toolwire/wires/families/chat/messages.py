@@ -26,89 +26,96 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import Row, blame, native, own, read_block, unknown
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import (
+    Block,
+    opaque,
+    patch_block,
+    patch_message,
+    raise_unexpected,
+    read_block,
+)
 
-PLAIN = Row("content", Text, write=lambda part, page: part.text)
+PLAIN = Block("content", Text, write=lambda part, context: part.text)
 """A message whose content is a plain string."""
-DECLINED = Row("refusal", Text, write=lambda part, page: part.text)
+DECLINED = Block("refusal", Text, write=lambda part, context: part.text)
 ONE_THOUGHT = "what was thought in pieces is one text here"
 _SAID = {"role", "content"}
-THOUGHT = Row("reasoning", Reasoning, write=lambda part, page: part.text)
+THOUGHT = Block("reasoning", Reasoning, write=lambda part, context: part.text)
 
-Blocks = list[JSON]
+BlockTable = list[JSON]
 
 
 class Chat(Struct, frozen=True, eq=False):
     """The tables of one wire of this shape."""
 
     name: str
-    content: Mapping[str, Row]
-    calls: Mapping[str, Row]
-    results: Mapping[str, Row]
-    message: Row
+    content: Mapping[str, Block]
+    calls: Mapping[str, Block]
+    results: Mapping[str, Block]
+    message: Block
     roles: Mapping[str, Role]
     thoughts: tuple[str, ...] = ()
     """Fields that hold reasoning; the first is the one to write."""
-    legacy: Row | None = None
+    legacy: Block | None = None
     """The single call without an id, in a field of its own."""
-    executed: Row | None = None
+    executed: Block | None = None
     """Calls that the provider ran, each with its result, in a list of their own."""
 
     # --- reading ---
 
-    def read_content(self, content: JSON, at: JsonPath) -> list[Part]:
+    def read_content(self, content: JSON, path: JsonPath) -> list[Part]:
         """The parts of a content list."""
         if not isinstance(content, list):
-            blame(self.name, at, "a string, a list or null", content)
+            raise_unexpected(self.name, path, "a string, a list or null", content)
         return [
-            Text(block, source=Source(block, at + (i,), PLAIN))
+            Text(block, source=Source(block, path + (i,), PLAIN))
             if isinstance(block, str)
-            else read_block(self.name, self.content, block, at + (i,))
+            else read_block(self.name, self.content, block, path + (i,))
             for i, block in enumerate(content)
         ]
 
-    def read_message(self, message: JSON, at: JsonPath) -> Message:
+    def read_message(self, message: JSON, path: JsonPath) -> Message:
         """One message of a history, or of a response."""
         if not isinstance(message, dict):
-            blame(self.name, at, "an object", message)
+            raise_unexpected(self.name, path, "an object", message)
         role = message.get("role", "assistant")
         if not isinstance(role, str):
-            blame(self.name, at + ("role",), "a string", role)
+            raise_unexpected(self.name, path + ("role",), "a string", role)
         content = message.get("content")
         neutral = self.roles.get(role)
         parts: tuple[Part, ...]
         if neutral is None:
-            row = self.results.get(role)
-            if row is None or row.read is None:
-                parts = (unknown(role, message, at),)
+            spec = self.results.get(role)
+            if spec is None or spec.read is None:
+                parts = (opaque(role, message, path),)
                 return Message(
-                    "user", parts, None, self.name, source=Source(message, at, self.message)
+                    "user", parts, None, self.name, source=Source(message, path, self.message)
                 )
             return Message(
                 "tool",
-                (row.read(message, at, row),),
+                (spec.read(message, path, spec),),
                 None,
                 self.name,
-                source=Source(message, at, row),
+                source=Source(message, path, spec),
             )
         if len(message) == 2 and isinstance(content, str) and "role" in message:
             parts = (
-                (Text(content, source=Source(content, at + ("content",), PLAIN)),)
+                (Text(content, source=Source(content, path + ("content",), PLAIN)),)
                 if content
                 else ()
             )
         else:
-            parts = tuple(self._parts(message, content, at))
-        return Message(neutral, parts, None, self.name, source=Source(message, at, self.message))
+            parts = tuple(self._parts(message, content, path))
+        return Message(neutral, parts, None, self.name, source=Source(message, path, self.message))
 
-    def output(self, content: JSON, at: JsonPath) -> Output:
+    def output(self, content: JSON, path: JsonPath) -> Output:
         """What a result's message says: plain text, or parts."""
         if content is None or isinstance(content, str):
             return content or ""
-        return tuple(self.read_content(content, at + ("content",)))
+        return tuple(self.read_content(content, path + ("content",)))
 
-    def _parts(self, message: Object, content: JSON, at: JsonPath) -> list[Part]:
+    def _parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
         parts: list[Part] = []
         calls = message.get("tool_calls")
         function = self.calls["function"]
@@ -118,49 +125,49 @@ class Chat(Struct, frozen=True, eq=False):
         for key in () if bare else self.thoughts:
             thought = message.get(key)
             if thought and isinstance(thought, str):
-                parts.append(Reasoning(thought, source=Source(thought, at + (key,), THOUGHT)))
+                parts.append(Reasoning(thought, source=Source(thought, path + (key,), THOUGHT)))
                 break
         if self.executed is not None and not bare:
-            parts += self._executed(self.executed, message.get(self.executed.name), at)
+            parts += self._executed(self.executed, message.get(self.executed.name), path)
         if isinstance(content, str):
             if content:
-                parts.append(Text(content, source=Source(content, at + ("content",), PLAIN)))
+                parts.append(Text(content, source=Source(content, path + ("content",), PLAIN)))
         elif content is not None:
-            parts += self.read_content(content, at + ("content",))
+            parts += self.read_content(content, path + ("content",))
         refusal = None if bare else message.get("refusal")
         if isinstance(refusal, str):
-            parts.append(Text(refusal, True, source=Source(refusal, at + ("refusal",), DECLINED)))
+            parts.append(Text(refusal, True, source=Source(refusal, path + ("refusal",), DECLINED)))
         if calls is not None:
             if not isinstance(calls, list):
-                blame(self.name, at + ("tool_calls",), "a list or null", calls)
+                raise_unexpected(self.name, path + ("tool_calls",), "a list or null", calls)
             for i, call in enumerate(calls):
-                where = at + ("tool_calls", i)
+                where = path + ("tool_calls", i)
                 if isinstance(call, dict) and call.get("type", "function") in ("function", None):
                     parts.append(function.read(call, where, function))  # type: ignore[misc]
                 else:
                     parts.append(read_block(self.name, self.calls, call, where))
         legacy = None if bare else message.get("function_call")
         if self.legacy is not None and isinstance(legacy, dict) and not _filler(legacy):
-            parts.append(_parsed(self.legacy, legacy, at + ("function_call",)))
+            parts.append(_parsed(self.legacy, legacy, path + ("function_call",)))
         return parts
 
-    def _executed(self, row: Row, ran: JSON, at: JsonPath) -> Iterable[Part]:
+    def _executed(self, spec: Block, ran: JSON, path: JsonPath) -> Iterable[Part]:
         """Two parts for each: what was called, and what came of it."""
         if isinstance(ran, list):
             for i, block in enumerate(ran):
                 if isinstance(block, dict):
-                    where = at + (row.name, i)
-                    yield _parsed(row, block, where)
-                    if row.answer is not None:
-                        yield _parsed(row.answer, block, where)
+                    where = path + (spec.name, i)
+                    yield _parsed(spec, block, where)
+                    if spec.answer is not None:
+                        yield _parsed(spec.answer, block, where)
 
     # --- writing ---
 
-    def write_messages(self, messages: Iterable[Message], page: Page) -> Blocks:
+    def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> BlockTable:
         """The history; a result becomes a message, and media of results follow their batch in a
         user message."""
-        out: Blocks = []
-        held: Blocks = []
+        out: BlockTable = []
+        held: BlockTable = []
         for message in messages:
             role, parts = message.role, message.parts
             if held and role == "assistant":
@@ -169,31 +176,35 @@ class Chat(Struct, frozen=True, eq=False):
             if (
                 len(parts) == 1
                 and parts[0].__class__ is Text
-                and message.wire != page.wire
+                and message.wire != context.wire
                 and not held
             ):
                 only = parts[0]
                 if only.text and not only.refusal:
                     out.append({"role": role if role != "tool" else "user", "content": only.text})
                     continue
-            kept = own(message, page, self.read_message) if message.wire == page.wire else UNSET
+            kept = (
+                patch_message(message, context, self.read_message)
+                if message.wire == context.wire
+                else UNSET
+            )
             if not isinstance(kept, UnsetType):
                 out.append(kept)
             elif role == "assistant":
-                said = self._rebuilt(message, page) or self.write_assistant(message, page)
+                said = self._rebuilt(message, context) or self.write_assistant(message, context)
                 if (
                     said.get("content")
                     or said.keys() - _SAID
                     or not parts
-                    or page.kind == "response"
+                    or context.kind == "response"
                 ):
                     out.append(said)
             else:
                 content = held if role == "user" else []
                 for part in parts:
                     if isinstance(part, Result):
-                        held.extend(self._write_result(part, out, page))
-                    elif (block := self.write_content(part, page)) is not None:
+                        held.extend(self._write_result(part, out, context))
+                    elif (block := self.write_content(part, context)) is not None:
                         content.append(block)
                 if content and content is held:
                     held = []
@@ -208,48 +219,50 @@ class Chat(Struct, frozen=True, eq=False):
             out.append({"role": "user", "content": held})
         return out
 
-    def _write_result(self, result: Result, out: Blocks, page: Page) -> Blocks:
+    def _write_result(self, result: Result, out: BlockTable, context: EncodeContext) -> BlockTable:
         """Append the tool message; the media that it cannot hold are for the user message after the
         batch."""
         write = self.results["tool"].write
         assert write is not None
-        out.append(write(result, page))
+        out.append(write(result, context))
         if isinstance(result.output, str) and not result.error:
             return []
-        page.remember(result, flag=False, structure=False)
+        context.note_result_form(result, flag=False, structure=False)
         if result.error:
-            page.lose(result, "a tool message has no error flag; its text is kept")
+            context.report_loss(result, "a tool message has no error flag; its text is kept")
         if not isinstance(result.output, tuple):
             return []
-        held: Blocks = []
+        held: BlockTable = []
         for part in result.output:
             if isinstance(part, Media) and part.text is None:
-                page.lose(
+                context.report_loss(
                     part, "a tool message holds text only; the media follow in a user message"
                 )
                 held += [
-                    {"type": "text", "text": f"From tool call {page.result_id(result)}:"},
-                    self.write_content(part, page),
+                    {"type": "text", "text": f"From tool call {context.result_id(result)}:"},
+                    self.write_content(part, context),
                 ]
             elif not isinstance(part, Text):
-                page.lose(part, f"a tool message holds text only: {describe(part)[:80]}")
+                context.report_loss(part, f"a tool message holds text only: {describe(part)[:80]}")
         return held
 
-    def write_content(self, part: Part, page: Page) -> JSON:
+    def write_content(self, part: Part, context: EncodeContext) -> JSON:
         """A part of a user's or system message; None if it cannot stand there."""
         if isinstance(part, Text):
             return {"type": "text", "text": part.text} if part.text else None
         if isinstance(part, Media):
             write = self.content["image_url"].write
             assert write is not None
-            return write(part, page)
-        page.lose(part, f"this wire cannot hold this in a user's message: {describe(part)[:80]}")
+            return write(part, context)
+        context.report_loss(
+            part, f"this wire cannot hold this in a user's message: {describe(part)[:80]}"
+        )
         return None
 
-    def write_assistant(self, message: Message, page: Page) -> Object:
+    def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """An assistant's message: content, refusal, reasoning, calls."""
         texts: list[str] = []
-        calls: Blocks = []
+        calls: BlockTable = []
         out: Object = {"role": "assistant", "content": None}
         function = self.calls["function"].write
         for part in message.parts:
@@ -260,21 +273,21 @@ class Chat(Struct, frozen=True, eq=False):
                     else self.calls.get(part.family, self.calls["function"]).write
                 )
                 assert write is not None
-                calls.append(write(part, page))
+                calls.append(write(part, context))
             elif isinstance(part, Text):
                 if part.refusal:
                     out["refusal"] = f"{out.get('refusal') or ''}{part.text}"
                 elif part.text:
                     if calls:
-                        page.lose(part, "text after a call stands before the calls here")
+                        context.report_loss(part, "text after a call stands before the calls here")
                     texts.append(part.text)
             elif isinstance(part, Reasoning):
-                self._write_thought(part, out, page)
+                self._write_thought(part, out, context)
             else:
-                page.lose(
+                context.report_loss(
                     part, f"an assistant's message cannot hold this here: {describe(part)[:80]}"
                 )
-        if len(texts) == 1 or (texts and page.kind == "response"):
+        if len(texts) == 1 or (texts and context.kind == "response"):
             out["content"] = "".join(texts)
         elif texts:
             out["content"] = [{"type": "text", "text": text} for text in texts]
@@ -284,20 +297,22 @@ class Chat(Struct, frozen=True, eq=False):
             out["content"] = ""
         return out
 
-    def _rebuilt(self, message: Message, page: Page) -> Object | None:
+    def _rebuilt(self, message: Message, context: EncodeContext) -> Object | None:
         """A message of this wire's own that gained or lost parts: what stays keeps its JSON, and so
         does what no part says."""
         raw = message.raw
-        if message.wire != page.wire or not isinstance(raw, dict):
+        if message.wire != context.wire or not isinstance(raw, dict):
             return None
         depth = len(message.path)
         out = dict(raw)
-        content: Blocks = []
-        calls: Blocks = []
+        content: BlockTable = []
+        calls: BlockTable = []
         thoughts: dict[str, list[str]] = {}
         for part in message.parts:
             field = part.path[depth] if len(part.path) > depth else ""
-            kept = UNSET if isinstance(part.raw, UnsetType) else native(part, page, part.raw)
+            kept = (
+                UNSET if isinstance(part.raw, UnsetType) else patch_block(part, context, part.raw)
+            )
             if isinstance(part, Call) or field == "tool_calls":
                 if self.legacy is not None and field == self.legacy.name:
                     out[field] = part.raw if isinstance(kept, UnsetType) else kept  # type: ignore[assignment]
@@ -337,15 +352,15 @@ class Chat(Struct, frozen=True, eq=False):
             out["content"] = _said(content, bool(calls))
         return out
 
-    def _write_thought(self, part: Reasoning, out: Object, page: Page) -> None:
+    def _write_thought(self, part: Reasoning, out: Object, context: EncodeContext) -> None:
         """Reasoning can be shown in an answer; in a history the wire itself has no place for it."""
-        if page.kind == "response" and self.thoughts and part.text:
+        if context.kind == "response" and self.thoughts and part.text:
             key = self.thoughts[0]
             if key in out:
-                page.lose(part, ONE_THOUGHT)
+                context.report_loss(part, ONE_THOUGHT)
             out[key] = f"{out.get(key, '')}{part.text}"
         else:
-            page.lose(part, "this wire has no place for reasoning in a history")
+            context.report_loss(part, "this wire has no place for reasoning in a history")
 
 
 def _filler(legacy: JSON) -> bool:
@@ -354,12 +369,12 @@ def _filler(legacy: JSON) -> bool:
     return isinstance(legacy, dict) and legacy.get("name") == "" and legacy.get("arguments") == ""
 
 
-def _parsed(row: Row, block: Object, at: JsonPath) -> Part:
-    assert row.read is not None
-    return row.read(block, at, row)
+def _parsed(spec: Block, block: Object, path: JsonPath) -> Part:
+    assert spec.read is not None
+    return spec.read(block, path, spec)
 
 
-def _said(content: Blocks, called: bool) -> JSON:
+def _said(content: BlockTable, called: bool) -> JSON:
     """What stands in the content of a message that was put together: plain texts as one, anything
     else as blocks."""
     texts = [block for block in content if isinstance(block, str)]
@@ -370,7 +385,7 @@ def _said(content: Blocks, called: bool) -> JSON:
     ]
 
 
-def _short(content: Blocks) -> JSON:
+def _short(content: BlockTable) -> JSON:
     """A single text as the plain string most servers expect."""
     if len(content) == 1:
         only = content[0]

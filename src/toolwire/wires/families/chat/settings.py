@@ -8,34 +8,41 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Format, Setting, Tool
 from toolwire.conversation.parts import Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field
-from toolwire.wires.engine.specs import Row, flag_or_none, name_of, obj, string, text_or_none
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.specs import (
+    Block,
+    flag_or_none,
+    read_name,
+    require_object,
+    require_string,
+    text_or_none,
+)
 
 
-def offer(inner: Object, kind: str, raw: Object, at: JsonPath, row: Row) -> Tool:
+def offer(inner: Object, kind: str, raw: Object, path: JsonPath, spec: Block) -> Tool:
     """A tool on offer, described by the object inside its entry."""
     return Tool(
-        name_of(inner.get("name")),
+        read_name(inner.get("name")),
         text_or_none(inner.get("description")),
         inner.get("parameters"),
         flag_or_none(inner.get("strict")),
         kind,
-        source=Source(raw, at, row),
+        source=Source(raw, path, spec),
     )
 
 
 def _read_stop(value: JSON) -> Setting | UnsetType:
     if isinstance(value, str):
         return (value,)
-    return tuple(string(item) for item in value) if isinstance(value, list) else UNSET
+    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    kind = obj(value)["type"]
+    kind = require_object(value)["type"]
     if kind != "json_schema":
         return Format() if kind == "json_object" else UNSET
-    held = obj(obj(value)["json_schema"])
+    held = require_object(require_object(value)["json_schema"])
     return Format(
         held.get("schema"),
         text_or_none(held.get("name")),
@@ -44,7 +51,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if value.schema is None:
         return {"type": "json_object"}
@@ -56,5 +63,5 @@ def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
     }
 
 
-STOP = Field("stop", ("stop",), _read_stop)
-FORMAT = Field("format", ("response_format",), _read_format, _write_format)
+STOP = SettingSpec("stop", ("stop",), _read_stop)
+FORMAT = SettingSpec("format", ("response_format",), _read_format, _write_format)

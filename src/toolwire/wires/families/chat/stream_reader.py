@@ -18,22 +18,22 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
 from toolwire.streaming.events import (
-    Begin,
     Chunk,
-    Delta,
-    End,
     Event,
-    Fault,
     Finish,
-    Left,
-    Note,
-    Start,
-    Whole,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+    Unsupported,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field, read_fields
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec, read_settings
 from toolwire.wires.engine.specs import read_block
-from toolwire.wires.engine.stream import CUT, Reader, fresh, merge
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json, merge
 from toolwire.wires.families.chat.choice import Candidate
 from toolwire.wires.families.chat.merge import TEXTS
 from toolwire.wires.families.chat.messages import DECLINED, PLAIN, THOUGHT, Chat
@@ -49,9 +49,9 @@ _JOINTS = ("_", "-", ".", "/", ":")
 class Speech(Struct, frozen=True, eq=False):
     """What one wire of this shape says around its chunks, and how it says a piece of a part."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[SettingSpec, ...]
     means: Mapping[str, str]
-    write: Callable[[Conversation, Page], JSON]
+    write: Callable[[Conversation, EncodeContext], JSON]
     thinks: Callable[[str], Object]
     """The delta for a piece of reasoning."""
     refuses: bool = True
@@ -65,7 +65,7 @@ class Speech(Struct, frozen=True, eq=False):
     piece."""
 
 
-class ChatReader(Reader):
+class ChatReader(StreamReader):
     """Reads chunks."""
 
     def __init__(self, chat: Chat, speech: Speech, *, keep: bool = False) -> None:
@@ -123,7 +123,7 @@ class ChatReader(Reader):
             return None
         text = delta.get("content")
         if text.__class__ is str:
-            return Delta(one.slot, text) if text and one.speaking == "content" else None
+            return PartDelta(one.slot, text) if text and one.speaking == "content" else None
         calls = delta.get("tool_calls")
         entry = calls[0] if isinstance(calls, list) and len(calls) == 1 else None
         function = entry.get("function") if isinstance(entry, dict) and len(entry) == 2 else None
@@ -139,7 +139,7 @@ class ChatReader(Reader):
             return None
         held.chunk = self.count
         one.calls.last = held
-        return Delta(held.slot, text)
+        return PartDelta(held.slot, text)
 
     def _around(self, event: Chunk, choices: JSON) -> list[Event]:
         """Everything but the choices: the first thing that is said of each counts, the last of
@@ -152,7 +152,9 @@ class ChatReader(Reader):
                 if value:
                     self.top[key] = value
                     out.append(
-                        Note(read_fields(self.speech.fields, {"usage": value}, frozenset()).values)
+                        Metadata(
+                            read_settings(self.speech.fields, {"usage": value}, frozenset()).values
+                        )
                     )
             elif key not in self.top or (
                 value and not self.top[key] and not (key == "id" and self.called)
@@ -165,14 +167,15 @@ class ChatReader(Reader):
         if not self.begun and (choices or self.top.get("id")):
             self.begun = True
             self.seed = str(self.top.get("id") or "")
-            known = read_fields(
+            known = read_settings(
                 self.speech.fields,
                 {k: v for k, v in self.top.items() if k != "usage"},
                 frozenset({"object"}),
             )
-            out.insert(0, Begin(known.values))
+            out.insert(0, MessageStart(known.values))
             out += [
-                Left((self.count, *path), "no such field on this wire") for path in known.unknown
+                Unsupported((self.count, *path), "no such field on this wire")
+                for path in known.unknown
             ]
         error = event.get("error")
         if error is not None:
@@ -181,7 +184,7 @@ class ChatReader(Reader):
             code = (error.get("type") or error.get("code")) if isinstance(error, dict) else None
             out += self._rest(cut=True)
             out.append(
-                Fault(
+                StreamError(
                     str(said or "the server reported an error"),
                     str(code) if code is not None else None,
                 )
@@ -230,12 +233,12 @@ class ChatReader(Reader):
             else out + self._note("logprobs", (self.count, "choices", place, "logprobs"))
         )
 
-    def _note(self, key: str, at: JsonPath) -> list[Event]:
+    def _note(self, key: str, path: JsonPath) -> list[Event]:
         """Report a field that stays behind, once."""
         if key in self.left:
             return []
         self.left.add(key)
-        return [Left(at, "no such field on this wire")]
+        return [Unsupported(path, "no such field on this wire")]
 
     # --- texts ---
 
@@ -285,7 +288,7 @@ class ChatReader(Reader):
         out: list[Event] = []
         for i, block in enumerate(content):
             if self.keep:
-                one.pieces.append(fresh(block))
+                one.pieces.append(copy_json(block))
             if isinstance(block, str):
                 out += self._speak(one, "content", block)
                 continue
@@ -304,7 +307,7 @@ class ChatReader(Reader):
             elif isinstance(part, Reasoning) and part.hidden is None and part.signature is None:
                 out += self._speak(one, "thought", part.text, listed=True)
             else:
-                out += [*self._hush(one), Whole(part, one.index)]
+                out += [*self._hush(one), PartComplete(part, one.index)]
         return out
 
     def _speak(self, one: Candidate, field: str, text: str, *, listed: bool = False) -> list[Event]:
@@ -313,20 +316,24 @@ class ChatReader(Reader):
         if not text:
             return []
         if one.speaking == field:
-            return [Delta(one.slot, text)]
+            return [PartDelta(one.slot, text)]
         out = self._hush(one)
         one.speaking, one.slot, one.said = field, self.slots, True
         self.slots += 1
         more = field in one.spoken and not listed
         one.spoken.add(field)
-        return [*out, Start(one.slot, _OPENED[field], one.index, more), Delta(one.slot, text)]
+        return [
+            *out,
+            PartStart(one.slot, _OPENED[field], one.index, more),
+            PartDelta(one.slot, text),
+        ]
 
     def _hush(self, one: Candidate) -> list[Event]:
         """Close the text that is open."""
         if not one.speaking:
             return []
         one.speaking = ""
-        return [End(one.slot)]
+        return [PartEnd(one.slot)]
 
     # --- calls ---
 
@@ -355,7 +362,7 @@ class ChatReader(Reader):
                 return beyond
             if self.keep:
                 held.texts.append(text)
-            return [*beyond, Delta(held.slot, text)]
+            return [*beyond, PartDelta(held.slot, text)]
         if text:
             held.texts.append(text)
         held.ready = (
@@ -381,13 +388,13 @@ class ChatReader(Reader):
     def _unknown(self, held: Growing, entry: Object, function: Object) -> list[Event]:
         """Fields of a call that nobody knows: kept for the body, reported for other wires."""
         out: list[Event] = []
-        for inside, known, at in ((entry, _ENTRY, ()), (function, _INNER, (held.family,))):
+        for inside, known, path in ((entry, _ENTRY, ()), (function, _INNER, (held.family,))):
             for key, value in inside.items():
                 if key not in known and value is not None:
                     if self.keep:
-                        place: Object = held.more if not at else held.more.setdefault(at[0], {})  # type: ignore[assignment]
+                        place: Object = held.more if not path else held.more.setdefault(path[0], {})  # type: ignore[assignment]
                         place[key] = merge(place.get(key), value)
-                    out += self._note(key, (self.count, "tool_calls", *at, key))
+                    out += self._note(key, (self.count, "tool_calls", *path, key))
         return out
 
     def _legacy(self, one: Candidate, entry: Object) -> list[Event]:
@@ -402,7 +409,7 @@ class ChatReader(Reader):
             held.texts.append(text)
         if held.slot < 0:
             return self._opened(one, held) if held.name and held.arguments.begun else []
-        return [Delta(held.slot, text)] if text else []
+        return [PartDelta(held.slot, text)] if text else []
 
     def _announce(
         self, waiting: Iterable[tuple[Candidate, Growing]], *, last: bool = False
@@ -436,18 +443,18 @@ class ChatReader(Reader):
             source=Source(path=(self.count,)),
         )
         call = self.identified(made, ordinal)
-        out.append(Start(held.slot, call, one.index))
+        out.append(PartStart(held.slot, call, one.index))
         text = "".join(held.texts)
         if not self.keep:
             held.texts.clear()
-        return [*out, Delta(held.slot, text)] if text else out
+        return [*out, PartDelta(held.slot, text)] if text else out
 
     def _executed(self, one: Candidate, ran: JSON, place: int) -> list[Event]:
         """Tools that the provider ran: told when the result is there."""
-        row = self.chat.executed
+        spec = self.chat.executed
         out: list[Event] = []
         for i, block in enumerate(ran if isinstance(ran, list) else []):
-            if row is None or row.read is None or not isinstance(block, dict):
+            if spec is None or spec.read is None or not isinstance(block, dict):
                 continue
             label_of = block.get("index")
             held = one.executed.setdefault(
@@ -458,17 +465,20 @@ class ChatReader(Reader):
             if (
                 "output" in held
                 and not done
-                and row.answer is not None
-                and row.answer.read is not None
+                and spec.answer is not None
+                and spec.answer.read is not None
             ):
-                at: JsonPath = (self.count, "choices", place, "delta", row.name, i)
-                call, result = row.read(held, at, row), row.answer.read(held, at, row.answer)
+                path: JsonPath = (self.count, "choices", place, "delta", spec.name, i)
+                call, result = (
+                    spec.read(held, path, spec),
+                    spec.answer.read(held, path, spec.answer),
+                )
                 assert isinstance(call, Call)
                 assert isinstance(result, Result)
                 out += [
                     *self._hush(one),
-                    Whole(self.identified(call), one.index),
-                    Whole(self.answered(result), one.index),
+                    PartComplete(self.identified(call), one.index),
+                    PartComplete(self.answered(result), one.index),
                 ]
         return out
 
@@ -500,13 +510,15 @@ class ChatReader(Reader):
             for held in (*one.calls.every, *([one.legacy] if one.legacy is not None else [])):
                 rest, whole = held.arguments.close()
                 if rest:
-                    out.append(Delta(held.slot, rest))
+                    out.append(PartDelta(held.slot, rest))
                     held.texts.append(rest)
                 if whole is not None:
                     held.texts = [whole]
                 alias = held.id if held.made and held.id else None
                 out.append(
-                    End(held.slot, whole, cut=short and not held.arguments.complete, alias=alias)
+                    PartEnd(
+                        held.slot, whole, cut=short and not held.arguments.complete, alias=alias
+                    )
                 )
         return out
 
@@ -516,8 +528,8 @@ class ChatReader(Reader):
         if (
             not self.done and any(one.reason is None for one in self.choices.values())
         ) or not self.choices:
-            self.error = {"message": CUT, "type": "stream_cut"}
-            return [*self._rest(cut=True), Fault(CUT, cut=True)]
+            self.error = {"message": STREAM_CUT, "type": "stream_cut"}
+            return [*self._rest(cut=True), StreamError(STREAM_CUT, cut=True)]
         means = self.speech.means
         finished = [
             Finish(means.get(one.reason, one.reason) if one.reason else None, n)
@@ -528,7 +540,7 @@ class ChatReader(Reader):
     def body(self) -> JSON:
         if (
             not self.choices
-            and self.error == {"message": CUT, "type": "stream_cut"}
+            and self.error == {"message": STREAM_CUT, "type": "stream_cut"}
             and not self.top
         ):
             raise self.nothing()

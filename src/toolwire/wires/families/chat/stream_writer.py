@@ -11,22 +11,33 @@ from functools import partial
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Text
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Fault, Finish, Start, Whole
-from toolwire.wires.engine.buffered_parts import Waiting
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.stream import DONE, Stream, Writer, data_only
+from toolwire.streaming.events import (
+    Chunk,
+    Finish,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
+from toolwire.wires.engine.buffered_parts import PartBuffer
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 from toolwire.wires.families.chat.merge import TEXTS
 from toolwire.wires.families.chat.messages import ONE_THOUGHT, Chat
 from toolwire.wires.families.chat.stream_reader import ChatReader, Speech
 
 
-class ChatWriter(Writer):
+class ChatWriter(StreamWriter):
     """Writes chunks; nothing is held back."""
 
     many = True
 
-    def __init__(self, chat: Chat, speech: Speech, page: Page, version: int | None = None) -> None:
-        super().__init__(page, version)
+    def __init__(
+        self, chat: Chat, speech: Speech, context: EncodeContext, version: int | None = None
+    ) -> None:
+        super().__init__(context, version)
         self.customs = "custom" in chat.calls
         self.chat = chat
         self.speech = speech
@@ -38,13 +49,13 @@ class ChatWriter(Writer):
         self.empty: set[int] = set()
         """Calls without any argument text yet."""
         self.counts: dict[int, int] = {}
-        self.waiting: dict[int, Waiting] = {}
+        self.waiting: dict[int, PartBuffer] = {}
         """Calls that go out whole, in the order in which they began."""
         self.sent: dict[int, int] = {}
         self.thought: set[int] = set()
         self.spoke: set[int] = set()
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         body = self.envelope(self.speech.write)
         self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
@@ -61,7 +72,7 @@ class ChatWriter(Writer):
             "choices": [{"index": choice, "delta": delta, "finish_reason": reason}],
         }
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         part, choice = event.part, event.choice
         opened = (
             []
@@ -78,31 +89,31 @@ class ChatWriter(Writer):
                 else "text"
             )
             if kind == "refusal" and not self.speech.refuses:
-                self.page.lose(part, "a refusal is sent as plain text")
+                self.context.report_loss(part, "a refusal is sent as plain text")
                 kind = "text"
             if kind == "thought" and not event.more:
                 if choice in self.thought:
-                    self.page.lose(part, ONE_THOUGHT)
+                    self.context.report_loss(part, ONE_THOUGHT)
                 self.thought.add(choice)
             self.fields[event.slot] = (choice, kind)
             return opened
         self.counts[choice] = index + 1
-        row = self.chat.calls.get(part.family, self.chat.calls["function"])
-        assert row.write is not None
-        block = row.write(part, self.page)
+        spec = self.chat.calls.get(part.family, self.chat.calls["function"])
+        assert spec.write is not None
+        block = spec.write(part, self.context)
         assert isinstance(block, dict)
-        inner = block[row.name]
+        inner = block[spec.name]
         assert isinstance(inner, dict)
-        self.places[event.slot] = (choice, index, row.name)
+        self.places[event.slot] = (choice, index, spec.name)
         self.spoke.add(choice)
         if self.speech.whole:
-            self.waiting.setdefault(choice, Waiting()).start(event)
+            self.waiting.setdefault(choice, PartBuffer()).start(event)
             return opened
         self.empty.add(event.slot)
-        entry: Object = {"index": index, **block, row.name: {**inner, TEXTS[row.name]: ""}}
+        entry: Object = {"index": index, **block, spec.name: {**inner, TEXTS[spec.name]: ""}}
         return [*opened, self._chunk(choice, {"tool_calls": [entry]})]
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         place = self.places.get(event.slot)
         if place is not None:
             choice, index, family = place
@@ -126,7 +137,7 @@ class ChatWriter(Writer):
             None if self.speech.whole and slot in self.places else bool
         )  # nothing is kept of a text
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         place = self.places.pop(event.slot, None)
         self.fields.pop(event.slot, None)
         if place is None:
@@ -149,14 +160,14 @@ class ChatWriter(Writer):
         """A whole call."""
         write = self.chat.calls["function"].write
         assert write is not None
-        block = write(part, self.page)
+        block = write(part, self.context)
         assert isinstance(block, dict)
         self.sent[choice] = index = self.sent.get(choice, -1) + 1
         return self._chunk(choice, {"tool_calls": [{**block, "index": index}]})
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         """What comes whole cannot stand in an answer; the writer of bodies says why."""
-        self.chat.write_assistant(Message("assistant", (event.part,)), self.page)
+        self.chat.write_assistant(Message("assistant", (event.part,)), self.context)
         return []
 
     def finish(self, event: Finish) -> list[Chunk]:
@@ -176,7 +187,7 @@ class ChatWriter(Writer):
             else []
         )
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         return [
             {
                 "error": {
@@ -188,8 +199,8 @@ class ChatWriter(Writer):
         ]
 
 
-def stream(chat: Chat, speech: Speech) -> Stream:
+def stream(chat: Chat, speech: Speech) -> StreamSpec:
     """How a wire of this shape streams."""
-    return Stream(
-        partial(ChatReader, chat, speech), partial(ChatWriter, chat, speech), data_only, DONE
+    return StreamSpec(
+        partial(ChatReader, chat, speech), partial(ChatWriter, chat, speech), data_sse, DONE
     )

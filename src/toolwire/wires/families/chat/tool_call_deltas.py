@@ -195,13 +195,13 @@ class Arguments:
         if self._quoted:
             text = '"' + text
         outside = _STRINGS.sub('""', text)
-        at = outside.replace('""', "  ").find('"')
-        self._quoted = at >= 0
+        path = outside.replace('""', "  ").find('"')
+        self._quoted = path >= 0
         self._escaped = False
         if self._quoted:
             slashes = _TAIL.search(outside)
             self._escaped = slashes is not None and len(slashes.group()) % 2 == 1
-            outside = outside[:at]
+            outside = outside[:path]
         self._depth += (
             outside.count("{") + outside.count("[") - outside.count("}") - outside.count("]")
         )

@@ -30,21 +30,21 @@ from toolwire.conversation.parts import (
     describe,
     output_text,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import kind_by, mime_of, standard
 from toolwire.wires.engine.specs import (
-    BROKEN,
+    UNREADABLE,
+    Block,
     Id,
-    Row,
-    blame,
-    call_id,
-    name_of,
-    obj,
-    result_id,
-    string,
-    table,
+    blocks,
+    opaque,
+    raise_unexpected,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
-    unknown,
 )
 from toolwire.wires.families.contents.settings import keys, pick
 
@@ -57,55 +57,55 @@ def seal_of(block: Object) -> str | None:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def _read_media(block: Object, at: JsonPath, row: Row) -> Part:
-    held = obj(pick(block, row.name))
+def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
+    held = require_object(pick(block, spec.name))
     mime, name = text_or_none(pick(held, "mimeType")), text_or_none(pick(held, "displayName"))
-    if row.name == "inlineData":
+    if spec.name == "inlineData":
         return Media(
             kind_by(mime),
             mime,
-            standard(string(held["data"])),
+            standard(require_string(held["data"])),
             name=name,
             signature=seal_of(block),
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
     return Media(
         kind_by(mime),
         mime,
-        url=string(pick(held, "fileUri")),
+        url=require_string(pick(held, "fileUri")),
         name=name,
         signature=seal_of(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_media(media: Media, page: Page) -> JSON:
+def _write_media(media: Media, context: EncodeContext) -> JSON:
     mime = mime_of(media)
     if media.name is not None:
-        page.lose(media, "media have no name here")
+        context.report_loss(media, "media have no name here")
     if mime is None and media.kind != "file" and (media.data is not None or media.url is not None):
-        page.lose(media, f"without a MIME type nothing says that this is {media.kind}")
+        context.report_loss(media, f"without a MIME type nothing says that this is {media.kind}")
     if media.data is not None:
         return {"inlineData": {"mimeType": mime or "application/octet-stream", "data": media.data}}
     if media.url is not None:
         return {"fileData": {"fileUri": media.url, **({"mimeType": mime} if mime else {})}}
     if media.text is not None:
-        page.lose(media, "a text document is sent as text")
+        context.report_loss(media, "a text document is sent as text")
     else:
-        page.lose(media, "a file id of another provider; it is named in text")
+        context.report_loss(media, "a file id of another provider; it is named in text")
     return {"text": describe(media)}
 
 
-def _read_call(block: Object, at: JsonPath, row: Row) -> Part:
-    call = obj(pick(block, "functionCall"))
-    one, origin = call_id(call.get("id"))
+def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    call = require_object(pick(block, "functionCall"))
+    one, origin = read_id(call.get("id"))
     return Call(
         one,
-        name_of(call.get("name")),
+        read_name(call.get("name")),
         _args(call),
         origin,
         signature=seal_of(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
@@ -114,10 +114,10 @@ def _args(call: Object) -> LazyJson:
     return LazyJson("") if given is None else LazyJson.from_value(given)
 
 
-def _answered(result: Result, out: Object, page: Page) -> JSON:
+def _answered(result: Result, out: Object, context: EncodeContext) -> JSON:
     """The response with what the result says: an object as it is, anything else as `output` or
     `error`."""
-    output = page.output(result)
+    output = context.output(result)
     media: list[Media] = []
     if isinstance(output, tuple):
         media = [
@@ -130,12 +130,12 @@ def _answered(result: Result, out: Object, page: Page) -> JSON:
             if not isinstance(part, Text) and not (
                 isinstance(part, Media) and part.text is not None
             ):
-                page.lose(
+                context.report_loss(
                     part, f"a response cannot hold this here but as text: {describe(part)[:80]}"
                 )
         held = said[0].raw if len(said) == 1 and said[0].spec is None else UNSET
         output = held if isinstance(held, dict) else "\n".join(map(describe, said))
-    failed = page.failed(result)
+    failed = context.is_error(result)
     if (
         isinstance(output, dict)
         and not failed
@@ -145,13 +145,13 @@ def _answered(result: Result, out: Object, page: Page) -> JSON:
     else:
         out["response"] = {"error" if failed else "output": output}
     if media:
-        out["parts"] = [_write_media(part, page) for part in media]
+        out["parts"] = [_write_media(part, context) for part in media]
     return {"functionResponse": out}
 
 
-def _read_code(block: Object, at: JsonPath, row: Row) -> Part:
-    code = obj(pick(block, "executableCode"))
-    one, origin = call_id(code.get("id"))
+def _read_code(block: Object, path: JsonPath, spec: Block) -> Part:
+    code = require_object(pick(block, "executableCode"))
+    one, origin = read_id(code.get("id"))
     given: Object = {key: code[key] for key in ("language", "code") if key in code}
     return Call(
         one,
@@ -161,17 +161,17 @@ def _read_code(block: Object, at: JsonPath, row: Row) -> Part:
         "code-execution",
         "provider",
         signature=seal_of(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_code(call: Call, page: Page) -> JSON:
+def _write_code(call: Call, context: EncodeContext) -> JSON:
     return {"executableCode": call.input}
 
 
-def _read_code_result(block: Object, at: JsonPath, row: Row) -> Part:
-    done = obj(pick(block, "codeExecutionResult"))
-    one, origin = result_id(done.get("id"))
+def _read_code_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    done = require_object(pick(block, "codeExecutionResult"))
+    one, origin = read_result_id(done.get("id"))
     outcome = done.get("outcome")
     failed = outcome is not None and outcome != "OUTCOME_OK"
     return Result(
@@ -183,43 +183,43 @@ def _read_code_result(block: Object, at: JsonPath, row: Row) -> Part:
         "code-execution",
         "provider",
         signature=seal_of(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_code_result(result: Result, page: Page) -> JSON:
+def _write_code_result(result: Result, context: EncodeContext) -> JSON:
     outcome = "OUTCOME_FAILED" if result.error else "OUTCOME_OK"
     return {"codeExecutionResult": {"outcome": outcome, "output": result.text}}
 
 
-def _read_tool_call(block: Object, at: JsonPath, row: Row) -> Part:
-    call = obj(pick(block, "toolCall"))
-    one, origin = call_id(call.get("id"))
+def _read_tool_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    call = require_object(pick(block, "toolCall"))
+    one, origin = read_id(call.get("id"))
     return Call(
         one,
-        name_of(pick(call, "toolType")),
+        read_name(pick(call, "toolType")),
         _args(call),
         origin,
         "generic-server-tool",
         "provider",
         signature=seal_of(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _read_tool_response(block: Object, at: JsonPath, row: Row) -> Part:
-    done = obj(pick(block, "toolResponse"))
-    one, origin = result_id(done.get("id"))
+def _read_tool_response(block: Object, path: JsonPath, spec: Block) -> Part:
+    done = require_object(pick(block, "toolResponse"))
+    one, origin = read_result_id(done.get("id"))
     return Result(
         one,
         done.get("response"),
         False,
-        name_of(pick(done, "toolType")),
+        read_name(pick(done, "toolType")),
         origin,
         "generic-server-tool",
         "provider",
         signature=seal_of(block),
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
@@ -236,9 +236,9 @@ def _tool_row(
     direction: str,
     family: str,
     executor: str,
-) -> Row:
+) -> Block:
     both = ((name, inner), (snake(name), inner))
-    return Row(
+    return Block(
         name,
         part,
         read,  # type: ignore[arg-type]
@@ -254,23 +254,25 @@ def _tool_row(
 
 
 _COMMON = (
-    Row(
+    Block(
         "text",
         Text,
-        lambda b, at, row: Text(string(b["text"]), signature=seal_of(b), source=Source(b, at, row)),
+        lambda b, path, spec: Text(
+            require_string(b["text"]), signature=seal_of(b), source=Source(b, path, spec)
+        ),
         lambda p, _: {"text": p.text},
         keys("text", *_SEAL),
     ),
-    Row(
+    Block(
         "thought",
         Reasoning,
-        lambda b, at, row: Reasoning(
-            string(b.get("text", "")), signature=seal_of(b), source=Source(b, at, row)
+        lambda b, path, spec: Reasoning(
+            require_string(b.get("text", "")), signature=seal_of(b), source=Source(b, path, spec)
         ),
         lambda p, _: {"text": p.text, "thought": True},
         keys("text", *_SEAL),
     ),
-    Row(
+    Block(
         "inlineData",
         Media,
         _read_media,
@@ -278,7 +280,7 @@ _COMMON = (
         keys("inlineData", *_SEAL),
         (("inlineData", keys("mimeType", "data")), ("inline_data", keys("mimeType", "data"))),
     ),
-    Row(
+    Block(
         "fileData",
         Media,
         _read_media,
@@ -329,7 +331,7 @@ _HOSTED = (
         "provider",
     ),
 )
-MESSAGE = Row("content", Message, keys=keys("role", "parts"))
+MESSAGE = Block("content", Message, keys=keys("role", "parts"))
 
 
 # --- contents -------------------------------------------------------------------------------------
@@ -342,14 +344,14 @@ ROLES: dict[str, Role] = {
 }
 
 
-def _write_text(part: Text, page: Page) -> JSON:
+def _write_text(part: Text, context: EncodeContext) -> JSON:
     if part.refusal:
-        page.lose(part, "a refusal is sent as plain text")
+        context.report_loss(part, "a refusal is sent as plain text")
     return {"text": part.text} if part.text else None
 
 
-def _no_part(part: Part, page: Page) -> JSON:
-    page.lose(part, f"no such part on this wire: {describe(part)[:80]}")
+def _no_part(part: Part, context: EncodeContext) -> JSON:
+    context.report_loss(part, f"no such part on this wire: {describe(part)[:80]}")
     return None
 
 
@@ -361,49 +363,49 @@ class Parts(Struct, frozen=True, eq=False):
     how it writes others'."""
 
     name: str
-    rows: Mapping[str, Row]
-    by_key: Mapping[str, Row]
+    rows: Mapping[str, Block]
+    by_key: Mapping[str, Block]
     foreign: Mapping[type[Part], Callable[..., JSON]]
     """How a part of another wire is written; None if it cannot stand here."""
 
-    def read_part(self, block: JSON, at: JsonPath) -> Part:
+    def read_part(self, block: JSON, path: JsonPath) -> Part:
         """A part is told by the field it has; `thought` makes a text reasoning."""
         if not isinstance(block, dict):
-            blame(self.name, at, "an object", block)
+            raise_unexpected(self.name, path, "an object", block)
         thought = block.get("thought") is True
         rows = self.by_key
         for key in block:
-            row = rows.get(key)
+            spec = rows.get(key)
             if (
-                row is not None
-                and row.read is not None
+                spec is not None
+                and spec.read is not None
                 and (key == "thought" if thought else key != "thought")
             ):
                 try:
-                    return row.read(block, at, row)
-                except BROKEN:
+                    return spec.read(block, path, spec)
+                except UNREADABLE:
                     break
-        return unknown(next(iter(block), ""), block, at)
+        return opaque(next(iter(block), ""), block, path)
 
-    def read_content(self, content: JSON, at: JsonPath, role: Role | None = None) -> Message:
+    def read_content(self, content: JSON, path: JsonPath, role: Role | None = None) -> Message:
         """One content. The system instruction is one too, and may be plain text."""
         name = self.name
         if isinstance(content, str) and role is not None:
-            plain = Text(content, source=Source(content, at, self.rows["text"]))
-            return Message(role, (plain,), None, name, source=Source(content, at, MESSAGE))
+            plain = Text(content, source=Source(content, path, self.rows["text"]))
+            return Message(role, (plain,), None, name, source=Source(content, path, MESSAGE))
         if not isinstance(content, dict):
-            blame(name, at, "an object", content)
+            raise_unexpected(name, path, "an object", content)
         said = content.get("role") or "user"
         if role is None:
             if not isinstance(said, str) or said not in ROLES:
-                blame(name, at + ("role",), "user, model or function", said)
+                raise_unexpected(name, path + ("role",), "user, model or function", said)
             role = ROLES[said]
         parts = content.get("parts")
         if parts is not None and not isinstance(parts, list):
-            blame(name, at + ("parts",), "a list", parts)
+            raise_unexpected(name, path + ("parts",), "a list", parts)
         read = self.read_part
-        inside = tuple([read(part, at + ("parts", i)) for i, part in enumerate(parts or ())])
-        return Message(role, inside, None, name, source=Source(content, at, MESSAGE))
+        inside = tuple([read(part, path + ("parts", i)) for i, part in enumerate(parts or ())])
+        return Message(role, inside, None, name, source=Source(content, path, MESSAGE))
 
 
 def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
@@ -415,29 +417,44 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
 
     invented = (MINTED, hides) if hides else (MINTED,)
 
-    def write_call(call: Call, page: Page) -> JSON:
-        if page.plain and not call.id.startswith(invented):
-            page.ordinal += 1
-            page.called[call.id] = name = call.name
-            sent_name = page.name(name) if page.names else name
+    def write_call(call: Call, context: EncodeContext) -> JSON:
+        if context.plain and not call.id.startswith(invented):
+            context.ordinal += 1
+            context.called_names[call.id] = name = call.name
+            sent_name = context.name(name) if context.names else name
             return {
-                "functionCall": {"id": call.id, "name": sent_name, "args": page.object_of(call)}
+                "functionCall": {
+                    "id": call.id,
+                    "name": sent_name,
+                    "args": context.arguments_object(call),
+                }
             }
-        sent = page.wire_id(call)
+        sent = context.wire_id(call)
         if sent is not None and hides and sent.startswith(hides):
             # As with ids of our own making: what a reader of the body will mint in its place leads
             # home.
-            page.sent[mint(page.seed, page.ordinal - 1, page.name(call.name))] = call.id
+            context.sent_ids[mint(context.seed, context.ordinal - 1, context.name(call.name))] = (
+                call.id
+            )
             sent = None
         if sent is None:
-            return {"functionCall": {"name": page.name(call.name), "args": page.object_of(call)}}
+            return {
+                "functionCall": {
+                    "name": context.name(call.name),
+                    "args": context.arguments_object(call),
+                }
+            }
         return {
-            "functionCall": {"id": sent, "name": page.name(call.name), "args": page.object_of(call)}
+            "functionCall": {
+                "id": sent,
+                "name": context.name(call.name),
+                "args": context.arguments_object(call),
+            }
         }
 
-    def read_response(block: Object, at: JsonPath, row: Row) -> Part:
-        answer = obj(pick(block, "functionResponse"))
-        one, origin = result_id(answer.get("id"))
+    def read_response(block: Object, path: JsonPath, spec: Block) -> Part:
+        answer = require_object(pick(block, "functionResponse"))
+        one, origin = read_result_id(answer.get("id"))
         response = answer.get("response")
         output: Output = response
         error = False
@@ -451,7 +468,7 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
         inside = answer.get("parts")
         if isinstance(inside, list) and inside:
             where = (
-                *at,
+                *path,
                 "functionResponse" if "functionResponse" in block else "function_response",
                 "parts",
             )
@@ -470,50 +487,52 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
             text_or_none(answer.get("name")),
             origin,
             signature=seal_of(block),
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
 
-    def write_response(result: Result, page: Page) -> JSON:
+    def write_response(result: Result, context: EncodeContext) -> JSON:
         """The answer under its function's name, with the id only if its call has one."""
         one, output = result.call_id, result.output
         if (
-            page.plain
+            context.plain
             and isinstance(output, str)
             and not result.error
             and not one.startswith(invented)
         ):
-            name = page.called.get(one) or result.name or ""
-            sent_name = page.name(name) if page.names else name
+            name = context.called_names.get(one) or result.name or ""
+            sent_name = context.name(name) if context.names else name
             return {
                 "functionResponse": {"name": sent_name, "id": one, "response": {"output": output}}
             }
-        out: Object = {"name": page.name(page.called.get(result.call_id) or result.name or "")}
-        sent = page.result_id(result)
+        out: Object = {
+            "name": context.name(context.called_names.get(result.call_id) or result.name or "")
+        }
+        sent = context.result_id(result)
         if hides and sent.startswith(hides):
             again = f"={sent}"
-            if again in page.called:
-                page.lose(
+            if again in context.called_names:
+                context.report_loss(
                     result,
                     "its call was answered before, and without an id nothing ties a second result"
                     " to it",
                 )
-            page.called[again] = ""
-        elif sent[:3] != MINTED or not page.hides(sent):
+            context.called_names[again] = ""
+        elif sent[:3] != MINTED or not context.hides_id(sent):
             out["id"] = sent
-        elif result.call_id not in page.called:
-            page.lose(
+        elif result.call_id not in context.called_names:
+            context.report_loss(
                 result, "it answers no call, and without an id it may be taken for another's answer"
             )
-        return _answered(result, out, page)
+        return _answered(result, out, context)
 
-    def write_reasoning(part: Reasoning, page: Page) -> JSON:
+    def write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
         """Reasoning can be shown in an answer; a model takes nobody else's back."""
-        if part.text and (thinks or page.kind == "response"):
+        if part.text and (thinks or context.kind == "response"):
             return {"text": part.text, "thought": True}
-        page.lose(part, "reasoning of another provider is not taken back")
+        context.report_loss(part, "reasoning of another provider is not taken back")
         return None
 
-    rows = table(
+    rows = blocks(
         *_COMMON,
         _tool_row(
             "functionCall",
@@ -548,7 +567,7 @@ def parts(name: str, *, hides: str = "", thinks: bool = False) -> Parts:
     made = Parts(
         name,
         rows,
-        {spelling: row for row in rows.values() for spelling in (row.name, snake(row.name))},
+        {spelling: spec for spec in rows.values() for spelling in (spec.name, snake(spec.name))},
         foreign,
     )
     return made

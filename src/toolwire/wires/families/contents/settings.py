@@ -9,17 +9,17 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, snake
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import (
-    Row,
-    blame,
+    Block,
     count_at,
     list_at,
-    name_of,
-    obj,
     object_at,
-    string,
+    raise_unexpected,
+    read_name,
+    require_object,
+    require_string,
     text_or_none,
 )
 
@@ -38,7 +38,7 @@ def pick(value: Object, name: str) -> JSON:
 
 # --- tools and settings ---------------------------------------------------------------------------
 
-OFFER = Row(
+OFFER = Block(
     "functionDeclaration",
     Tool,
     keys=keys("name", "description", "parameters", "parametersJsonSchema"),
@@ -46,14 +46,14 @@ OFFER = Row(
 _TOOL_LISTS = ("functionDeclarations", "function_declarations")
 
 
-def read_offers(tool: JSON, at: JsonPath) -> list[Tool]:
+def read_offers(tool: JSON, path: JsonPath) -> list[Tool]:
     """The tools in one entry: declared functions, or a tool of the provider's own."""
     if not isinstance(tool, dict):
-        blame(NAME, at, "an object", tool)
+        raise_unexpected(NAME, path, "an object", tool)
     out: list[Tool] = []
     for key, value in tool.items():
         if key not in _TOOL_LISTS:
-            out.append(Tool("", kind=key, source=Source(raw=value, path=(*at, key))))
+            out.append(Tool("", kind=key, source=Source(raw=value, path=(*path, key))))
             continue
         for i, one in enumerate(list_at(NAME, value, ())):
             declared = object_at(NAME, one, ())
@@ -62,12 +62,12 @@ def read_offers(tool: JSON, at: JsonPath) -> list[Tool]:
                 schema = plain_schema(declared["parameters"])
             out.append(
                 Tool(
-                    name_of(declared.get("name")),
+                    read_name(declared.get("name")),
                     text_or_none(declared.get("description")),
                     schema,
                     None,
                     "function",
-                    source=Source(declared, (*at, key, i), OFFER),
+                    source=Source(declared, (*path, key, i), OFFER),
                 )
             )
     return out
@@ -92,20 +92,20 @@ def plain_schema(schema: JSON) -> JSON:
     return out
 
 
-def write_tools(tools: tuple[Tool, ...], page: Page) -> list[JSON]:
+def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
     declared: list[JSON] = []
     for tool in tools:
         if tool.kind not in ("function", "custom"):
-            page.lose(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             continue
-        given: Object = {"name": page.name(tool.name)}
+        given: Object = {"name": context.name(tool.name)}
         if tool.description is not None:
             given["description"] = tool.description
-        schema = page.schema_of(tool)
+        schema = context.schema_of(tool)
         if schema is not None:
             given["parametersJsonSchema"] = schema
         if tool.strict is not None:
-            page.lose(tool, "no strict flag here")
+            context.report_loss(tool, "no strict flag here")
         declared.append(given)
     return [{"functionDeclarations": declared}] if declared else []
 
@@ -114,27 +114,34 @@ _MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
-    held = obj(value)
+    held = require_object(value)
     names = pick(held, "allowedFunctionNames")
-    mode = _MODES[string(held["mode"])]
-    return Choice(mode, tuple(string(name) for name in names) if isinstance(names, list) else ())  # type: ignore[arg-type]
+    mode = _MODES[require_string(held["mode"])]
+    return Choice(
+        mode,  # type: ignore[arg-type]
+        tuple(require_string(name) for name in names) if isinstance(names, list) else (),
+    )
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
     mode = {"auto": "AUTO", "required": "ANY", "none": "NONE"}[value.mode]
     if not value.names or value.mode == "none":
         return {"mode": mode}
     if value.mode == "auto":
-        page.lose(page.place, "names can be given only where a call is required")
+        context.report_loss(
+            context.setting_path, "names can be given only where a call is required"
+        )
         return {"mode": mode}
-    return {"mode": mode, "allowedFunctionNames": [page.name(name) for name in value.names]}
+    return {"mode": mode, "allowedFunctionNames": [context.name(name) for name in value.names]}
 
 
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if any(one is not None for one in (value.name, value.strict, value.description)):
-        page.lose(page.place, "a form of answer has neither a name nor a strict flag here")
+        context.report_loss(
+            context.setting_path, "a form of answer has neither a name nor a strict flag here"
+        )
     return "application/json"
 
 
@@ -142,49 +149,49 @@ _LEVELS = {"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH
 CONFIG = "generationConfig"
 
 
-def both(*fields: Field) -> tuple[Field, ...]:
+def both(*fields: SettingSpec) -> tuple[SettingSpec, ...]:
     """Each field, and its other spelling for reading only; camelCase, last, is what is written."""
     other = (replace(one, path=tuple(map(snake, one.path)), write=None) for one in fields)
     return (*(one for one in other), *fields)
 
 
 REQUEST = both(
-    Field("model", ("model",)),
-    Field("max_tokens", (CONFIG, "maxOutputTokens")),
-    Field("temperature", (CONFIG, "temperature")),
-    Field("top_p", (CONFIG, "topP")),
-    Field("top_k", (CONFIG, "topK")),
-    Field("seed", (CONFIG, "seed")),
-    Field("presence_penalty", (CONFIG, "presencePenalty")),
-    Field("frequency_penalty", (CONFIG, "frequencyPenalty")),
-    Field("candidates", (CONFIG, "candidateCount")),
-    Field(
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", (CONFIG, "maxOutputTokens")),
+    SettingSpec("temperature", (CONFIG, "temperature")),
+    SettingSpec("top_p", (CONFIG, "topP")),
+    SettingSpec("top_k", (CONFIG, "topK")),
+    SettingSpec("seed", (CONFIG, "seed")),
+    SettingSpec("presence_penalty", (CONFIG, "presencePenalty")),
+    SettingSpec("frequency_penalty", (CONFIG, "frequencyPenalty")),
+    SettingSpec("candidates", (CONFIG, "candidateCount")),
+    SettingSpec(
         "stop",
         (CONFIG, "stopSequences"),
-        lambda v: tuple(string(s) for s in v) if isinstance(v, list) else UNSET,
+        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
     ),
-    Field(
+    SettingSpec(
         "choice",
         ("toolConfig", "functionCallingConfig"),
         _read_choice,
         _write_choice,
         keys("mode", "allowedFunctionNames"),
     ),
-    Field("budget", (CONFIG, "thinkingConfig", "thinkingBudget")),
-    Field(
+    SettingSpec("budget", (CONFIG, "thinkingConfig", "thinkingBudget")),
+    SettingSpec(
         "effort",
         (CONFIG, "thinkingConfig", "thinkingLevel"),
-        lambda v: string(v).lower(),
+        lambda v: require_string(v).lower(),
         lambda v, _: _LEVELS.get(str(v), UNSET),
     ),
-    Field(
+    SettingSpec(
         "format",
         (CONFIG, "responseMimeType"),
         lambda v: Format() if v == "application/json" else UNSET,
         _write_format,
     ),
-    Field("format", (CONFIG, "responseSchema"), lambda v: Format(plain_schema(v)), None),
-    Field("format", (CONFIG, "responseJsonSchema"), lambda v: Format(v), None),
+    SettingSpec("format", (CONFIG, "responseSchema"), lambda v: Format(plain_schema(v)), None),
+    SettingSpec("format", (CONFIG, "responseJsonSchema"), lambda v: Format(v), None),
 )
 
 
@@ -207,7 +214,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
     out: Object = {
@@ -220,12 +227,12 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
     if value.cached is not None:
         out["cachedContentTokenCount"] = value.cached
     if value.cache_write:
-        page.lose(page.place, "tokens written to a cache are not counted here")
+        context.report_loss(context.setting_path, "tokens written to a cache are not counted here")
     return out
 
 
-MODEL = Field("model", ("modelVersion",))
-USAGE = Field(
+MODEL = SettingSpec("model", ("modelVersion",))
+USAGE = SettingSpec(
     "usage",
     ("usageMetadata",),
     _read_usage,
@@ -238,8 +245,8 @@ USAGE = Field(
         "totalTokenCount",
     ),
 )
-RESPONSE = both(Field("id", ("responseId",)), MODEL, USAGE)
-MEANS = {
+RESPONSE = both(SettingSpec("id", ("responseId",)), MODEL, USAGE)
+FINISH_REASON_FROM_WIRE = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
     "SAFETY": "filter",
@@ -249,7 +256,7 @@ MEANS = {
     "SPII": "filter",
     "IMAGE_SAFETY": "filter",
 }
-SAYS = {
+FINISH_REASON_TO_WIRE = {
     "stop": "STOP",
     "tool": "STOP",
     "sequence": "STOP",

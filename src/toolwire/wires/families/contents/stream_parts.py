@@ -20,9 +20,16 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, snake, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
-from toolwire.streaming.events import Delta, End, Event, Left, Start, Whole
-from toolwire.wires.engine.specs import call_id, name_of
-from toolwire.wires.engine.stream import Reader, fresh, merge
+from toolwire.streaming.events import (
+    Event,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Unsupported,
+)
+from toolwire.wires.engine.specs import read_id, read_name
+from toolwire.wires.engine.stream import StreamReader, copy_json, merge
 from toolwire.wires.families.contents.parts import Parts, seal_of
 from toolwire.wires.families.contents.settings import keys, pick
 
@@ -173,7 +180,7 @@ class _Growing:
         self.args = Arguments()
 
 
-class Growing(Reader):
+class Growing(StreamReader):
     """A reader whose parts grow so; it counts their slots."""
 
     slots = -1
@@ -207,52 +214,54 @@ class Growth:
         self._pieces: list[str] = []
         self._call: _Growing | None = None
 
-    def take(self, block: JSON, at: JsonPath) -> list[Event]:
+    def take(self, block: JSON, path: JsonPath) -> list[Event]:
         """What the next part says."""
         if block.__class__ is dict:
             text = block.get("text")
             if text.__class__ is str and (len(block) == 1 or block.keys() == _THINKS):
                 return self.said(
-                    text, "thought" if block.get("thought") is True else "text", block, at
+                    text, "thought" if block.get("thought") is True else "text", block, path
                 )
             call = pick(block, "functionCall")
             if isinstance(call, dict) and (self._call is not None or not _GROWS.isdisjoint(call)):
-                grown = self._grown(block, call, at)
+                grown = self._grown(block, call, path)
                 if grown is not None:
                     return grown
         out = self.close()
         if not isinstance(block, dict):
-            return [*out, Left(at, "not a part")]
+            return [*out, Unsupported(path, "not a part")]
         if self.keep:
-            self.blocks.append(fresh(block))
-        part = self._parts.read_part(block, at)
+            self.blocks.append(copy_json(block))
+        part = self._parts.read_part(block, path)
         if isinstance(part, Call):
             part = self._reader.identified(part)
         elif isinstance(part, Result):
             part = self._reader.answered(part)
-        out.append(Whole(part, self.choice))
+        out.append(PartComplete(part, self.choice))
         return out
 
-    def said(self, text: str, kind: str, block: Object, at: JsonPath) -> list[Event]:
+    def said(self, text: str, kind: str, block: Object, path: JsonPath) -> list[Event]:
         """A piece of text. An empty one closes what is open."""
         out: list[Event] = []
         if kind != self._kind or not text:
             out = self.close()
             if not text:
                 return out
-            out.append(self._opened(kind, block, at))
+            out.append(self._opened(kind, block, path))
         if self.keep:
             self._pieces.append(text)
-        out.append(Delta(self._slot, text))
+        out.append(PartDelta(self._slot, text))
         return out
 
-    def _opened(self, kind: str, block: Object, at: JsonPath) -> Event:
-        row = self._parts.rows[kind]
-        opened: Part = (Reasoning if kind == "thought" else Text)("", source=Source(block, at, row))
+    def _opened(self, kind: str, block: Object, path: JsonPath) -> Event:
+        spec = self._parts.rows[kind]
+        opened: Part = (Reasoning if kind == "thought" else Text)(
+            "", source=Source(block, path, spec)
+        )
         self._kind, self._slot = kind, self._next()
         if self.keep:
             self.blocks.append(dict(block))
-        return Start(self._slot, opened, self.choice)
+        return PartStart(self._slot, opened, self.choice)
 
     def _next(self) -> int:
         self._reader.slots += 1
@@ -282,22 +291,22 @@ class Growth:
             self.blocks[-1] = {**self.blocks[-1], "text": "".join(self._pieces)}  # type: ignore[dict-item]
             self._pieces.clear()
         self._kind = ""
-        return [End(self._slot, signature=signature, cut=cut)]
+        return [PartEnd(self._slot, signature=signature, cut=cut)]
 
     # --- calls ---
 
-    def _grown(self, block: Object, call: Object, at: JsonPath) -> list[Event] | None:
+    def _grown(self, block: Object, call: Object, path: JsonPath) -> list[Event] | None:
         """What a part of a growing call says; None if it is a call like any other."""
-        one, _ = call_id(call.get("id"))
+        one, _ = read_id(call.get("id"))
         growing = self._call
         out: list[Event] = []
-        if growing is None or (name_of(call.get("name")) and (not one or one != growing.id)):
+        if growing is None or (read_name(call.get("name")) and (not one or one != growing.id)):
             if _GROWS.isdisjoint(call):
                 return None
             out = self.close()
-            began = {key: fresh(value) for key, value in call.items() if key not in _GROWS}
+            began = {key: copy_json(value) for key, value in call.items() if key not in _GROWS}
             spelling = "functionCall" if "functionCall" in block else "function_call"
-            part = self._parts.read_part({**block, spelling: began}, at)
+            part = self._parts.read_part({**block, spelling: began}, path)
             if not isinstance(part, Call):
                 return None
             part = self._reader.identified(part)
@@ -305,7 +314,9 @@ class Growth:
             if self.keep:
                 self.blocks.append(growing.block)
             out.append(
-                Start(growing.slot, replace(part, args=LazyJson(""), signature=None), self.choice)
+                PartStart(
+                    growing.slot, replace(part, args=LazyJson(""), signature=None), self.choice
+                )
             )
         else:
             growing.signature = seal_of(block) or growing.signature
@@ -320,7 +331,7 @@ class Growth:
         for value in given if isinstance(given, list) else []:
             said = growing.args.take(value) if isinstance(value, dict) else ""
             if said:
-                out.append(Delta(growing.slot, said))
+                out.append(PartDelta(growing.slot, said))
         return (
             out if pick(call, "willContinue") is True else [*out, *self._shut(growing, cut=False)]
         )
@@ -336,7 +347,7 @@ class Growth:
                 }
                 merge(held, rest)
             elif value is not None:
-                block[key] = fresh(value)
+                block[key] = copy_json(value)
 
     def _shut(self, growing: _Growing, *, cut: bool) -> list[Event]:
         self._call = None
@@ -353,14 +364,14 @@ class Growth:
             elif isinstance(given, dict) and given:  # or with some of them
                 more = LazyJson(whole if whole is not None else "".join(args.text)).value
                 whole = text_of({**given, **more}) if isinstance(more, dict) else whole
-            late = [Delta(growing.slot, said)]
+            late = [PartDelta(growing.slot, said)]
         if self.keep:
             text = "".join(args.text) if whole is None else whole
             held = LazyJson(text)
             call = growing.block.get("functionCall") or growing.block.get("function_call")
             if isinstance(call, dict) and (text or not call.get("args")):
                 call["args"] = held.value if isinstance(held.value, dict) else {"_raw": text}
-        return [*late, End(growing.slot, whole, growing.signature, cut, growing.alias)]
+        return [*late, PartEnd(growing.slot, whole, growing.signature, cut, growing.alias)]
 
 
 _CALL = keys("functionCall")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.ids import JOINT, settle
+from toolwire.conversation.ids import NAMESPACE_SEPARATOR, assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind
 from toolwire.conversation.parts import (
@@ -28,9 +28,18 @@ from toolwire.conversation.parts import (
     Source,
     Text,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import read_fields, write_fields
-from toolwire.wires.engine.specs import BROKEN, UNKNOWN, Row, answers, blame, keys, list_at, unknown
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import read_settings, write_settings
+from toolwire.wires.engine.specs import (
+    OPAQUE,
+    UNREADABLE,
+    Block,
+    answer_messages,
+    keys,
+    list_at,
+    opaque,
+    raise_unexpected,
+)
 from toolwire.wires.families.items.content import PLAIN, inside, read_content
 from toolwire.wires.families.items.history import Writer
 from toolwire.wires.families.items.item_blocks import LOOSE, PENDING, TOLD
@@ -57,11 +66,11 @@ ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
 }
-MESSAGE = Row("message", Message, keys=keys("type", "role", "content", "status", "id"))
-EMPTY = Row(
+MESSAGE = Block("message", Message, keys=keys("type", "role", "content", "status", "id"))
+EMPTY = Block(
     "message",
     Text,
-    write=lambda part, page: {
+    write=lambda part, context: {
         "content": [{"type": "output_text", "text": part.text}] if part.text else []
     },
 )
@@ -86,7 +95,7 @@ class Seen:
         self.by_id[call.id] = call
         if call.item is not None:
             self.by_item[call.item] = call
-        if JOINT in call.name and parted(call.name)[0]:
+        if NAMESPACE_SEPARATOR in call.name and parted(call.name)[0]:
             self.within.setdefault(alone(parted(call.name)[1]), set()).add(call.name)
         if call.origin == "item" and call.family == "tool-search":
             self.open.append(call)
@@ -127,7 +136,7 @@ class Items(Struct, frozen=True, eq=False):
     """The table of one wire of this shape, and how its bodies are read and written."""
 
     name: str
-    rows: Mapping[str, Row]
+    rows: Mapping[str, Block]
 
     # --- items, read ---
 
@@ -137,74 +146,74 @@ class Items(Struct, frozen=True, eq=False):
         """Who speaks in each item, and its parts; nobody, if the item is not known, and no parts,
         if it only offers tools."""
         for i, item in enumerate(items):
-            at: JsonPath = (key, i)
+            path: JsonPath = (key, i)
             if not isinstance(item, dict):
-                blame(self.name, at, "an object", item)
+                raise_unexpected(self.name, path, "an object", item)
             kind = item.get("type")
             if kind == ADDED.name and key == "input" and added(item) is not None:
                 seen.extra += [
-                    (*at, name)
+                    (*path, name)
                     for name, value in item.items()
                     if name not in ADDED.keys and value is not None
                 ]
                 yield None, (), item
                 continue
             if kind == "message" or (kind is None and "role" in item):
-                role, parts = self.read_message(item, at)
+                role, parts = self.read_message(item, path)
                 if role == "assistant":
                     seen.extra += [
-                        (*at, name)
+                        (*path, name)
                         for name, value in item.items()
                         if name not in MESSAGE.keys and value is not None
                     ]
             else:
-                parts = self._read_item(item, at, seen)
+                parts = self._read_item(item, path, seen)
                 role = _speaker(parts[0])
             if role == "assistant" and item.get("status") not in (None, "completed"):
-                seen.extra.append((*at, "status"))
+                seen.extra.append((*path, "status"))
             yield role, parts, item
 
-    def read_message(self, item: Object, at: JsonPath) -> tuple[Role | None, tuple[Part, ...]]:
+    def read_message(self, item: Object, path: JsonPath) -> tuple[Role | None, tuple[Part, ...]]:
         """Who speaks in a message item, and its parts; nobody, if it is not a message after all."""
         said, content = item.get("role"), item.get("content")
         if said == "tool" and TOLD.read is not None and isinstance(content, str | list | None):
-            return "tool", (TOLD.read(item, at, TOLD),)
+            return "tool", (TOLD.read(item, path, TOLD),)
         role = ROLES.get(said) if isinstance(said, str) else None
         if role is not None and isinstance(content, str):
             return role, (
-                Text(content, source=Source(content, (*at, "content"), inside(PLAIN, item))),
+                Text(content, source=Source(content, (*path, "content"), inside(PLAIN, item))),
             )
         if role is None or not isinstance(content, list):
-            return None, (unknown("message", item, at),)
+            return None, (opaque("message", item, path),)
         if not content:
-            return role, (Text("", source=Source(item, at, EMPTY)),)
-        parts = read_content(content, (*at, "content"))
+            return role, (Text("", source=Source(item, path, EMPTY)),)
+        parts = read_content(content, (*path, "content"))
         return role, tuple(
             [
-                replace(part, source=replace(part.source, spec=inside(part.spec or UNKNOWN, item)))  # type: ignore[arg-type]
+                replace(part, source=replace(part.source, spec=inside(part.spec or OPAQUE, item)))  # type: ignore[arg-type]
                 for part in parts
             ]
         )
 
-    def _read_item(self, item: Object, at: JsonPath, seen: Seen) -> tuple[Part, ...]:
+    def _read_item(self, item: Object, path: JsonPath, seen: Seen) -> tuple[Part, ...]:
         kind = item.get("type")
-        row = self.rows.get(kind) if isinstance(kind, str) else None
-        if row is None or row.read is None:
-            return (unknown(kind, item, at),)
+        spec = self.rows.get(kind) if isinstance(kind, str) else None
+        if spec is None or spec.read is None:
+            return (opaque(kind, item, path),)
         try:
-            part = row.read(item, at, row)
-        except BROKEN:
-            return (unknown(kind, item, at),)
+            part = spec.read(item, path, spec)
+        except UNREADABLE:
+            return (opaque(kind, item, path),)
         if isinstance(part, Reasoning) and item.get("content") and item.get("summary"):
-            seen.extra.append((*at, "summary"))
+            seen.extra.append((*path, "summary"))
         if isinstance(part, Result):
             part = seen.named(part) if part.name else part
-            return (seen.result(part) if row.name in LOOSE else part,)
+            return (seen.result(part) if spec.name in LOOSE else part,)
         if isinstance(part, Call):
             seen.call(part)
-            row = part.spec if isinstance(part.spec, Row) else row
-            if row.answer is not None and row.answer.read is not None:
-                result = row.answer.read(item, at, row.answer)
+            spec = part.spec if isinstance(part.spec, Block) else spec
+            if spec.answer is not None and spec.answer.read is not None:
+                result = spec.answer.read(item, path, spec.answer)
                 assert isinstance(result, Result)
                 if result.output or str(item.get("status")) not in PENDING:
                     return part, replace(result, name=part.name)
@@ -269,7 +278,7 @@ class Items(Struct, frozen=True, eq=False):
     def read(self, body: JSON, kind: Kind) -> Conversation:
         """A request or a response as a conversation."""
         if not isinstance(body, dict):
-            blame(self.name, (), "an object", body)
+            raise_unexpected(self.name, (), "an object", body)
         return self._read_response(body) if kind == "response" else self._read_request(body)
 
     def _read_request(self, body: Object) -> Conversation:
@@ -290,9 +299,9 @@ class Items(Struct, frozen=True, eq=False):
         elif not any(
             body.get(key) is not None for key in ("prompt", "conversation", "previous_response_id")
         ):
-            blame(self.name, ("input",), "a string or a list", body.get("input", UNSET))
+            raise_unexpected(self.name, ("input",), "a string or a list", body.get("input", UNSET))
         offered = list_at(self.name, body, ("tools",)) if body.get("tools") is not None else []
-        settings = read_fields(REQUEST, body, keys(*known))
+        settings = read_settings(REQUEST, body, keys(*known))
         tools = tuple(
             one
             for i, tool in enumerate(offered)
@@ -303,7 +312,7 @@ class Items(Struct, frozen=True, eq=False):
         if "choice" in values:
             values["choice"] = meant(values["choice"], tools)
         return Conversation(
-            settle(tuple(messages), seed="", ordered=False),
+            assign_ids(tuple(messages), seed="", ordered=False),
             tools,
             values,
             self.name,
@@ -334,10 +343,10 @@ class Items(Struct, frozen=True, eq=False):
             self.name,
             source=Source(path=("output",)),
         )
-        settings = read_fields(
+        settings = read_settings(
             RESPONSE, body, ECHO | keys("object", "output", "status", "incomplete_details")
         )
-        messages = settle((message,), seed=str(settings.values.get("id", "")), ordered=False)
+        messages = assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False)
         return Conversation(
             messages,
             (),
@@ -349,32 +358,32 @@ class Items(Struct, frozen=True, eq=False):
             ),
         )
 
-    def write(self, conversation: Conversation, page: Page) -> JSON:
+    def write(self, conversation: Conversation, context: EncodeContext) -> JSON:
         """A conversation as a request or a response."""
-        if page.kind == "response":
-            return self._write_response(conversation, page)
-        home = conversation.wire == page.wire and conversation.kind == "request"
-        body = write_fields(REQUEST, conversation, page)
+        if context.kind == "response":
+            return self._write_response(conversation, context)
+        home = conversation.wire == context.wire and conversation.kind == "request"
+        body = write_settings(REQUEST, conversation, context)
         choice = conversation.settings.get("choice")
         if (
             isinstance(choice, Choice)
             and "tool_choice" in body
             and not (home and _same_choice(conversation))
         ):
-            at = conversation.source.setting_paths.get("choice", ("tool_choice",))
-            body["tool_choice"] = write_choice(choice, conversation.tools, page, at)
+            path = conversation.source.setting_paths.get("choice", ("tool_choice",))
+            body["tool_choice"] = write_choice(choice, conversation.tools, context, path)
         messages = (
             conversation.messages
             if not home or conversation.same_tools
-            else _reoffered(conversation, page)
+            else _reoffered(conversation, context)
         )
-        prompt = _prompt(messages[0], page) if messages else None
+        prompt = _prompt(messages[0], context) if messages else None
         if prompt is not None:
             body["instructions"] = prompt
             messages = messages[1:]
         elif isinstance(body.get("instructions"), str) and body["instructions"]:
             del body["instructions"]
-        items = Writer(self.rows, page, self.read_message).items(messages)
+        items = Writer(self.rows, context, self.read_message).items(messages)
         if home and len(messages) == 1 and messages[0].path == ("input",) and len(items) == 1:
             only = items[0]
             body["input"] = only["content"] if isinstance(only, dict) else only
@@ -387,31 +396,33 @@ class Items(Struct, frozen=True, eq=False):
             or not conversation.same_tools
             or any(tool.path[:1] == ("input",) for tool in loose)
         ):
-            tools = write_tools(loose, page, conversation.source.body if home else None)
+            tools = write_tools(loose, context, conversation.source.body if home else None)
             if tools:
                 body["tools"] = tools
             else:
                 body.pop("tools", None)
         return body
 
-    def _write_response(self, conversation: Conversation, page: Page) -> JSON:
-        home = conversation.wire == page.wire and conversation.kind == "response"
-        body = write_fields(RESPONSE, conversation, page)
+    def _write_response(self, conversation: Conversation, context: EncodeContext) -> JSON:
+        home = conversation.wire == context.wire and conversation.kind == "response"
+        body = write_settings(RESPONSE, conversation, context)
         seed = conversation.settings.get("id")
-        page.seed = seed if isinstance(seed, str) else ""
-        said = answers(conversation, page)
+        context.seed = seed if isinstance(seed, str) else ""
+        said = answer_messages(conversation, context)
         first = said[0] if said else Message("assistant", ())
         for message in said[1:]:
-            page.lose(message, "an answer here is one message; the others stay behind")
-        items = Writer(self.rows, page, self.read_message).items((first,))
+            context.report_loss(message, "an answer here is one message; the others stay behind")
+        items = Writer(self.rows, context, self.read_message).items((first,))
         if home:
             return {**body, "output": items}
         for tool in conversation.tools:
-            page.lose(tool, "an answer offers no tools")
+            context.report_loss(tool, "an answer offers no tools")
         stop = write_stop(first.stop)
         called = any(isinstance(part, Call) and part.executor == "client" for part in first.parts)
         if read_stop(stop, called=called) != first.stop and first.stop is not None:
-            page.lose(first.path, f"this wire has no word for the stop reason `{first.stop}`")
+            context.report_loss(
+                first.path, f"this wire has no word for the stop reason `{first.stop}`"
+            )
         frame: Object = {
             "id": "",
             "object": "response",
@@ -470,7 +481,7 @@ def _placed(conversation: Conversation) -> frozenset[JsonPath]:
     )
 
 
-def _reoffered(conversation: Conversation, page: Page) -> tuple[Message, ...]:
+def _reoffered(conversation: Conversation, context: EncodeContext) -> tuple[Message, ...]:
     """The messages of a history with the items that offer tools as these are now."""
 
     def now(message: Message) -> Message:
@@ -478,7 +489,7 @@ def _reoffered(conversation: Conversation, page: Page) -> tuple[Message, ...]:
             return message
         tools = write_tools(
             (tool for tool in conversation.tools if tool.path[:2] == message.path),
-            page,
+            context,
             conversation.source.body,
         )
         return replace(
@@ -502,12 +513,12 @@ def _speaker(part: Part) -> Role | None:
     return None if isinstance(part, Opaque) else "assistant"
 
 
-def _prompt(message: Message, page: Page) -> str | None:
+def _prompt(message: Message, context: EncodeContext) -> str | None:
     """A system message that can stand apart as the instructions: one plain text."""
     if (
         message.role != "system"
         or len(message.parts) != 1
-        or (isinstance(message.raw, dict) and message.wire == page.wire)
+        or (isinstance(message.raw, dict) and message.wire == context.wire)
     ):
         return None
     only = message.parts[0]

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.streaming.events import Chunk
-from toolwire.wires.engine.specs import call_id
-from toolwire.wires.engine.stream import fresh, merge
+from toolwire.wires.engine.specs import read_id
+from toolwire.wires.engine.stream import copy_json, merge
 
 _TEXT: Object = {"type": "output_text", "text": "", "annotations": []}
 _REFUSAL: Object = {"type": "refusal", "refusal": ""}
@@ -127,23 +127,23 @@ class Growing:
     @property
     def id(self) -> str:
         """The id of the item, or nothing."""
-        return call_id(self.block.get("id"))[0]
+        return read_id(self.block.get("id"))[0]
 
     def is_item(self, block: Mapping[str, JSON]) -> bool:
         """Whether a block may be this very item: it has its type, and its own id or no other call
         id."""
-        if self.id and self.id == call_id(block.get("id"))[0]:
+        if self.id and self.id == read_id(block.get("id"))[0]:
             return self.type == block.get("type")
-        ours, theirs = call_id(self.block.get("call_id"))[0], call_id(block.get("call_id"))[0]
+        ours, theirs = read_id(self.block.get("call_id"))[0], read_id(block.get("call_id"))[0]
         return self.type == block.get("type") and (not ours or not theirs or ours == theirs)
 
     def grow(self, event: Chunk, grows: Grows) -> None:
         """Add a piece."""
-        at = grows.path_of(event)
-        self._pieces.setdefault(at, (grows, []))[1].append(event.get("delta"))
+        path = grows.path_of(event)
+        self._pieces.setdefault(path, (grows, []))[1].append(event.get("delta"))
         odds = event.get("logprobs")
         if isinstance(odds, list) and odds:
-            self._pieces.setdefault((*at[:-1], "logprobs"), (grows, []))[1].append(odds)
+            self._pieces.setdefault((*path[:-1], "logprobs"), (grows, []))[1].append(odds)
 
     def settle(self, event: Chunk, grows: Grows) -> None:
         """Take what a closing event says instead of the pieces."""
@@ -156,15 +156,17 @@ class Growing:
         value = event.get(field)
         if value is None:
             return
-        at = grows.path_of(event)
+        path = grows.path_of(event)
         if event.get("type") in _CLOSING:
-            self._pieces = {key: held for key, held in self._pieces.items() if key[: len(at)] != at}
-        _place(self.block, at, fresh(value), grows.part)
+            self._pieces = {
+                key: held for key, held in self._pieces.items() if key[: len(path)] != path
+            }
+        _place(self.block, path, copy_json(value), grows.part)
 
     def finish(self, block: Object) -> None:
         """Take the finished item. What it leaves empty is still what came of it."""
         self.block = block
-        self._pieces = {at: held for at, held in self._pieces.items() if not get(block, at)}
+        self._pieces = {path: held for path, held in self._pieces.items() if not get(block, path)}
 
     def shrink(self) -> None:
         """Forget all but what tells it from other items."""
@@ -175,12 +177,12 @@ class Growing:
 
     def assembled(self) -> Object:
         """The item as far as it came."""
-        for at, (grows, pieces) in self._pieces.items():
+        for path, (grows, pieces) in self._pieces.items():
             words = [piece for piece in pieces if isinstance(piece, str)]
             value: JSON = (
                 "".join(words) if len(words) == len(pieces) else reduce(merge, pieces, None)
             )
-            _place(self.block, at, value, grows.part)
+            _place(self.block, path, value, grows.part)
         self._pieces = {}
         return self.block
 
@@ -188,18 +190,18 @@ class Growing:
 _CLOSING = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 
 
-def _place(block: Object, at: JsonPath, value: JSON, part: JSON) -> None:
+def _place(block: Object, path: JsonPath, value: JSON, part: JSON) -> None:
     """Put a value at a place of a block, which is made as far as it is not there. A number past the
     end means the next."""
     held: JSON = block
-    for step, after in zip(at, (*at[1:], None), strict=True):
+    for step, after in zip(path, (*path[1:], None), strict=True):
         inside: JSON = None
         if isinstance(held, dict):
             inside = held.get(str(step))
         elif isinstance(held, list) and number(step) < len(held):
             inside = held[number(step)]
         elif after is not None:
-            inside = fresh(part)
+            inside = copy_json(part)
         if after is None:
             inside = value
         elif not isinstance(inside, list if isinstance(after, int) else dict):

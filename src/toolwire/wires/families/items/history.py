@@ -28,8 +28,8 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import Row, call_id, keys, native, own
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import Block, keys, patch_block, patch_message, read_id
 from toolwire.wires.families.items.content import Inside, write_inside
 from toolwire.wires.families.items.item_blocks import BORROWED, CUSTOM, FUNCTION, listed, screen
 from toolwire.wires.families.items.namespaces import naming
@@ -61,7 +61,7 @@ class _Retold(Struct, frozen=True):
 
 def _rows_of(output: Output) -> bool:
     rows = listed(output)
-    return rows is not None and all(isinstance(row, dict) for row in rows)
+    return rows is not None and all(isinstance(spec, dict) for spec in rows)
 
 
 _RETOLD = {
@@ -84,9 +84,9 @@ _FLAGGED = keys("apply_patch_call_output")
 class Writer:
     """The items of a history, under way."""
 
-    def __init__(self, rows: Mapping[str, Row], page: Page, read: Reads) -> None:
+    def __init__(self, rows: Mapping[str, Block], context: EncodeContext, read: Reads) -> None:
         self.rows = rows
-        self.page = page
+        self.context = context
         self.read = read
         self.out: list[JSON] = []
         self.content: list[JSON] = []
@@ -105,9 +105,9 @@ class Writer:
     def items(self, messages: Iterable[Message]) -> list[JSON]:
         """All of them."""
         messages = tuple(messages)
-        own = (message for message in messages if message.wire == self.page.wire)
+        native = (message for message in messages if message.wire == self.context.wire)
         self.offers = {
-            message.path: message.spec.item for message in own if isinstance(message.spec, Added)
+            message.path: message.spec.item for message in native if isinstance(message.spec, Added)
         }
         for message in messages:
             self.role = message.role
@@ -118,11 +118,11 @@ class Writer:
     # --- this wire's own ---
 
     def _message(self, message: Message) -> None:
-        home, parts = message.wire == self.page.wire, message.parts
+        home, parts = message.wire == self.context.wire, message.parts
         if home and isinstance(message.spec, Added):
             self._offers(message.path)
         elif home and isinstance(message.raw, dict):
-            kept = own(message, self.page, self._again)
+            kept = patch_message(message, self.context, self._again)
             if isinstance(kept, UnsetType) and all(
                 isinstance(part, Text | Media | Opaque) for part in parts
             ):
@@ -149,15 +149,15 @@ class Writer:
             self._run(item, parts[i:end])
             i = end
 
-    def _offers(self, at: JsonPath) -> None:
+    def _offers(self, path: JsonPath) -> None:
         """The items up to a place that offer tools: such a one may stand in the middle of
         a turn.
         """
-        for place in [place for place in self.offers if place[:1] == at[:1] and place <= at]:
+        for place in [place for place in self.offers if place[:1] == path[:1] and place <= path]:
             self._item(self.offers.pop(place))
 
-    def _again(self, item: JSON, at: JsonPath) -> Message:
-        role, parts = self.read(item, at) if isinstance(item, dict) else (None, ())
+    def _again(self, item: JSON, path: JsonPath) -> Message:
+        role, parts = self.read(item, path) if isinstance(item, dict) else (None, ())
         return Message(role or "user", parts)
 
     def _run(self, item: Object | None, parts: tuple[Part, ...]) -> None:
@@ -174,7 +174,7 @@ class Writer:
                 isinstance(part, Call)
                 and part.origin != "wire"
                 and item is not None
-                and not call_id(item.get("call_id"))[0]
+                and not read_id(item.get("call_id"))[0]
             ):
                 self.bare.add(part.id)
 
@@ -183,12 +183,16 @@ class Writer:
         if not isinstance(parts[0].spec, Inside):
             now: JSON | UnsetType = item
             for part in parts:
-                now = UNSET if isinstance(now, UnsetType) else native(part, self.page, now)
+                now = UNSET if isinstance(now, UnsetType) else patch_block(part, self.context, now)
             return now
         content = item.get("content")
         blocks: list[JSON] = []
         for part in parts:
-            block = UNSET if isinstance(part.raw, UnsetType) else native(part, self.page, part.raw)
+            block = (
+                UNSET
+                if isinstance(part.raw, UnsetType)
+                else patch_block(part, self.context, part.raw)
+            )
             if isinstance(block, UnsetType):
                 return UNSET
             blocks.append(block)
@@ -198,8 +202,8 @@ class Writer:
 
     def _block(self, part: Part) -> JSON:
         """A block of a message that gained or lost some."""
-        kept = native(part, self.page, part.raw) if isinstance(part.raw, dict) else UNSET
-        return write_inside(part, self.page) if isinstance(kept, UnsetType) else kept
+        kept = patch_block(part, self.context, part.raw) if isinstance(part.raw, dict) else UNSET
+        return write_inside(part, self.context) if isinstance(kept, UnsetType) else kept
 
     # --- what is new, or of another wire ---
 
@@ -209,14 +213,16 @@ class Writer:
         elif isinstance(part, Result):
             self._item(self._result(part))
         elif self.role != "assistant":
-            block = write_inside(part, self.page)
+            block = write_inside(part, self.context)
             self.content += [block] if block is not None else []
         elif isinstance(part, Text):
             self._text(part)
         elif isinstance(part, Reasoning):
             self._reasoning(part)
         else:
-            self.page.lose(part, f"a model's turn cannot hold this here: {describe(part)[:80]}")
+            self.context.report_loss(
+                part, f"a model's turn cannot hold this here: {describe(part)[:80]}"
+            )
 
     def _item(self, item: JSON) -> None:
         self._flush()
@@ -238,12 +244,12 @@ class Writer:
 
     def _named(self, prefix: str) -> str:
         """An id for an item of an answer, where the type demands one."""
-        return f"{prefix}_{digest(self.page.seed, len(self.out))}"
+        return f"{prefix}_{digest(self.context.seed, len(self.out))}"
 
     def _text(self, part: Text) -> None:
         if not part.text:
             return
-        if self.page.kind == "response":
+        if self.context.kind == "response":
             said: Object = {"type": "output_text", "text": part.text, "annotations": []}
             block: Object = {"type": "refusal", "refusal": part.text} if part.refusal else said
             self.out.append(
@@ -257,51 +263,51 @@ class Writer:
             )
             return
         if part.refusal:
-            self.page.lose(part, "a refusal is sent as plain text")
+            self.context.report_loss(part, "a refusal is sent as plain text")
         self.out.append({"role": "assistant", "content": part.text})
 
     def _reasoning(self, part: Reasoning) -> None:
         """Reasoning can be shown in an answer; the provider takes nobody else's back."""
-        if self.page.kind == "response" and part.text:
+        if self.context.kind == "response" and part.text:
             told: list[JSON] = [{"type": "summary_text", "text": part.text}]
             self.out.append({"type": "reasoning", "id": self._named("rs"), "summary": told})
         else:
-            self.page.lose(part, "only reasoning that this provider sealed is taken back")
+            self.context.report_loss(part, "only reasoning that this provider sealed is taken back")
 
     def _call(self, call: Call) -> JSON:
-        custom = call.family == "custom" or "custom" in self.page.words(call)
-        row = CUSTOM if custom else self._kind_of(call) or FUNCTION
-        assert row.write is not None
-        item = row.write(call, self.page)
+        custom = call.family == "custom" or "custom" in self.context.notes_about(call)
+        spec = CUSTOM if custom else self._kind_of(call) or FUNCTION
+        assert spec.write is not None
+        item = spec.write(call, self.context)
         assert isinstance(item, dict)
         item.pop("id", None)
         told = item.pop("type")
-        self.families[call.id] = row.family if told == row.name else FUNCTION.family
-        more = _RETOLD.get(row.name) if told == row.name else None
-        sent, answer = self.page.call_id(call), self.page.kind == "response"
+        self.families[call.id] = spec.family if told == spec.name else FUNCTION.family
+        more = _RETOLD.get(spec.name) if told == spec.name else None
+        sent, answer = self.context.call_id(call), self.context.kind == "response"
         if more is None and not answer:
             return {"type": told, **item, "call_id": sent}
         more = more or _PLAIN[str(told)]
         lent: Object = {}
         if more.named or answer:
-            lent["id"] = f"{more.prefix}_{digest(self.page.seed, len(self.out), sent)}"
+            lent["id"] = f"{more.prefix}_{digest(self.context.seed, len(self.out), sent)}"
         return {"type": told, **lent, **item, "call_id": sent, **more.frame, "status": "completed"}
 
-    def _kind_of(self, call: Call) -> Row | None:
+    def _kind_of(self, call: Call) -> Block | None:
         """The kind a call has on a wire of this shape, or had before it went over another."""
-        row = self._own_row(call) or self._before(_RETOLD, self.page.words(call))
-        if row is None:
+        spec = self._own_row(call) or self._before(_RETOLD, self.context.notes_about(call))
+        if spec is None:
             return None
         if self.answers is None:
             self.answers = {}
-            for result in self.page.results:
+            for result in self.context.results:
                 self.answers.setdefault(result.call_id, []).append(result)
         fit = all(
-            _RETOLD[row.name].holds(result.output) for result in self.answers.get(call.id, ())
+            _RETOLD[spec.name].holds(result.output) for result in self.answers.get(call.id, ())
         )
-        return row if fit else None
+        return spec if fit else None
 
-    def _before(self, names: Iterable[str], families: Collection[str]) -> Row | None:
+    def _before(self, names: Iterable[str], families: Collection[str]) -> Block | None:
         """The row among some whose family is one of those."""
         return (
             next((self.rows[name] for name in names if self.rows[name].family in families), None)
@@ -311,14 +317,16 @@ class Writer:
 
     def _result(self, result: Result) -> JSON:
         told = result.call_id in self.families
-        row = (None if told else self._own_row(result)) or self._answer_row(result)
-        assert row.write is not None
-        self.page.remember(result, flag=row.name in _FLAGGED, structure=row.name not in _TEXTUAL)
-        if self.page.failed(result) and row.name not in _FLAGGED:
-            self.page.lose(result, "a result has no error flag here; its text is kept")
-        item = row.write(result, self.page)
-        if row.ids is BORROWED and isinstance(item, dict):
-            item["id"] = self.page.result_id(
+        spec = (None if told else self._own_row(result)) or self._answer_row(result)
+        assert spec.write is not None
+        self.context.note_result_form(
+            result, flag=spec.name in _FLAGGED, structure=spec.name not in _TEXTUAL
+        )
+        if self.context.is_error(result) and spec.name not in _FLAGGED:
+            self.context.report_loss(result, "a result has no error flag here; its text is kept")
+        item = spec.write(result, self.context)
+        if spec.ids is BORROWED and isinstance(item, dict):
+            item["id"] = self.context.result_id(
                 result
             )  # an id lent by an item of another server names nothing here
         if (
@@ -326,37 +334,41 @@ class Writer:
             and isinstance(item, dict)
             and item.pop("call_id", None) is not None
         ):
-            item.update(naming(self.page.name(result.name or "")))
+            item.update(naming(self.context.name(result.name or "")))
         return item
 
-    def _own_row(self, part: Call | Result) -> Row | None:
+    def _own_row(self, part: Call | Result) -> Block | None:
         """The row a part was read by on another wire of this shape, if its kind can be
         told anew.
         """
-        row = part.spec
-        ours = isinstance(row, Row) and self.rows.get(row.name) is row and row.part is type(part)
+        spec = part.spec
+        ours = (
+            isinstance(spec, Block) and self.rows.get(spec.name) is spec and spec.part is type(part)
+        )
         return (
-            row
-            if isinstance(row, Row) and ours and (isinstance(part, Result) or row.name in _RETOLD)
+            spec
+            if isinstance(spec, Block)
+            and ours
+            and (isinstance(part, Result) or spec.name in _RETOLD)
             else None
         )
 
-    def _answer_row(self, result: Result) -> Row:
+    def _answer_row(self, result: Result) -> Block:
         """The kind of result that answers the kind of call it was made from, or was before it went
         over another wire."""
         told = self.families.get(result.call_id)
-        kept = None if told else self._before(_RETOLD, self.page.words(result))
+        kept = None if told else self._before(_RETOLD, self.context.notes_about(result))
         if kept is not None and _RETOLD[kept.name].holds(result.output):
             told = kept.family
-        own = (
-            row.name
-            for row in self.rows.values()
-            if row.direction == "output" and row.executor == "client"
+        known = (
+            spec.name
+            for spec in self.rows.values()
+            if spec.direction == "output" and spec.executor == "client"
         )
-        return self._before(own, (told or result.family,)) or self.rows["function_call_output"]
+        return self._before(known, (told or result.family,)) or self.rows["function_call_output"]
 
 
 def _item_of(part: Part) -> Object | None:
     """The item a part of this wire's own stands in."""
     held = part.spec.item if isinstance(part.spec, Inside) else part.raw
-    return held if isinstance(held, dict) and isinstance(part.spec, Row) else None
+    return held if isinstance(held, dict) and isinstance(part.spec, Block) else None

@@ -28,19 +28,19 @@ from toolwire.conversation.parts import (
     Text,
     output_text,
 )
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
+    Block,
     Form,
     Id,
-    Row,
-    arguments,
-    call_id,
+    blocks,
     keys,
-    name_of,
-    obj,
-    result_id,
-    string,
-    table,
+    read_arguments,
+    read_id,
+    read_name,
+    read_result_id,
+    require_object,
+    require_string,
     text_or_none,
 )
 from toolwire.wires.families.items.content import (
@@ -75,8 +75,8 @@ class _Whatever(frozenset[str]):
 def ids_of(block: Object, key: str = "call_id") -> tuple[str, Origin, str | None]:
     """The id of a call, its origin, and the id of its item. An item id stands in where there is no
     call id."""
-    one, origin = call_id(block.get(key))
-    item, _ = call_id(block.get("id"))
+    one, origin = read_id(block.get(key))
+    item, _ = read_id(block.get("id"))
     if key == "id" or not item:
         return one, origin, None
     return (one, origin, item) if one else (item, "item", item)
@@ -96,25 +96,25 @@ def _known(by: Runs, *names: str) -> frozenset[str]:
 
 
 _SPACE = keys("namespace")
-_LOST: dict[int, tuple[Row, Row]] = {}
+_LOST: dict[int, tuple[Block, Block]] = {}
 """Rows, by their identity, with themselves for blocks whose namespace is not understood."""
 
 
-def _row_for(block: Object, row: Row) -> Row:
+def _row_for(block: Object, spec: Block) -> Block:
     """The row of a block: what it says of a namespace is understood only if it is part of
     a name.
     """
-    if "namespace" not in block or "namespace" not in row.keys or not lost(block):
-        return row
-    if id(row) not in _LOST:
-        _LOST[id(row)] = (row, replace(row, keys=row.keys - _SPACE))
-    return _LOST[id(row)][1]
+    if "namespace" not in block or "namespace" not in spec.keys or not lost(block):
+        return spec
+    if id(spec) not in _LOST:
+        _LOST[id(spec)] = (spec, replace(spec, keys=spec.keys - _SPACE))
+    return _LOST[id(spec)][1]
 
 
-def _function(call: Call, page: Page) -> Object:
+def _function(call: Call, context: EncodeContext) -> Object:
     """A call as the item that can hold any."""
-    head: Object = {"type": "function_call", "call_id": page.call_id(call)}
-    return {**head, **naming(page.name(call.name)), "arguments": page.text_of(call)}
+    head: Object = {"type": "function_call", "call_id": context.call_id(call)}
+    return {**head, **naming(context.name(call.name)), "arguments": context.arguments_text(call)}
 
 
 def ask(
@@ -132,7 +132,7 @@ def ask(
     known: frozenset[str] | None = None,
     forms: tuple[Form, ...] = BOTH,
     sealed: str = "",
-) -> Row:
+) -> Block:
     """A call. `named` is the field that names the tool, `name` what it is called where there is
     none.
 
@@ -141,9 +141,9 @@ def ask(
     """
     holds = fields or (field,)
 
-    def read(block: Object, at: JsonPath, row: Row) -> Part:
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
         one, origin, item = ids_of(block, key)
-        said = _known_by(block, named, row)
+        said = _known_by(block, named, spec)
         args = _asked(block, field, fields)
         signature = text_or_none(block.get(sealed)) if sealed else None
         return Call(
@@ -155,25 +155,27 @@ def ask(
             _runs(by, block),
             item,
             signature=signature,
-            source=Source(block, at, _row_for(block, row)),
+            source=Source(block, path, _row_for(block, spec)),
         )
 
-    def write(call: Call, page: Page) -> JSON:
-        given = _said(call, field, fields, text, page)
+    def write(call: Call, context: EncodeContext) -> JSON:
+        given = _said(call, field, fields, text, context)
         if given is None or (name and not named and call.name != name):
-            return _function(call, page)
+            return _function(call, context)
         out: Object = {"type": kind}
         if key == "id":
-            out["id"] = page.call_id(call)
+            out["id"] = context.call_id(call)
         elif call.origin == "item":
             out["id"] = call.id
         else:
             if call.item is not None:
                 out["id"] = call.item
-            out["call_id"] = page.call_id(call)
+            out["call_id"] = context.call_id(call)
         if named and (call.name != name or not name):
             out.update(
-                naming(page.name(call.name)) if named == "name" else {named: page.name(call.name)}
+                naming(context.name(call.name))
+                if named == "name"
+                else {named: context.name(call.name)}
             )
         return {**out, **given}
 
@@ -182,7 +184,7 @@ def ask(
         if known is not None
         else _known(by, key, "name", named, *holds, *((sealed,) if sealed else ()))
     )
-    return Row(
+    return Block(
         kind,
         Call,
         read,
@@ -198,43 +200,45 @@ def ask(
     )
 
 
-def _known_by(block: Object, named: str, row: Row) -> str:
+def _known_by(block: Object, named: str, spec: Block) -> str:
     """What the tool of a call is known by; a field other than `name` holds a word of the wire, not
     a name somebody chose."""
     if named != "name":
-        return name_of(block.get(named)) if named else ""
-    return called(block) if "namespace" in row.keys else alone(name_of(block.get("name")))
+        return read_name(block.get(named)) if named else ""
+    return called(block) if "namespace" in spec.keys else alone(read_name(block.get("name")))
 
 
 def _asked(block: Object, field: str, fields: tuple[str, ...]) -> LazyJson:
     if not fields:
-        return arguments(block.get(field))
+        return read_arguments(block.get(field))
     found: Object = {one: block[one] for one in fields if block.get(one) is not None}
     return (
         LazyJson.from_value(found)
         if found or "arguments" not in block
-        else arguments(block["arguments"])
+        else read_arguments(block["arguments"])
     )
 
 
-def _said(call: Call, field: str, fields: tuple[str, ...], text: bool, page: Page) -> Object | None:
+def _said(
+    call: Call, field: str, fields: tuple[str, ...], text: bool, context: EncodeContext
+) -> Object | None:
     """The arguments in the fields of an item; None if they do not fit."""
     if text:
-        return {field: page.text_of(call)}
-    held = LazyJson(page.text_of(call)) if page.home.forms else call.args
+        return {field: context.arguments_text(call)}
+    held = LazyJson(context.arguments_text(call)) if context.reverse_map.forms else call.args
     value = held.value
     if fields:
         return dict(value) if isinstance(value, dict) and value.keys() <= set(fields) else None
     return None if held.broken else {field: value}
 
 
-def _write_custom(call: Call, page: Page) -> JSON:
+def _write_custom(call: Call, context: EncodeContext) -> JSON:
     """Free text in, free text out; a wire without custom calls had it as the field `input`."""
     carried = get(call.input, ("input",)) if call.family != "custom" else call.arguments
     out: Object = {
         "type": "custom_tool_call",
-        "call_id": page.call_id(call),
-        **naming(page.name(call.name)),
+        "call_id": context.call_id(call),
+        **naming(context.name(call.name)),
     }
     if call.item is not None:
         out["id"] = call.item
@@ -244,19 +248,19 @@ def _write_custom(call: Call, page: Page) -> JSON:
 # --- results --------------------------------------------------------------------------------------
 
 Reads: TypeAlias = "Callable[[Object, JsonPath], Output]"
-Writes: TypeAlias = "Callable[[Result, Page], Object | None]"
+Writes: TypeAlias = "Callable[[Result, EncodeContext], Object | None]"
 
 
 def _failed(block: Object) -> bool:
     return block.get("status") == "failed" or block.get("error") is not None
 
 
-def blocks(output: Output, page: Page) -> JSON:
+def output_blocks(output: Output, context: EncodeContext) -> JSON:
     """A result's output as text, or as blocks."""
     if isinstance(output, tuple):
         return [
             block
-            for block in (write_inside(part, page, told=True) for part in output)
+            for block in (write_inside(part, context, told=True) for part in output)
             if block is not None
         ]
     return output if isinstance(output, str) else text_of(output)
@@ -279,16 +283,16 @@ def reply(
     writes: Writes | None = None,
     known: frozenset[str] | None = None,
     forms: tuple[Form, ...] = BOTH,
-) -> Row:
+) -> Block:
     """A result. `field` holds the output, or `fields` are it; `reads` and `writes` where that is
     not all."""
 
-    def read(block: Object, at: JsonPath, row: Row) -> Part:
-        one, origin = result_id(block.get(key))
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        one, origin = read_result_id(block.get(key))
         if not one and ids is BORROWED:
             one, origin, _ = ids_of(block)
-        output = reads(block, at) if reads is not None else _came(block, field, fields)
-        said = _known_by(block, "name", row) if isinstance(block.get("name"), str) else None
+        output = reads(block, path) if reads is not None else _came(block, field, fields)
+        said = _known_by(block, "name", spec) if isinstance(block.get("name"), str) else None
         return Result(
             one,
             output,
@@ -297,22 +301,22 @@ def reply(
             origin,
             family,
             _runs(by, block),
-            source=Source(block, at, _row_for(block, row)),
+            source=Source(block, path, _row_for(block, spec)),
         )
 
-    def write(result: Result, page: Page) -> JSON:
+    def write(result: Result, context: EncodeContext) -> JSON:
         came = (
-            writes(result, page)
+            writes(result, context)
             if writes is not None
-            else _gone(page.output(result), field, fields)
+            else _gone(context.output(result), field, fields)
         )
         if came is None:
             return {
                 "type": "function_call_output",
-                "call_id": page.result_id(result),
-                "output": blocks(result.output, page),
+                "call_id": context.result_id(result),
+                "output": output_blocks(result.output, context),
             }
-        ours = isinstance(result.spec, Row) and result.spec.name == kind
+        ours = isinstance(result.spec, Block) and result.spec.name == kind
         out: Object = {"type": kind}
         if ids is BORROWED:  # lent by an item, it stays what it was as long as that item has it
             lent = (
@@ -320,11 +324,11 @@ def reply(
                 if ours and result.origin == "item" and isinstance(result.raw, dict)
                 else ""
             )
-            out["id"] = lent or page.result_id(result)
+            out["id"] = lent or context.result_id(result)
         else:
-            out[key] = page.result_id(result)
-        if ours and result.name and (result.origin == "minted" or _says(result, page)):
-            out.update(naming(page.name(result.name)))
+            out[key] = context.result_id(result)
+        if ours and result.name and (result.origin == "minted" or _says(result, context)):
+            out.update(naming(context.name(result.name)))
         return {**out, **came}
 
     known = (
@@ -332,7 +336,7 @@ def reply(
         if known is not None
         else _known(by, "id" if ids is BORROWED else key, "name", field, *fields)
     )
-    return Row(
+    return Block(
         kind,
         Result,
         read,
@@ -348,12 +352,12 @@ def reply(
     )
 
 
-def _says(result: Result, page: Page) -> bool:
+def _says(result: Result, context: EncodeContext) -> bool:
     """Whether a result said which tool it is of, and can say so here."""
     return (
         isinstance(result.raw, dict)
         and "name" in result.raw
-        and (not page.names or result.name in page.names)
+        and (not context.names or result.name in context.names)
     )
 
 
@@ -372,13 +376,13 @@ def _gone(gone: Output, field: str, fields: tuple[str, ...]) -> Object | None:
 
 
 def both(
-    call: Row, *, field: str = "output", reads: Reads | None = None, writes: Writes | None = None
-) -> Row:
+    call: Block, *, field: str = "output", reads: Reads | None = None, writes: Writes | None = None
+) -> Block:
     """A call and its result in one item: two parts, each of which writes its own half."""
 
-    def read(block: Object, at: JsonPath, row: Row) -> Part:
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
         one, origin, _ = ids_of(block)
-        output = reads(block, at) if reads is not None else _came(block, field, ())
+        output = reads(block, path) if reads is not None else _came(block, field, ())
         return Result(
             one,
             output,
@@ -387,13 +391,13 @@ def both(
             origin,
             call.family,
             "provider",
-            source=Source(block, at, row),
+            source=Source(block, path, spec),
         )
 
-    def write(result: Result, page: Page) -> JSON:
-        return writes(result, page) if writes is not None else {field: _plain(result.output)}
+    def write(result: Result, context: EncodeContext) -> JSON:
+        return writes(result, context) if writes is not None else {field: _plain(result.output)}
 
-    answer = Row(call.name, Result, read, write, _Whatever())
+    answer = Block(call.name, Result, read, write, _Whatever())
     return replace(
         call, direction="call+output", answer=answer, keys=call.keys | keys(field, "error")
     )
@@ -411,7 +415,7 @@ def host(
     field: str = "arguments",
     fields: tuple[str, ...] = (),
     text: bool = False,
-) -> Row:
+) -> Block:
     """A tool that the provider ran, in one item with what came of it."""
     call = ask(
         kind,
@@ -427,43 +431,43 @@ def host(
     return both(call, field=answer, reads=reads, writes=writes)
 
 
-def _read_told(block: Object, at: JsonPath, row: Row) -> Part:
-    one, origin = result_id(block.get("tool_call_id"))
+def _read_told(block: Object, path: JsonPath, spec: Block) -> Part:
+    one, origin = read_result_id(block.get("tool_call_id"))
     content = block.get("content")
-    said = alone(name_of(block["name"])) if isinstance(block.get("name"), str) else None
+    said = alone(read_name(block["name"])) if isinstance(block.get("name"), str) else None
     return Result(
         one,
-        read_output(content, (*at, "content")),
+        read_output(content, (*path, "content")),
         False,
         said,
         origin,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
-def _write_told(result: Result, page: Page) -> JSON:
+def _write_told(result: Result, context: EncodeContext) -> JSON:
     output = result.output
     said: JSON = (
-        [_block_told(part, page) for part in output]
+        [_block_told(part, context) for part in output]
         if isinstance(output, tuple)
-        else blocks(output, page)
+        else output_blocks(output, context)
     )
-    named: Object = naming(page.name(result.name)) if result.name else {}
-    return {"role": "tool", "tool_call_id": page.result_id(result), **named, "content": said}
+    named: Object = naming(context.name(result.name)) if result.name else {}
+    return {"role": "tool", "tool_call_id": context.result_id(result), **named, "content": said}
 
 
-def _block_told(part: Part, page: Page) -> JSON:
+def _block_told(part: Part, context: EncodeContext) -> JSON:
     if not isinstance(part, Text):
-        return write_inside(part, page, told=True)
+        return write_inside(part, context, told=True)
     ours = (
         isinstance(part.raw, dict)
-        and isinstance(part.spec, Row)
+        and isinstance(part.spec, Block)
         and CONTENT.get(part.spec.name) is part.spec
     )
-    return {**(obj(part.raw) if ours else {"type": "text"}), "text": part.text}  # type: ignore[arg-type]
+    return {**(require_object(part.raw) if ours else {"type": "text"}), "text": part.text}  # type: ignore[arg-type]
 
 
-TOLD = Row(
+TOLD = Block(
     "tool",
     Result,
     _read_told,
@@ -477,17 +481,17 @@ so it has no entry in the catalogue, and goes back as it came but is never made.
 # --- the peculiar ones ----------------------------------------------------------------------------
 
 
-def _read_parts(block: Object, at: JsonPath) -> Output:
-    return read_output(block.get("output"), (*at, "output"))
+def _read_parts(block: Object, path: JsonPath) -> Output:
+    return read_output(block.get("output"), (*path, "output"))
 
 
-def _write_parts(result: Result, page: Page) -> Object:
-    return {"output": blocks(result.output, page)}
+def _write_parts(result: Result, context: EncodeContext) -> Object:
+    return {"output": output_blocks(result.output, context)}
 
 
-def _read_screen(block: Object, at: JsonPath) -> Output:
+def _read_screen(block: Object, path: JsonPath) -> Output:
     shown = block.get("output")
-    part = read_block(shown, (*at, "output")) if isinstance(shown, dict) else None
+    part = read_block(shown, (*path, "output")) if isinstance(shown, dict) else None
     return (part,) if isinstance(part, Media) else _came(block, "output", ())
 
 
@@ -497,7 +501,7 @@ def screen(output: Output) -> Media | None:
     return only if isinstance(only, Media) and only.kind == "image" else None
 
 
-def _write_screen(result: Result, page: Page) -> Object:
+def _write_screen(result: Result, context: EncodeContext) -> Object:
     shown = screen(result.output)
     return {"output": _plain(result.output) if shown is None else screenshot(shown)}
 
@@ -506,7 +510,7 @@ def _read_text(field: str) -> Reads:
     """Structured output as the text a model reads: so it stays the same result on a wire that has
     nothing but text."""
 
-    def read(block: Object, at: JsonPath) -> Output:
+    def read(block: Object, path: JsonPath) -> Output:
         value = block.get(field)
         return value if isinstance(value, str) else "" if value is None else text_of(value)
 
@@ -523,37 +527,37 @@ def listed(output: Output) -> list[JSON] | None:
     return value if isinstance(value, list) else None
 
 
-def _write_lines(result: Result, page: Page) -> Object:
+def _write_lines(result: Result, context: EncodeContext) -> Object:
     lines = listed(result.output)
     return {"output": _plain(result.output) if lines is None else lines}
 
 
-def _write_found(result: Result, page: Page) -> Object:
+def _write_found(result: Result, context: EncodeContext) -> Object:
     found = listed(result.output)
     by = "client" if result.executor == "client" else "server"
     return {"execution": by, "tools": _plain(result.output) if found is None else found}
 
 
-def _write_text(result: Result, page: Page) -> Object:
+def _write_text(result: Result, context: EncodeContext) -> Object:
     return {"output": output_text(result.output)}
 
 
-def _write_patched(result: Result, page: Page) -> Object:
+def _write_patched(result: Result, context: EncodeContext) -> Object:
     return {
-        "status": "failed" if page.failed(result) else "completed",
+        "status": "failed" if context.is_error(result) else "completed",
         "output": output_text(result.output),
     }
 
 
-def _read_mcp(block: Object, at: JsonPath) -> Output:
+def _read_mcp(block: Object, path: JsonPath) -> Output:
     return block["error"] if block.get("error") is not None else _came(block, "output", ())
 
 
-def _write_mcp(result: Result, page: Page) -> Object:
+def _write_mcp(result: Result, context: EncodeContext) -> Object:
     return {"error" if result.error else "output": _plain(result.output)}
 
 
-def _read_search(block: Object, at: JsonPath) -> Output:
+def _read_search(block: Object, path: JsonPath) -> Output:
     """What was found: pages the action names as its sources, and results if they were asked for."""
     out: Object = {}
     sources = get(block, ("action", "sources"))
@@ -564,7 +568,7 @@ def _read_search(block: Object, at: JsonPath) -> Output:
     return out
 
 
-def _write_search(result: Result, page: Page) -> Object:
+def _write_search(result: Result, context: EncodeContext) -> Object:
     output = result.output
     if not isinstance(output, dict):
         return {"results": _plain(output)}
@@ -572,17 +576,17 @@ def _write_search(result: Result, page: Page) -> Object:
     return {**out, "action": {"sources": output["sources"]}} if "sources" in output else out
 
 
-def _read_picture(block: Object, at: JsonPath) -> Output:
+def _read_picture(block: Object, path: JsonPath) -> Output:
     if _failed(block) and block.get("error") is not None:
         return block["error"]
     data = block.get("result")
     if not isinstance(data, str):
         return _came(block, "result", ())
     form = text_or_none(block.get("output_format")) or "png"
-    return (Media("image", f"image/{form}", data, source=Source(raw=data, path=(*at, "result"))),)
+    return (Media("image", f"image/{form}", data, source=Source(raw=data, path=(*path, "result"))),)
 
 
-def _write_picture(result: Result, page: Page) -> Object:
+def _write_picture(result: Result, context: EncodeContext) -> Object:
     output = result.output
     if isinstance(output, tuple) and len(output) == 1 and isinstance(output[0], Media):
         return {"result": output[0].data}
@@ -600,24 +604,28 @@ def _search_runs(block: Object) -> Executor:
     said = block.get("execution")
     if said in ("client", "server"):
         return "client" if said == "client" else "provider"
-    return "client" if call_id(block.get("call_id"))[0] else "provider"
+    return "client" if read_id(block.get("call_id"))[0] else "provider"
 
 
-def _read_reasoning(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
     text = "\n\n".join(_thoughts(block, "content") or _thoughts(block, "summary"))
     sealed = text_or_none(block.get("encrypted_content"))
     if text or sealed is None:
-        return Reasoning(text, signature=sealed, source=Source(block, at, row))
-    return Reasoning("", sealed, source=Source(block, at, row))
+        return Reasoning(text, signature=sealed, source=Source(block, path, spec))
+    return Reasoning("", sealed, source=Source(block, path, spec))
 
 
 def _thoughts(block: Object, field: str) -> list[str]:
     """The texts of a reasoning item: the thoughts themselves (`content`), or a summary of them."""
     found = block.get(field)
-    return [string(obj(one)["text"]) for one in found] if isinstance(found, list) else []
+    return (
+        [require_string(require_object(one)["text"]) for one in found]
+        if isinstance(found, list)
+        else []
+    )
 
 
-def _write_reasoning(part: Reasoning, page: Page) -> JSON:
+def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
     bare = not isinstance(part.raw, dict) or not part.raw.get("content")
     field, kind = ("summary", "summary_text") if bare else ("content", "reasoning_text")
     told: list[JSON] = [{"type": kind, "text": part.text}] if part.text else []
@@ -626,7 +634,7 @@ def _write_reasoning(part: Reasoning, page: Page) -> JSON:
     return {**out, "encrypted_content": sealed} if sealed is not None else out
 
 
-def _read_web(block: Object, at: JsonPath, row: Row) -> Part:
+def _read_web(block: Object, path: JsonPath, spec: Block) -> Part:
     """The action but for its sources, which are the answer."""
     action = block.get("action")
     asked: JSON = (
@@ -638,12 +646,12 @@ def _read_web(block: Object, at: JsonPath, row: Row) -> Part:
     return Call(
         one,
         "web_search",
-        arguments(asked),
+        read_arguments(asked),
         origin,
         "web-search",
         "provider",
         item,
-        source=Source(block, at, row),
+        source=Source(block, path, spec),
     )
 
 
@@ -659,7 +667,7 @@ _WEB = replace(
     ),
     read=_read_web,
 )
-REASONING = Row(
+REASONING = Block(
     "reasoning",
     Reasoning,
     _read_reasoning,
@@ -687,7 +695,7 @@ FUNCTION = ask(
 )
 _OUT = keys("type", "id", "call_id", "output", "name", "namespace", "status")
 
-ITEMS = table(
+ITEMS = blocks(
     REASONING,
     FUNCTION,
     reply(

@@ -10,27 +10,27 @@ wire by name.
 
 from __future__ import annotations
 
-from toolwire.conversation.ids import JOINT
+from toolwire.conversation.ids import NAMESPACE_SEPARATOR
 from toolwire.conversation.json import JSON, Object
-from toolwire.wires.engine.specs import name_of
+from toolwire.wires.engine.specs import read_name
 
 
 def alone(name: str) -> str:
     """What a tool outside of all namespaces is known by: its name."""
-    return f"{JOINT}{name}" if JOINT in name else name
+    return f"{NAMESPACE_SEPARATOR}{name}" if NAMESPACE_SEPARATOR in name else name
 
 
 def inside(space: str, name: str) -> str:
     """What a tool inside a namespace is known by."""
-    return f"{space.replace('%', '%25').replace(':', '%3A')}{JOINT}{name}"
+    return f"{space.replace('%', '%25').replace(':', '%3A')}{NAMESPACE_SEPARATOR}{name}"
 
 
 def parted(known: str) -> tuple[str, str]:
     """The namespace, empty if there is none, and the name in it."""
-    if JOINT not in known:
+    if NAMESPACE_SEPARATOR not in known:
         return "", known
-    space, _, name = known.partition(JOINT)
-    if not space and JOINT in name:
+    space, _, name = known.partition(NAMESPACE_SEPARATOR)
+    if not space and NAMESPACE_SEPARATOR in name:
         return "", name
     return (space.replace("%3A", ":").replace("%25", "%"), name) if space and name else ("", known)
 
@@ -43,11 +43,11 @@ def naming(known: str) -> Object:
 
 def called(block: Object, field: str = "name") -> str:
     """What the tool that a block names is known by."""
-    name, space = name_of(block.get(field)), block.get("namespace")
+    name, space = read_name(block.get(field)), block.get("namespace")
     return inside(space, name) if name and space and isinstance(space, str) else alone(name)
 
 
 def lost(block: Object) -> bool:
     """Whether a block says a namespace that is part of no name."""
     space: JSON = block.get("namespace")
-    return space not in (None, "") and not (isinstance(space, str) and name_of(block.get("name")))
+    return space not in (None, "") and not (isinstance(space, str) and read_name(block.get("name")))

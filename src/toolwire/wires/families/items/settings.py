@@ -11,31 +11,31 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, get, patch
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.conversation.parts import Message, Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.settings import Field, write_user
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec, write_user
 from toolwire.wires.engine.specs import (
-    Row,
-    blame,
+    Block,
+    blocks,
     count_at,
     flag_or_none,
     keys,
-    name_of,
-    obj,
-    string,
-    table,
+    raise_unexpected,
+    read_name,
+    require_object,
+    require_string,
     text_or_none,
 )
 from toolwire.wires.families.items.namespaces import alone, called, inside, parted
 
 # --- tools ----------------------------------------------------------------------------------------
 
-TOOLS = table(
-    Row("function", Tool, keys=keys("type", "name", "description", "parameters", "strict")),
-    Row("custom", Tool, keys=keys("type", "name", "description")),
+TOOLS = blocks(
+    Block("function", Tool, keys=keys("type", "name", "description", "parameters", "strict")),
+    Block("custom", Tool, keys=keys("type", "name", "description")),
 )
 
 
-class Added(Row, frozen=True, eq=False):
+class Added(Block, frozen=True, eq=False):
     """The row of an item that offers tools. Other wires offer them with all the others; here its
     place is kept by a message without parts, and without JSON of its own: what it holds is its
     tools'.
@@ -49,27 +49,27 @@ _ENTRY = keys("type", "name", "tools")
 """What of a namespace goes with its tools."""
 
 
-def read_offer(wire: str, tool: JSON, at: JsonPath, space: str = "") -> Tool:
+def read_offer(wire: str, tool: JSON, path: JsonPath, space: str = "") -> Tool:
     """A tool on offer; one that is neither a function nor custom keeps its type as kind."""
     if not isinstance(tool, dict):
-        blame(wire, at, "an object", tool)
+        raise_unexpected(wire, path, "an object", tool)
     kind = tool.get("type")
-    row = TOOLS.get(kind) if isinstance(kind, str) else None
-    name = name_of(tool.get("name"))
+    spec = TOOLS.get(kind) if isinstance(kind, str) else None
+    name = read_name(tool.get("name"))
     known = inside(space, name) if space and name else alone(name)
-    if row is None:
-        return Tool(known, kind=str(kind), source=Source(raw=tool, path=at))
+    if spec is None:
+        return Tool(known, kind=str(kind), source=Source(raw=tool, path=path))
     return Tool(
         known,
         text_or_none(tool.get("description")),
         tool.get("parameters"),
         flag_or_none(tool.get("strict")),
-        row.name,
-        source=Source(tool, at, row),
+        spec.name,
+        source=Source(tool, path, spec),
     )
 
 
-def read_offers(wire: str, tool: JSON, at: JsonPath, extra: list[JsonPath]) -> list[Tool]:
+def read_offers(wire: str, tool: JSON, path: JsonPath, extra: list[JsonPath]) -> list[Tool]:
     """The tools in one entry: itself, or those of a namespace, each under both names as its calls
     have them.
 
@@ -78,17 +78,17 @@ def read_offers(wire: str, tool: JSON, at: JsonPath, extra: list[JsonPath]) -> l
     within = (
         tool.get("tools") if isinstance(tool, dict) and tool.get("type") == "namespace" else None
     )
-    space = name_of(tool.get("name")) if isinstance(tool, dict) else ""
+    space = read_name(tool.get("name")) if isinstance(tool, dict) else ""
     if not isinstance(tool, dict) or not isinstance(within, list) or not within or not space:
-        return [read_offer(wire, tool, at)]
+        return [read_offer(wire, tool, path)]
     if not all(isinstance(one, dict) for one in within):
-        return [read_offer(wire, tool, at)]
+        return [read_offer(wire, tool, path)]
     extra += [
-        (*at, key)
+        (*path, key)
         for key, value in tool.items()
         if key not in _ENTRY and value not in (None, "", [], {})
     ]
-    return [read_offer(wire, one, (*at, "tools", n), space) for n, one in enumerate(within)]
+    return [read_offer(wire, one, (*path, "tools", n), space) for n, one in enumerate(within)]
 
 
 def read_added(wire: str, items: list[JSON], extra: list[JsonPath]) -> list[Tool]:
@@ -113,8 +113,8 @@ def added(item: JSON) -> list[JSON] | None:
 class Offers:
     """A list of entries under way: the tools of one namespace stand together in one."""
 
-    def __init__(self, page: Page, source: JSON) -> None:
-        self.page = page
+    def __init__(self, context: EncodeContext, source: JSON) -> None:
+        self.context = context
         self.source = source
         """The body of this wire that the tools were read from, if they were."""
         self.out: list[JSON] = []
@@ -124,19 +124,19 @@ class Offers:
     def add(self, tool: Tool) -> None:
         """One more tool. As long as nobody edited it, it goes back as it came; else with just the
         edit."""
-        known = self.page.name(tool.name)
+        known = self.context.name(tool.name)
         where = tool.path[:-2]
         entry = self._entry(tool)
         was = self._before(tool, entry)
         if was is not None and was == tool and known == tool.name:
             block: JSON = tool.raw  # type: ignore[assignment]
         elif tool.kind not in TOOLS:
-            self.page.lose(tool, f"a tool of another provider: {tool.kind}")
+            self.context.report_loss(tool, f"a tool of another provider: {tool.kind}")
             return
         else:
-            block = write_offer(tool, known, self.page)
+            block = write_offer(tool, known, self.context)
             if was is not None and was.kind == tool.kind:
-                block = patch(tool.raw, write_offer(was, was.name, self.page), block)  # type: ignore[arg-type]
+                block = patch(tool.raw, write_offer(was, was.name, self.context), block)  # type: ignore[arg-type]
         space = parted(known)[0]
         if entry is not None and (not known or space == entry.get("name")):
             self._space(where, entry, tool).append(block)
@@ -174,14 +174,17 @@ class Offers:
         if self.source is None or not isinstance(tool.raw, dict):
             return None
         return read_offer(
-            self.page.wire, tool.raw, tool.path, "" if entry is None else name_of(entry.get("name"))
+            self.context.wire,
+            tool.raw,
+            tool.path,
+            "" if entry is None else read_name(entry.get("name")),
         )
 
     def _space(self, key: JsonPath | str, entry: Object, tool: Tool) -> list[JSON]:
         """Where the tools of a namespace go."""
         if key in self.spaces:
             return self.spaces[key]
-        name = name_of(entry.get("name"))
+        name = read_name(entry.get("name"))
         if (
             key[:1] == ("input",) and name in self.spaces
         ):  # its item is gone, and a namespace is offered once
@@ -195,7 +198,7 @@ class Offers:
             )
             for field, value in entry.items():
                 if field not in _ENTRY and isinstance(told, dict) and told.get(field) != value:
-                    self.page.lose(
+                    self.context.report_loss(
                         (*tool.path[:-2], field),
                         f"the namespace {name} is on offer already, and says otherwise",
                     )
@@ -208,7 +211,7 @@ class Offers:
         return tools
 
 
-def write_offer(tool: Tool, known: str, page: Page) -> Object:
+def write_offer(tool: Tool, known: str, context: EncodeContext) -> Object:
     """A tool anew. A function must say whether it has parameters and is strict, even if only by
     null."""
     given: Object = {"type": tool.kind, "name": parted(known)[1]}
@@ -217,14 +220,14 @@ def write_offer(tool: Tool, known: str, page: Page) -> Object:
     if tool.kind == "function":
         given.update({"parameters": tool.schema, "strict": tool.strict})
     elif tool.schema is not None or tool.strict is not None:
-        page.lose(tool, "a custom tool takes free text: it has no schema")
+        context.report_loss(tool, "a custom tool takes free text: it has no schema")
     return given
 
 
-def write_tools(tools: Iterable[Tool], page: Page, source: JSON) -> list[JSON]:
+def write_tools(tools: Iterable[Tool], context: EncodeContext, source: JSON) -> list[JSON]:
     """The entries for some tools. `source` is the body of this wire that they were read from, if
     they were."""
-    offers = Offers(page, source)
+    offers = Offers(context, source)
     for tool in tools:
         offers.add(tool)
     return offers.out
@@ -236,24 +239,24 @@ def write_tools(tools: Iterable[Tool], page: Page, source: JSON) -> list[JSON]:
 def _read_choice(value: JSON) -> Setting | UnsetType:
     if isinstance(value, str):
         return Choice(value) if value in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
-    held = obj(value)
+    held = require_object(value)
     if held["type"] in ("function", "custom"):
         return Choice("required", (_chosen(held),))
     if held["type"] != "allowed_tools" or held["mode"] not in ("auto", "required"):
         return UNSET
     tools = held["tools"]
     if not isinstance(tools, list) or any(
-        obj(tool)["type"] not in ("function", "custom") for tool in tools
+        require_object(tool)["type"] not in ("function", "custom") for tool in tools
     ):
         return UNSET
     return Choice(
         "auto" if held["mode"] == "auto" else "required",
-        tuple(_chosen(obj(tool)) for tool in tools),
+        tuple(_chosen(require_object(tool)) for tool in tools),
     )
 
 
 def _chosen(held: Object) -> str:
-    string(held["name"])
+    require_string(held["name"])
     return called(held)
 
 
@@ -275,18 +278,20 @@ def meant(choice: Setting, tools: tuple[Tool, ...]) -> Setting:
     return Choice(choice.mode, tuple(dict.fromkeys(names)))
 
 
-def _write_choice(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     """How much must be called; what, only those who know the tools can say."""
     assert isinstance(value, Choice)
     return value.mode
 
 
-def write_choice(choice: Choice, tools: tuple[Tool, ...], page: Page, at: JsonPath) -> JSON:
+def write_choice(
+    choice: Choice, tools: tuple[Tool, ...], context: EncodeContext, path: JsonPath
+) -> JSON:
     """A choice in which tools are named, each by its kind and without its namespace, for which
     there is no field."""
-    kinds = {page.name(tool.name): tool.kind for tool in tools if tool.name}
+    kinds = {context.name(tool.name): tool.kind for tool in tools if tool.name}
     offered = tuple(Tool(name) for name in kinds)
-    chosen = [page.name(name) for name in choice.names]
+    chosen = [context.name(name) for name in choice.names]
     listed: list[JSON] = []
     for known in chosen:
         name = parted(known)[1]
@@ -302,8 +307,8 @@ def write_choice(choice: Choice, tools: tuple[Tool, ...], page: Page, at: JsonPa
             and isinstance(read, Choice)
             and not (known in read.names and set(read.names) <= set(chosen))
         ):
-            page.lose(
-                at,
+            context.report_loss(
+                path,
                 "a choice cannot say which namespace it means, and there are several tools named"
                 f" {name}",
             )
@@ -317,7 +322,7 @@ def write_choice(choice: Choice, tools: tuple[Tool, ...], page: Page, at: JsonPa
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    held = obj(value)
+    held = require_object(value)
     if held["type"] != "json_schema":
         return Format() if held["type"] == "json_object" else UNSET
     return Format(
@@ -328,7 +333,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Format)
     if value.schema is None:
         return {"type": "json_object"}
@@ -338,16 +343,16 @@ def _write_format(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 REQUEST = (
-    Field("model", ("model",)),
-    Field("max_tokens", ("max_output_tokens",)),
-    Field("temperature", ("temperature",)),
-    Field("top_p", ("top_p",)),
-    Field("stream", ("stream",)),
-    Field("user", ("user",), write=write_user),
-    Field("choice", ("tool_choice",), _read_choice, _write_choice),
-    Field("parallel", ("parallel_tool_calls",)),
-    Field("format", ("text", "format"), _read_format, _write_format),
-    Field("effort", ("reasoning", "effort")),
+    SettingSpec("model", ("model",)),
+    SettingSpec("max_tokens", ("max_output_tokens",)),
+    SettingSpec("temperature", ("temperature",)),
+    SettingSpec("top_p", ("top_p",)),
+    SettingSpec("stream", ("stream",)),
+    SettingSpec("user", ("user",), write=write_user),
+    SettingSpec("choice", ("tool_choice",), _read_choice, _write_choice),
+    SettingSpec("parallel", ("parallel_tool_calls",)),
+    SettingSpec("format", ("text", "format"), _read_format, _write_format),
+    SettingSpec("effort", ("reasoning", "effort")),
 )
 
 
@@ -362,7 +367,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     """Counts; the type demands all of them, so one that nobody took is nought."""
     assert isinstance(value, Usage)
     read, made = value.input or 0, value.output or 0
@@ -379,10 +384,10 @@ def _write_usage(value: Setting, page: Page) -> JSON | UnsetType:
 
 
 RESPONSE = (
-    Field("id", ("id",)),
-    Field("model", ("model",)),
-    Field("created", ("created_at",)),
-    Field(
+    SettingSpec("id", ("id",)),
+    SettingSpec("model", ("model",)),
+    SettingSpec("created", ("created_at",)),
+    SettingSpec(
         "usage",
         ("usage",),
         _read_usage,

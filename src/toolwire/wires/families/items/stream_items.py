@@ -17,9 +17,17 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source
-from toolwire.streaming.events import Chunk, Delta, End, Event, Left, Start, Whole
-from toolwire.wires.engine.specs import BROKEN, Row, text_or_none
-from toolwire.wires.engine.stream import Reader
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Unsupported,
+)
+from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
+from toolwire.wires.engine.stream import StreamReader
 from toolwire.wires.families.items.bodies import MESSAGE, Items, Seen
 from toolwire.wires.families.items.content import CONTENT, read_block
 from toolwire.wires.families.items.deltas import Growing, Grows, number
@@ -54,7 +62,7 @@ class _Told:
         """More of its text."""
         self._said += len(text)
         self._mark = _mark(text, self._mark)
-        return Delta(self.slot, text)
+        return PartDelta(self.slot, text)
 
     def caught_up(self, text: JSON) -> list[Event]:
         """What is missing of the whole text; where it is another text after all, its end
@@ -79,15 +87,15 @@ class _Told:
         if text is None and not self._said:
             text = text_or_none(self._given)
         if text is not None and not self._begins(text):
-            return [End(self.slot, text, signature, cut)]
-        return [*self.caught_up(text), End(self.slot, signature=signature, cut=cut)]
+            return [PartEnd(self.slot, text, signature, cut)]
+        return [*self.caught_up(text), PartEnd(self.slot, signature=signature, cut=cut)]
 
 
 def _mark(text: str, before: int) -> int:
     return crc32(text.encode("utf-8", "surrogatepass"), before)
 
 
-class Teller(Reader):
+class Teller(StreamReader):
     """A reader, as far as items need it."""
 
     def __init__(self, items: Items, *, keep: bool = False) -> None:
@@ -147,7 +155,7 @@ class Item(Growing):
 
     def closed(self) -> list[Event]:
         """What is told when it is finished, or never will be."""
-        return [Whole(part) for part in self.parts()]
+        return [PartComplete(part) for part in self.parts()]
 
     # --- with the tables of the bodies ---
 
@@ -170,7 +178,7 @@ class Item(Growing):
         extra = len(reader.seen.extra)
         ((_, parts, _),) = reader.items.read_items([block], "", reader.seen)
         reader.left += [
-            Left((*at, *path[2:]), "no such field on this wire")
+            Unsupported((*at, *path[2:]), "no such field on this wire")
             for path in reader.seen.extra[extra:]
         ]
         del reader.seen.extra[extra:]
@@ -184,13 +192,13 @@ class Item(Growing):
             replace(result, call_id=call.id) if call is not None else self.reader.answered(result)
         )
 
-    def late(self, raw: JSON | UnsetType, block: Object, row: Row, at: JsonPath) -> None:
+    def late(self, raw: JSON | UnsetType, block: Object, spec: Block, path: JsonPath) -> None:
         """Report fields that nobody knows and that were not there in the beginning."""
         known = raw if isinstance(raw, dict) else {}
         self.reader.left += [
-            Left((*at, key), "no such field on this wire")
+            Unsupported((*path, key), "no such field on this wire")
             for key, value in block.items()
-            if key not in row.keys
+            if key not in spec.keys
             and value is not None
             and value != []
             and known.get(key) in (None, [])
@@ -207,14 +215,14 @@ class Early(Item):
         self.live = True
         out: list[Event] = []
         for part in self.read({key: value for key, value in self.block.items() if key != "status"}):
-            out.append(Whole(self.paired(part, None) if isinstance(part, Result) else part))
+            out.append(PartComplete(self.paired(part, None) if isinstance(part, Result) else part))
         return out
 
     def closed(self) -> list[Event]:
         if self.block.get("status") in (None, "completed"):
             return []
         return [
-            Left(
+            Unsupported(
                 (self.reader.count, "item", "status"),
                 "it was told before anybody knew how it would end",
             )
@@ -247,14 +255,14 @@ class _Message(Item):
 
     def _begun(self, n: int, block: JSON) -> list[Event]:
         """A part that grows is begun; one that does not waits until it is whole."""
-        row = CONTENT.get(str(block.get("type"))) if isinstance(block, dict) else None
-        field = _FIELDS.get(row.name) if row is not None else None
-        if field is None or row is None or row.read is None or not isinstance(block, dict):
+        spec = CONTENT.get(str(block.get("type"))) if isinstance(block, dict) else None
+        field = _FIELDS.get(spec.name) if spec is not None else None
+        if field is None or spec is None or spec.read is None or not isinstance(block, dict):
             return []
-        part = row.read({**block, field: ""}, (self.reader.count, "part"), row)
+        part = spec.read({**block, field: ""}, (self.reader.count, "part"), spec)
         told = self._told[n] = _Told(self.reader.slot(), part, block.get(field))
         self.live = True
-        return [Start(told.slot, replace(part, source=replace(part.source, raw=block)))]
+        return [PartStart(told.slot, replace(part, source=replace(part.source, raw=block)))]
 
     def set(self, event: Chunk) -> list[Event]:
         kind, n, block = event.get("type"), number(event.get("content_index")), event.get("part")
@@ -265,19 +273,19 @@ class _Message(Item):
             return self._ended(n, told, block, (self.reader.count, "part"))
         if kind == "response.output_text.annotation.added" and told is not None:
             told.noted = True
-            return [Left((self.reader.count, "annotation"), "no such field on this wire")]
+            return [Unsupported((self.reader.count, "annotation"), "no such field on this wire")]
         return []
 
-    def _ended(self, n: int, told: _Told, block: JSON, at: JsonPath) -> list[Event]:
+    def _ended(self, n: int, told: _Told, block: JSON, path: JsonPath) -> list[Event]:
         self._told[n] = None
-        if not isinstance(block, dict) or not isinstance(told.part.spec, Row):
+        if not isinstance(block, dict) or not isinstance(told.part.spec, Block):
             return told.ended(None, cut=self.cut)
         raw = told.part.raw
         known: Object = {
             **(raw if isinstance(raw, dict) else {}),
             **({"annotations": True} if told.noted else {}),
         }
-        self.late(known, block, told.part.spec, at)
+        self.late(known, block, told.part.spec, path)
         return told.ended(
             text_or_none(block.get(_FIELDS[told.part.spec.name])) or None, cut=self.cut
         )
@@ -293,17 +301,17 @@ class _Message(Item):
                 for event in told.ended(None, cut=self.cut)
             ]
         out: list[Event] = []
-        block, at = self.assembled(), (self.reader.count, "item")
-        self.late({}, block, MESSAGE, at)
+        block, path = self.assembled(), (self.reader.count, "item")
+        self.late({}, block, MESSAGE, path)
         if block.get("status") not in (None, "completed"):
-            self.reader.left.append(Left((*at, "status"), "no such field on this wire"))
+            self.reader.left.append(Unsupported((*path, "status"), "no such field on this wire"))
         content = block.get("content")
         for n, one in enumerate(content if isinstance(content, list) else []):
             told = self._told.get(n)
             if told is not None:
-                out += self._ended(n, told, one, (*at, "content", n))
+                out += self._ended(n, told, one, (*path, "content", n))
             elif n not in self._told:
-                out.append(Whole(read_block(one, (*at, "content", n))))
+                out.append(PartComplete(read_block(one, (*path, "content", n))))
         for told in self._told.values():
             out += told.ended(None, cut=self.cut) if told is not None else []
         return out
@@ -338,7 +346,7 @@ class _Thought(Item):
             )
             self._told = _Told(self.reader.slot(), part, None)
             self.live = True
-            out.append(Start(self._told.slot, part))
+            out.append(PartStart(self._told.slot, part))
         if field != self._field:
             return out  # the finished item says which of the two counts
         if n != self._n:
@@ -376,15 +384,15 @@ class _Call(Item):
         self._told: _Told | None = None
 
     @property
-    def spec(self) -> Row:
+    def spec(self) -> Block:
         """How such an item is read."""
         return self.reader.items.rows[str(self.type)]
 
     def opened(self) -> list[Event]:
-        row, block = self.spec, self.block
+        spec, block = self.spec, self.block
         try:
-            part = row.read(block, (self.reader.count, "item"), row)  # type: ignore[misc]
-        except BROKEN:
+            part = spec.read(block, (self.reader.count, "item"), spec)  # type: ignore[misc]
+        except UNREADABLE:
             return []
         if not isinstance(part, Call) or not part.id or not part.name:
             # whoever was told of a call has its id and name for good, so they are waited for
@@ -396,8 +404,8 @@ class _Call(Item):
         self._told = _Told(
             self.reader.slot(), part, None if self._wrapped else block.get(self._field)
         )
-        self.live = row.answer is None
-        return [Start(self._told.slot, part)]
+        self.live = spec.answer is None
+        return [PartStart(self._told.slot, part)]
 
     def grew(self, event: Chunk, grows: Grows) -> list[Event]:
         told, more = self._told, event.get("delta")
@@ -431,7 +439,9 @@ class _Call(Item):
         text = asked.args.text if asked is not None and (self._wrapped or asked.args.text) else None
         out = told.ended(text, cut=self.cut)
         for part in others:
-            out.append(Whole(self.paired(part, told.part) if isinstance(part, Result) else part))
+            out.append(
+                PartComplete(self.paired(part, told.part) if isinstance(part, Result) else part)
+            )
         return out
 
 

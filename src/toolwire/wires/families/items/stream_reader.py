@@ -15,10 +15,18 @@ from collections.abc import Callable
 from functools import partial
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.streaming.events import Begin, Chunk, Event, Fault, Finish, Left, Note
-from toolwire.wires.engine.settings import read_fields
-from toolwire.wires.engine.specs import call_id, keys, text_or_none
-from toolwire.wires.engine.stream import CUT, Stream, fresh, named
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    MessageStart,
+    Metadata,
+    StreamError,
+    Unsupported,
+)
+from toolwire.wires.engine.settings import read_settings
+from toolwire.wires.engine.specs import keys, read_id, text_or_none
+from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, named_sse
 from toolwire.wires.families.items.bodies import ROLES, Items
 from toolwire.wires.families.items.deltas import DELTAS, DONES, SETS, Grows, number
 from toolwire.wires.families.items.settings import ECHO, RESPONSE, read_stop
@@ -52,7 +60,7 @@ class _Reader(Teller):
     def read(self, event: Chunk) -> list[Event]:
         kind = event.get("type")
         if not isinstance(kind, str):
-            return [Left((self.count,), "an event without a type")]
+            return [Unsupported((self.count,), "an event without a type")]
         grows = DELTAS.get(kind)
         if grows is not None:
             return self._grew(event, grows)
@@ -68,10 +76,10 @@ class _Reader(Teller):
         out: list[Event] = []
         if item is None:
             if self._is_past(event):
-                return [Left((self.count,), "an event of an item that is over")]
+                return [Unsupported((self.count,), "an event of an item that is over")]
             item, out = self._opened(event, _implied(event, grows))
         elif item.type != grows.item and str(item.type) in self.kinds:
-            return [Left((self.count,), "a piece of another kind of item")]
+            return [Unsupported((self.count,), "a piece of another kind of item")]
         if self.keep or not item.live:
             item.grow(event, grows)
         if item.waiting is None:
@@ -96,11 +104,11 @@ class _Reader(Teller):
     def _added(self, event: Chunk) -> list[Event]:
         block = event.get("item")
         if not isinstance(block, dict):
-            return [Left((self.count,), "an event without its item")]
+            return [Unsupported((self.count,), "an event without its item")]
         item = self._same(block, event)
-        if item is not None and item.id == call_id(block.get("id"))[0]:
+        if item is not None and item.id == read_id(block.get("id"))[0]:
             return []  # opened twice
-        _, out = self._opened(event, fresh(block))  # type: ignore[arg-type]
+        _, out = self._opened(event, copy_json(block))  # type: ignore[arg-type]
         return out
 
     def _opened(self, event: Chunk, block: Object) -> tuple[Item, list[Event]]:
@@ -125,7 +133,7 @@ class _Reader(Teller):
 
     def _same(self, block: Object, event: Chunk) -> Item | None:
         """The open item that a block is."""
-        for key in (call_id(block.get("id"))[0], event.get("output_index")):
+        for key in (read_id(block.get("id"))[0], event.get("output_index")):
             item = (
                 self.open.get(key)
                 if key.__class__ is int or (key.__class__ is str and key)
@@ -141,21 +149,21 @@ class _Reader(Teller):
         if not isinstance(block, dict):
             item = self._found(event)
             return (
-                [Left((self.count,), "an event without its item")]
+                [Unsupported((self.count,), "an event without its item")]
                 if item is None
                 else self._finished(item, None)
             )
         item = self._same(block, event)
         out: list[Event] = []
         if item is None:
-            if call_id(block.get("id"))[0] in self.past:
+            if read_id(block.get("id"))[0] in self.past:
                 return []  # finished twice
-            item, out = self._opened({**event, "item": block}, fresh(block))  # type: ignore[arg-type]
+            item, out = self._opened({**event, "item": block}, copy_json(block))  # type: ignore[arg-type]
         return out + self._finished(item, block)
 
     def _finished(self, item: Item, block: Object | None, *, cut: bool = False) -> list[Event]:
         if block is not None:
-            item.finish(fresh(block))  # type: ignore[arg-type]
+            item.finish(copy_json(block))  # type: ignore[arg-type]
             item.final = True
         item.cut, item.ended = cut, True
         for key in [key for key, one in self.open.items() if one is item]:
@@ -210,7 +218,7 @@ class _Reader(Teller):
         field, grows = SETS[str(event["type"])]
         if item is None:
             if self._is_past(event):
-                return [Left((self.count,), "an event of an item that is over")]
+                return [Unsupported((self.count,), "an event of an item that is over")]
             item, _ = self._opened(event, _implied(event, grows))
         if self.keep or not item.live:
             item.put(event, field, grows)
@@ -226,7 +234,7 @@ class _Reader(Teller):
             if self.keep or not item.live:
                 item.block["status"] = kind.rpartition(".")[2]
             return []
-        return [Left((self.count,), f"an unknown event: {kind}")]
+        return [Unsupported((self.count,), f"an unknown event: {kind}")]
 
     # --- the response ---
 
@@ -242,8 +250,8 @@ class _Reader(Teller):
             return []
         self.begun = True
         self.seed = text_or_none(self.response.get("id")) or ""
-        settings = read_fields(RESPONSE, self.response, _KNOWN).values
-        return [Begin({key: value for key, value in settings.items() if key != "usage"})]
+        settings = read_settings(RESPONSE, self.response, _KNOWN).values
+        return [MessageStart({key: value for key, value in settings.items() if key != "usage"})]
 
     def _ended(self, event: Chunk) -> list[Event]:
         if self.over:
@@ -260,12 +268,12 @@ class _Reader(Teller):
             else None
         )
         out += self._compared(self.final or [], event)
-        settings = read_fields(RESPONSE, self.response, _KNOWN)
+        settings = read_settings(RESPONSE, self.response, _KNOWN)
         out += [
-            Left((self.count, "response", *path), "no such field on this wire")
+            Unsupported((self.count, "response", *path), "no such field on this wire")
             for path in settings.unknown
         ]
-        out.append(Note(settings.values))
+        out.append(Metadata(settings.values))
         failed, error = event.get("type") == "response.failed", self.response.get("error")
         if self.error is not None:
             return out
@@ -303,7 +311,7 @@ class _Reader(Teller):
             out += self._finished(item, block, cut=cut and block is None)
         for n, block in blocks.items():
             if n not in taken:
-                item, opened = self._opened({"type": "", "item": block}, fresh(block))  # type: ignore[arg-type]
+                item, opened = self._opened({"type": "", "item": block}, copy_json(block))  # type: ignore[arg-type]
                 self.path[id(item)] = n
                 out += [*opened, *self._finished(item, block)]
         return out
@@ -336,10 +344,12 @@ class _Reader(Teller):
         if self.done and self.came and not self.open:
             return [Finish(None)]
         out = self._rest()
-        self.error = {"code": "stream_cut", "message": CUT}
-        unknown = read_fields(RESPONSE, self.response, _KNOWN).unknown
-        out += [Left((0, "response", *path), "no such field on this wire") for path in unknown]
-        return [*out, Fault(CUT, cut=True)]
+        self.error = {"code": "stream_cut", "message": STREAM_CUT}
+        unknown = read_settings(RESPONSE, self.response, _KNOWN).unknown
+        out += [
+            Unsupported((0, "response", *path), "no such field on this wire") for path in unknown
+        ]
+        return [*out, StreamError(STREAM_CUT, cut=True)]
 
     def body(self) -> JSON:
         if not self.response and not self.came:
@@ -382,13 +392,13 @@ def _implied(event: Chunk, grows: Grows) -> Object:
 
 def _names(block: Object) -> list[tuple[str, str]]:
     """What tells an item from others: its id and that of its call."""
-    return [(key, name) for key in ("id", "call_id") if (name := call_id(block.get(key))[0])]
+    return [(key, name) for key in ("id", "call_id") if (name := read_id(block.get(key))[0])]
 
 
-def _fault(error: JSON) -> Fault:
+def _fault(error: JSON) -> StreamError:
     said = error.get("message") if isinstance(error, dict) else error
     code = error.get("code") or error.get("type") if isinstance(error, dict) else None
-    return Fault(str(said or "the server reported an error"), text_or_none(code))
+    return StreamError(str(said or "the server reported an error"), text_or_none(code))
 
 
 _STATUS = {
@@ -413,7 +423,7 @@ _MOVES: dict[str, Callable[[_Reader, Chunk], list[Event]]] = {
 }
 
 
-def stream(items: Items, early: frozenset[str] = frozenset()) -> Stream:
+def stream(items: Items, early: frozenset[str] = frozenset()) -> StreamSpec:
     """How a wire of this shape streams, by the tables of its bodies. `early`: items that say all
     when they are opened."""
-    return Stream(partial(_Reader, items, early), partial(Writer, items), named)
+    return StreamSpec(partial(_Reader, items, early), partial(Writer, items), named_sse)

@@ -13,10 +13,19 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message, Part
-from toolwire.streaming.accumulate import grown
-from toolwire.streaming.events import Begin, Chunk, Delta, End, Fault, Finish, Start, Whole
+from toolwire.streaming.accumulate import with_text
+from toolwire.streaming.events import (
+    Chunk,
+    Finish,
+    MessageStart,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamError,
+)
 from toolwire.wires.engine import stream as _stream
-from toolwire.wires.engine.encode_context import Page
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.families.items import history as bodies
 from toolwire.wires.families.items.bodies import Items
 
@@ -90,13 +99,13 @@ class _Open:
         self.id = ""
 
 
-class Writer(_stream.Writer):
+class Writer(_stream.StreamWriter):
     """Writes the events of a wire of this shape."""
 
     customs = True
 
-    def __init__(self, items: Items, page: Page, version: int | None = None) -> None:
-        super().__init__(page, version)
+    def __init__(self, items: Items, context: EncodeContext, version: int | None = None) -> None:
+        super().__init__(context, version)
         self._items = items
         self._sent = 0
         self._out: list[JSON] = []
@@ -112,14 +121,14 @@ class Writer(_stream.Writer):
 
     def _item(self, part: Part, index: int) -> Object | None:
         """A part as a body would have it in this place; None if it would not."""
-        writer = bodies.Writer(self._items.rows, self.page, self._items.read_message)
+        writer = bodies.Writer(self._items.rows, self.context, self._items.read_message)
         writer.out = [None] * index
         made = writer.items((Message("assistant", (part,)),))[index:]
         return made[0] if made and isinstance(made[0], dict) else None
 
     # --- the answer ---
 
-    def begin(self, event: Begin) -> list[Chunk]:
+    def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         body: Object = {
             **self.envelope(self._items.write),
@@ -148,7 +157,7 @@ class Writer(_stream.Writer):
         body = self.envelope(self._items.write, "stop" if self._stop == "tool" else self._stop)
         return {**body, "output": [item for item in self._out if item is not None]}
 
-    def fault(self, event: Fault) -> list[Chunk]:
+    def fault(self, event: StreamError) -> list[Chunk]:
         code = event.code if event.code in _CODES else "server_error"
         for one in [*self._torn, *self._open.values()]:
             item = self._item(_full(one), one.index) if one.index >= 0 else None
@@ -164,7 +173,7 @@ class Writer(_stream.Writer):
 
     # --- items ---
 
-    def start(self, event: Start) -> list[Chunk]:
+    def start(self, event: PartStart) -> list[Chunk]:
         one = self._open[event.slot] = _Open(event.part)
         return self._opened(one) if isinstance(event.part, Call) else []
 
@@ -177,7 +186,7 @@ class Writer(_stream.Writer):
         if (
             item is None
             or form is None
-            or (isinstance(one.part, Call) and self.page.words(one.part))
+            or (isinstance(one.part, Call) and self.context.notes_about(one.part))
         ):
             return []
         one.form, one.id = form, str(item.get("id"))
@@ -195,21 +204,21 @@ class Writer(_stream.Writer):
         place: Object = {"item_id": one.id, "output_index": one.index}
         return {**place, one.form.index: 0} if one.form is not None and one.form.index else place
 
-    def delta(self, event: Delta) -> list[Chunk]:
+    def delta(self, event: PartDelta) -> list[Chunk]:
         one = self._open.get(event.slot)
         if one is None or not event.text:
             return []
         one.texts.append(event.text)
         out: list[Chunk] = []
         if one.index < 0:
-            one.part = grown(one.part, event.text)
+            one.part = with_text(one.part, event.text)
             out = self._opened(one)
         return out if one.form is None else [*out, self._piece(one, one.form, event.text)]
 
     def _piece(self, one: _Open, form: _Form, text: str) -> Chunk:
         return self._event(f"{form.stem}.delta", {**self._place(one), "delta": text, **form.frame})
 
-    def end(self, event: End) -> list[Chunk]:
+    def end(self, event: PartEnd) -> list[Chunk]:
         one = self._open.pop(event.slot, None)
         if one is None:
             return []
@@ -251,7 +260,7 @@ class Writer(_stream.Writer):
             self._event("response.output_item.done", {"output_index": one.index, "item": item}),
         ]
 
-    def whole(self, event: Whole) -> list[Chunk]:
+    def whole(self, event: PartComplete) -> list[Chunk]:
         item = self._item(event.part, len(self._out))
         if item is None:
             return []
@@ -271,4 +280,4 @@ def _first(item: Object, form: _Form) -> Object:
 
 
 def _full(one: _Open) -> Part:
-    return grown(one.part, "".join(one.texts))
+    return with_text(one.part, "".join(one.texts))

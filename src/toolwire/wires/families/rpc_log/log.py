@@ -15,8 +15,8 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import edited
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import patch_parts
 
 
 def turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
@@ -87,18 +87,20 @@ def _message(role: Role, parts: list[Part], wire: str) -> Message:
     )
 
 
-def unchanged(conversation: Conversation, page: Page, before: Conversation) -> JSON | UnsetType:
+def unchanged(
+    conversation: Conversation, context: EncodeContext, before: Conversation
+) -> JSON | UnsetType:
     """The body that was read, with the edits of single parts; UNSET if more than that was
     changed.
     """
     if not conversation.same_tools or conversation.settings != conversation.source.settings:
         return UNSET
-    return edited(conversation.parts(), before.parts(), conversation.source.body, (), page)
+    return patch_parts(conversation.parts(), before.parts(), conversation.source.body, (), context)
 
 
 def rewrite(
     conversation: Conversation,
-    page: Page,
+    context: EncodeContext,
     source: list[JSON],
     before: Conversation | None,
     write: Callable[[Part, bool], JSON],
@@ -114,7 +116,7 @@ def rewrite(
     for part in before.parts() if before is not None else ():
         was.setdefault(_entry(part), []).append(part)
     now: dict[int, list[Part]] = {}
-    said = _in_order(conversation, page.wire, len(source))
+    said = _in_order(conversation, context.wire, len(source))
     for place, part, own in said:
         if own and place in was:
             now.setdefault(place, []).append(part)
@@ -127,7 +129,7 @@ def rewrite(
         if own and place in done:
             continue
         whole = (
-            edited(now[place], was[place], source[place], (place,), page)
+            patch_parts(now[place], was[place], source[place], (place,), context)
             if own and place in was
             else UNSET
         )
@@ -163,31 +165,33 @@ def _in_order(conversation: Conversation, wire: str, length: int) -> list[tuple[
     )
 
 
-def lose_rest(conversation: Conversation, page: Page, spoken: Iterable[Part], why: str) -> None:
+def lose_rest(
+    conversation: Conversation, context: EncodeContext, spoken: Iterable[Part], why: str
+) -> None:
     """Report every part that is none of those that are said."""
     said = {id(part) for part in spoken}
     for part in conversation.parts():
         if id(part) not in said:
-            page.lose(part, why)
+            context.report_loss(part, why)
 
 
-def lose_settings(conversation: Conversation, page: Page) -> None:
+def lose_settings(conversation: Conversation, context: EncodeContext) -> None:
     """Report all settings, and what only another wire understood."""
     before = (
         conversation.source.settings
-        if conversation.wire == page.wire and conversation.source.messages is not None
+        if conversation.wire == context.wire and conversation.source.messages is not None
         else {}
     )
     for name, value in conversation.settings.items():
         if not isinstance(before, dict) or before.get(name, UNSET) != value:
-            page.lose(
+            context.report_loss(
                 conversation.source.setting_paths.get(name, (name,)),
                 f"a tool protocol has no such setting: {name}",
             )
-    if conversation.wire == page.wire:
+    if conversation.wire == context.wire:
         return
     for path in conversation.source.unknown_fields:
-        page.lose(path, "no such field on this wire")
+        context.report_loss(path, "no such field on this wire")
     for message in conversation.messages:
         if message.stop is not None:
-            page.lose(message, "a tool protocol does not say why a model stopped")
+            context.report_loss(message, "a tool protocol does not say why a model stopped")

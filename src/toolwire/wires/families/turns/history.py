@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
-from toolwire.wires.engine.encode_context import Page
-from toolwire.wires.engine.specs import native, own
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import patch_block, patch_message
 
 
-class Turns(Struct, frozen=True, eq=False):
+class TurnHistory(Struct, frozen=True, eq=False):
     """How one wire of this shape writes a history."""
 
     name: str
@@ -32,64 +32,66 @@ class Turns(Struct, frozen=True, eq=False):
     hold: Callable[[JSON, list[JSON]], JSON]
     """A message of its own with other blocks in it."""
 
-    def write(self, messages: Iterable[Message], page: Page) -> list[JSON]:
+    def write(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
         """The whole history."""
         out: list[JSON] = []
         turn = _Turn()
         for message in messages:
-            kept = own(message, page, self.read)
+            kept = patch_message(message, context, self.read)
             if not isinstance(kept, UnsetType):
-                turn.close(self, out, page)
+                turn.close(self, out, context)
                 turn.hear(message)
                 for part in message.parts:
                     if isinstance(part, Call):
-                        page.called[part.id] = part.name
-                        page.ordinal += 1
+                        context.called_names[part.id] = part.name
+                        context.ordinal += 1
                 out.append(kept)
                 continue
             if message.role == "assistant":
-                turn.close(self, out, page)
+                turn.close(self, out, context)
             turn.hear(message)
             mine = message.wire == self.name and isinstance(message.raw, dict)
             blocks: list[JSON] = []
             for part in message.parts:
-                block = self.block(part, message, page)
+                block = self.block(part, message, context)
                 if block is None:
                     continue
                 if isinstance(part, Result) and message.role != "assistant" and not mine:
-                    turn.results.append((part.call_id, page.result_id(part), block))
+                    turn.results.append((part.call_id, context.result_id(part), block))
                 else:
                     blocks.append(block)
             if mine:
-                turn.close(self, out, page)
+                turn.close(self, out, context)
                 out.append(self.hold(message.raw, blocks))  # type: ignore[arg-type]
             elif blocks:
-                turn.close(self, out, page)
+                turn.close(self, out, context)
                 out.append(self.message("user" if message.role == "tool" else message.role, blocks))
-        turn.close(self, out, page)
+        turn.close(self, out, context)
         return out
 
-    def block(self, part: Part, message: Message, page: Page) -> JSON:
+    def block(self, part: Part, message: Message, context: EncodeContext) -> JSON:
         """A part as it goes out: one of this wire's own as it came, with its edit; None if it
         cannot stand here."""
         if message.wire == self.name and not isinstance(part.raw, UnsetType):
-            kept = native(part, page, part.raw)
+            kept = patch_block(part, context, part.raw)
             if not isinstance(kept, UnsetType):
                 return kept
-        return self.foreign[type(part)](part, page)
+        return self.foreign[type(part)](part, context)
 
-    def spread(self, message: Message, before: Sequence[Message], page: Page) -> list[JSON]:
+    def spread(
+        self, message: Message, before: Sequence[Message], context: EncodeContext
+    ) -> list[JSON]:
         """A message that was merged from several, as these again: a new part stands where the part
         before it does."""
         held: dict[JsonPath, list[JSON]] = {one.path: [] for one in before}
         where = before[0].path if before else ()
         for part in message.parts:
             where = (
-                next((at for at in held if part.path[: len(at)] == at), where)
+                next((path for path in held if part.path[: len(path)] == path), where)
                 if part.path
                 else where
             )
-            block = self.block(part, message, page)
+            block = self.block(part, message, context)
             if block is not None:
                 held.setdefault(where, []).append(block)
         out: list[JSON] = []
@@ -118,11 +120,11 @@ class _Turn:
             self.asked = self.asked if asking else []
             self.asked += message.parts
 
-    def close(self, turns: Turns, out: list[JSON], page: Page) -> None:
+    def close(self, turns: TurnHistory, out: list[JSON], context: EncodeContext) -> None:
         """Write the results out: in the order of their calls where that is all that tells them
         apart."""
         results, self.results = self.results, []
-        if any(page.hides(sent) for _, sent, _ in results):
+        if any(context.hides_id(sent) for _, sent, _ in results):
             places = {part.id: i for i, part in enumerate(self.asked) if isinstance(part, Call)}
             results.sort(key=lambda one: places.get(one[0], len(places)))
         if results:
