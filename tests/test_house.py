@@ -24,15 +24,16 @@ SOURCE = TESTS.parent / "src" / "toolwire"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = (
-    ("errors", "_json", "parts", "pairing", "model", "events"),
-    ("identity", "fold", "framing"),
+    ("errors", "conversation"),
+    ("streaming.events", "streaming.framing", "streaming.accumulate"),
     ("profiles", "wires"),
-    ("codec", "lint", "translate", "history", "hosted", "streams", "pipe", "intake", "shortcut"),
+    ("codec", "streaming", "lint", "translate", "history"),
     ("tools", "agent", "protocols"),
     ("io",),
     ("server",),
     ("cli", "__init__", "__main__"),
 )
+"""A module may import its own layer and lower ones. The longest name that fits decides."""
 LAYER = {name: n for n, names in enumerate(LAYERS) for name in names}
 ONLY_IN_IO = {
     "socket",
@@ -45,23 +46,38 @@ ONLY_IN_IO = {
     "selectors",
     "ssl",
 }
-WIRES = sorted(path.stem for path in (SOURCE / "wires").glob("[a-z]*.py"))
+SHARED = {"engine", "families"}
+WIRES = sorted(
+    init.parent.name
+    for init in (SOURCE / "wires").glob("[a-z]*/__init__.py")
+    if init.parent.name not in SHARED
+)
 VENDORS = re.compile(
     r"openai|anthropic|claude|gemini|google|vertex|bedrock|amazon|mistral|cohere|ollama|azure|foundry|genkit|vercel|kimi"
     r"|deepseek|groq|litellm",
     re.IGNORECASE,
 )
-SPEAKS_OF_VENDORS = {"profiles", "lint"}
+SPEAKS_OF_VENDORS = {"profiles", "lint", "wires.families.contents"}
 """Modules outside the wires that may name a provider: rows of data about them."""
 
 
 def name_of(path: Path) -> str:
-    """`wires/_chat.py` as `wires._chat`."""
-    return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    """`wires/engine/media.py` as `wires.engine.media`, `wires/gemini/__init__.py` as `wires.gemini`."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
 def top(name: str) -> str:
     return name.split(".")[0]
+
+
+def layer(name: str) -> int | None:
+    """The layer of a module: that of the longest known prefix of its name."""
+    steps = name.split(".")
+    for n in range(len(steps), 0, -1):
+        if ".".join(steps[:n]) in LAYER:
+            return LAYER[".".join(steps[:n])]
+    return None
 
 
 @cache
@@ -87,36 +103,70 @@ def inside(target: str) -> str | None:
     package, _, rest = target.partition(".")
     if package != "toolwire":
         return None
-    return rest if rest and top(rest) in LAYER else "__init__"
+    return rest if rest and layer(rest) is not None else "__init__"
 
 
-def is_wire(name: str) -> bool:
-    return name.startswith("wires.") and name.removeprefix("wires.") in WIRES
-
-
-def companion(name: str) -> str | None:
-    """The wire whose tables an underscore module holds: `_gemini_settings` belongs to `gemini`."""
-    stem = name.removeprefix("wires._")
-    return next(
-        (
-            wire
-            for wire in sorted(WIRES, key=len, reverse=True)
-            if stem == wire or stem.startswith(f"{wire}_")
-        ),
-        None,
-    )
+def wire_of(name: str) -> str | None:
+    """The wire whose package a module belongs to."""
+    steps = name.split(".")
+    return steps[1] if steps[0] == "wires" and len(steps) > 1 and steps[1] in WIRES else None
 
 
 @each("path", MODULES, ids=name_of)
 def test_a_module_belongs_to_a_layer_and_imports_only_its_own_or_a_lower_one(path: Path) -> None:
     name = name_of(path)
-    assert top(name) in LAYER, "a module outside the layers"
+    mine = layer(name)
+    assert mine is not None, "a module outside the layers"
     up = [
-        target
-        for _, target in imports(path)
-        if (to := inside(target)) and LAYER[top(to)] > LAYER[top(name)]
+        target for _, target in imports(path) if (to := inside(target)) and (layer(to) or 0) > mine
     ]
     assert up == []
+
+
+@each("path", [p for p in MODULES if (layer(name_of(p)) or 0) <= LAYER["lint"]], ids=name_of)
+def test_a_private_module_is_imported_only_by_its_own_folder(path: Path) -> None:
+    foreign = []
+    for _, target in imports(path):
+        steps = target.split(".")
+        private = [n for n, step in enumerate(steps) if re.match(r"_[a-z]", step)]
+        if (
+            steps[0] != "toolwire"
+            or not private
+            or not (SOURCE / Path(*steps[1 : private[0]])).is_dir()
+        ):
+            continue
+        owner = SOURCE.joinpath(*steps[1 : private[0]])
+        module = owner / f"{steps[private[0]]}.py"
+        if module.is_file() and owner not in path.parents:
+            foreign.append(target)
+    assert foreign == []
+
+
+def test_no_two_modules_import_each_other() -> None:
+    files = {name_of(path): path for path in MODULES}
+    graph: dict[str, set[str]] = {}
+    for name, path in files.items():
+        found = {
+            target.removeprefix("toolwire.")
+            for node, target in imports(path)
+            if node in tree(path).body
+        }
+        steps = {to if to in files else to.rpartition(".")[0] for to in found}
+        graph[name] = {to for to in steps if to in files and to != name}
+    done: set[str] = set()
+    cycles: list[list[str]] = []
+
+    def walk(name: str, way: list[str]) -> None:
+        if name in way:
+            cycles.append([*way[way.index(name) :], name])
+        elif name not in done:
+            for to in sorted(graph[name]):
+                walk(to, [*way, name])
+            done.add(name)
+
+    for name in sorted(graph):
+        walk(name, [])
+    assert cycles == []
 
 
 @each("path", MODULES, ids=name_of)
@@ -132,19 +182,16 @@ def test_imports_stand_at_the_top_of_the_file(path: Path) -> None:
 
 @each("path", [p for p in MODULES if name_of(p).startswith("wires.")], ids=name_of)
 def test_wires_do_not_import_each_other(path: Path) -> None:
-    name = name_of(path)
-    others = {f"wires.{wire}" for wire in WIRES} - {name}
+    mine = wire_of(name_of(path))
     found = {
-        to
+        other
         for _, target in imports(path)
-        if (to := inside(target))
-        for other in others
-        if f"{to}.".startswith(f"{other}.")
+        if (to := inside(target)) and (other := wire_of(to)) and other != mine
     }
     assert found == set()
 
 
-@each("path", [p for p in MODULES if LAYER.get(top(name_of(p)), 0) < LAYER["io"]], ids=name_of)
+@each("path", [p for p in MODULES if (layer(name_of(p)) or 0) < LAYER["io"]], ids=name_of)
 def test_nothing_below_io_touches_sockets_clocks_threads_or_randomness(path: Path) -> None:
     assert [target for _, target in imports(path) if top(target) in ONLY_IN_IO] == []
     text = path.read_text()
@@ -153,12 +200,12 @@ def test_nothing_below_io_touches_sockets_clocks_threads_or_randomness(path: Pat
 
 
 def shared(name: str) -> bool:
-    return not is_wire(name) and companion(name) is None and top(name) not in SPEAKS_OF_VENDORS
+    return wire_of(name) is None and not name.startswith(tuple(SPEAKS_OF_VENDORS))
 
 
 @each(
     "path",
-    [p for p in MODULES if shared(name_of(p)) and LAYER.get(top(name_of(p)), 0) <= LAYER["hosted"]],
+    [p for p in MODULES if shared(name_of(p)) and (layer(name_of(p)) or 0) <= LAYER["lint"]],
     ids=name_of,
 )
 def test_shared_code_names_no_vendor(path: Path) -> None:

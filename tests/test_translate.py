@@ -36,7 +36,7 @@ from toolwire import (
     wires,
 )
 from toolwire.conversation.json import JSON
-from toolwire.conversation.model import Kind
+from toolwire.conversation.model import BodySource, Kind
 from toolwire.wires import wire as wire_of
 
 ASK: JSON = {
@@ -135,7 +135,13 @@ def test_a_conversation_made_by_hand_is_written(wire: str) -> None:
         Message("tool", (call.result({"celsius": 18}),)),
     )
     made = encode(
-        replace(start, messages=history, settings={"choice": Choice("none")}, wire="", source=None),
+        replace(
+            start,
+            messages=history,
+            settings={"choice": Choice("none")},
+            wire="",
+            source=BodySource(),
+        ),
         wire,
     )
     read = decode(made.body, wire)

@@ -44,7 +44,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Agent",
-    "AsyncRestreamed",
+    "AsyncTranslatedStream",
     "Call",
     "Calls",
     "Change",
@@ -73,7 +73,6 @@ __all__ = [
     "Reasoning",
     "RemoteError",
     "Repaired",
-    "Restreamed",
     "Result",
     "RetryableToolError",
     "SqliteLedger",
@@ -81,6 +80,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "Tools",
+    "TranslatedStream",
     "Usage",
     "WireError",
     "abandon",

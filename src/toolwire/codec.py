@@ -35,6 +35,7 @@ from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.lowering import lower
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy, lower_server_tools
 from toolwire.wires.engine.specs import Wire, patch_parts
 
@@ -186,8 +187,13 @@ def encode(
                 conversation,
                 tools=tuple(tool for tool in conversation.tools if tool not in nameless),
             )
+    lowered = lower(conversation, spoken.capabilities, wire=spoken.name, kind=kind)
+    if lowered.conversation is not conversation:
+        conversation = lowered.conversation
+        survey = _Survey(conversation, spoken.name, survey.foreign)
     context = _page(conversation, survey, spoken, rules, kind, home)
     context.losses += told
+    context.losses += lowered.losses
     for read in survey.foreign:
         context.report_unknown_fields(read)
     body = _written(conversation, spoken, context)
@@ -289,7 +295,9 @@ class _Survey:
         "tidy",
     )
 
-    def __init__(self, conversation: Conversation, target: str) -> None:
+    def __init__(
+        self, conversation: Conversation, target: str, leftovers: list[Traceable] | None = None
+    ) -> None:
         calls: list[Call] = []
         results: list[Result] = []
         foreign: list[Traceable] = []
@@ -363,6 +371,8 @@ class _Survey:
                     foreign.append(part)
         if conversation.wire != target:
             foreign += conversation.tools
+        if leftovers is not None:  # what lowering replaced has been looked at before
+            foreign = leftovers
         self.calls, self.results, self.foreign, self.hosted, self.native = (
             calls,
             results,

@@ -204,7 +204,7 @@ def test_a_call_runs_while_the_answer_still_comes(house: House) -> None:
     agent = Agent(model_at("anthropic", placed.url), [watch.ring])
     seen = talk(agent, "[[slow 0.02]] " + RINGS)
     kinds = [type(one).__name__ for one in seen]
-    assert kinds.index("Done") < len(kinds) - 1 - kinds[::-1].index("Start"), (
+    assert kinds.index("Done") < len(kinds) - 1 - kinds[::-1].index("PartStart"), (
         "the first call had its result before the last began"
     )
     assert outputs(seen) == {n: float(n) for n in range(6)}

@@ -159,7 +159,7 @@ def test_the_page_shows_every_row_and_explains_every_column() -> None:
     for name in ROWS:
         assert page.count(f"\n| `{name}` |") == 4
         assert PROFILES[name].last_seen in page
-    apart = {"name", "wire", "seen", "sure", "source"}
+    apart = {"name", "wire", "last_seen", "confidence", "source"}
     assert [
         one.name
         for one in fields(Profile)

@@ -108,11 +108,11 @@ def test_a_completed_event_does_not_say_again_what_partial_ones_said() -> None:
     )
     assert said(events) == "Hello"
     assert [type(one).__name__ for one in events] == [
-        "Begin",
-        "Start",
-        "Delta",
-        "Delta",
-        "End",
+        "MessageStart",
+        "PartStart",
+        "PartDelta",
+        "PartDelta",
+        "PartEnd",
         "Finish",
     ]
 

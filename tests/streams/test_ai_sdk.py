@@ -887,7 +887,7 @@ def test_what_follows_a_call_waits_until_it_is_known_who_runs_it() -> None:
         reader.read(event)
     assert [event for chunk in text("0", "after") for event in reader.read(chunk)] == []
     kinds = [type(event).__name__ for event in reader.read(gave("a", 1))]
-    assert kinds == ["Whole", "Whole", "Start", "Delta", "End"]
+    assert kinds == ["PartComplete", "PartComplete", "PartStart", "PartDelta", "PartEnd"]
 
 
 def test_an_id_of_a_text_that_is_used_again_is_another_text() -> None:

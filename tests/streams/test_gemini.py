@@ -200,10 +200,10 @@ def test_the_closing_mark_is_all_that_parts_two_calls_of_one_tool() -> None:
         chunk(opened), chunk(one), chunk(grows()), chunk(opened), chunk(other), chunk(grows()), STOP
     )
     assert [type(event).__name__ for event in events[1:]] == [
-        "Start",
-        "Delta",
-        "Delta",
-        "End",
+        "PartStart",
+        "PartDelta",
+        "PartDelta",
+        "PartEnd",
     ] * 2 + ["Finish"]
     calls = [event.part for event in events if isinstance(event, PartStart)]
     assert len({call.id for call in calls if isinstance(call, Call)}) == 2

@@ -101,7 +101,9 @@ class _Turn:
         self.pairs = [
             (pair.call, pair.result)
             for pair in replace(
-                conversation, messages=self.messages, ordered=conversation.ordered or tagged
+                conversation,
+                messages=self.messages,
+                source=replace(conversation.source, ordered=conversation.ordered or tagged),
             ).pairs()
             if pair.call is not None and pair.call.executor == "client" and id(pair.call) in since
         ]

@@ -13,8 +13,8 @@ from toolwire.conversation.json import JSON, parse, text_of
 class LazyJson(Struct, frozen=True, eq=False, gc=False):
     """A JSON value, made from JSON text (a `str`) or from a dict, list, number, boolean or None.
 
-    The text of a value that arrived as text is that text, verbatim. Use `from_value` for a value that
-    may itself be a string.
+    The text of a value that arrived as text is that text, verbatim. Use `from_value` for a value
+    that may itself be a string.
     """
 
     content: JSON

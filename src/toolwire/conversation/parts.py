@@ -66,7 +66,7 @@ class Traceable(Struct, frozen=True, eq=False, gc=False, kw_only=True):
 
     @property
     def raw(self) -> JSON | UnsetType:
-        """The JSON it was read from; UNSET if it was made by hand or must be written from scratch."""
+        """The JSON it was read from; UNSET if there is none, or if it must be written anew."""
         return self.source.raw
 
     @property
@@ -158,8 +158,8 @@ class Approval(Struct, frozen=True, gc=False):
 class Call(Part, frozen=True, eq=False, gc=False):
     """A tool call: `Call("c1", "weather", {"city": "Oslo"})`.
 
-    The arguments are a dict or JSON text. `id` is never empty; `origin` says whether the wire sent it
-    as a correlation id (`wire`), only as the id of an item (`item`), or not at all (`minted`).
+    The arguments are a dict or JSON text. `id` is never empty; `origin` says whether the wire sent
+    it as a correlation id (`wire`), only as the id of an item (`item`), or not at all (`minted`).
     """
 
     id: str

@@ -17,7 +17,7 @@ from toolwire.codec import IdMapInput, resolve
 from toolwire.conversation.ids import IdFitter, IdMap
 from toolwire.conversation.json import text_of
 from toolwire.conversation.model import Loss, Usage
-from toolwire.conversation.parts import Call, Part, Reasoning, Result
+from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.streaming.accumulate import Accumulator, streamed_text, without_text
@@ -38,6 +38,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.lowering import lower_opening, lower_part
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy, server_tool_as_text
 from toolwire.wires.engine.stream import StreamReader, StreamWriter
 
@@ -70,6 +71,7 @@ class StreamTranslator(Generic[Out]):
         _, rules = resolve(target)
         self._home = IdMap.of(ids)
         self._hosted: ServerToolPolicy = hosted
+        self._capabilities = goes.capabilities
         self._hosts = goes.hosts and hosted != "drop"
         """Whether the target can hold calls that a provider ran."""
         odd = PROFILES.get(came.name, Profile(came.name, came.name))
@@ -369,6 +371,12 @@ class StreamTranslator(Generic[Out]):
             event = PartStart(event.slot, part, event.choice)
         else:
             self._reported(part)
+            lowered = lower_opening(part, self._capabilities, losses=self._context.losses)
+            if lowered is None:
+                self._muted.add(event.slot)
+                return out
+            if lowered is not part:
+                event = replace(event, part=lowered)
             if isinstance(part, Reasoning):
                 self._quiet[event.slot] = event
                 return out
@@ -411,7 +419,10 @@ class StreamTranslator(Generic[Out]):
         if (
             quiet is not None
         ):  # it says nothing: what becomes of it, the writer of whole parts knows
-            return self._writer.whole(PartComplete(quiet.part, quiet.choice))
+            lowered = self._lower(quiet.part)
+            if not lowered:
+                return []
+            return self._writer.whole(PartComplete(lowered[0], quiet.choice))
         if slot in self._told:
             part, choice = self._told.end(event), self._told_in.pop(slot)
             if isinstance(part, Call) and (part.executor == "client" or self._hosts):
@@ -475,7 +486,18 @@ class StreamTranslator(Generic[Out]):
                 self._open.pop(result.call_id, None)
             return out + writer.whole(PartComplete(result, event.choice))
         self._reported(part)
-        return out + writer.whole(event)
+        lowered = self._lower(part)
+        if not lowered:
+            return out
+        if lowered[0] is not part and isinstance(lowered[0], Text):
+            return out + self._whole(PartComplete(lowered[0], event.choice))
+        return out + writer.whole(replace(event, part=lowered[0]))
+
+    def _lower(self, part: Part) -> tuple[Part, ...]:
+        """A complete part as the target can hold it."""
+        return lower_part(
+            part, self._capabilities, "assistant", kind="response", losses=self._context.losses
+        )
 
     def _resumed(self, call: Call) -> bool:
         """Whether the reader has a call from before, of which only the result comes now; if not, it

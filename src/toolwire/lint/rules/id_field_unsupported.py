@@ -43,7 +43,7 @@ def _with_ids(conversation: Conversation) -> list[tuple[Side, JsonPath]]:
 def _bare(facts: Facts) -> JSON | UnsetType:
     """The body without the ids; UNSET if results would go elsewhere."""
     strict = (
-        Facts(facts.conversation, replace(facts.profile, has_ids=False))
+        Facts(facts.conversation, replace(facts.profile, has_id_field=False))
         if facts.profile.has_id_field
         else facts
     )

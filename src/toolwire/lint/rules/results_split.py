@@ -37,8 +37,8 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield (
             block.results[0].path,
             (
-                f"the results of {every_call(block)} stand in several messages; {facts.profile.name}"
-                " wants them in one"
+                f"the results of {every_call(block)} stand in several messages;"
+                f" {facts.profile.name} wants them in one"
             ),
             "safe",
         )

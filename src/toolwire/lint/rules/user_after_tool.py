@@ -41,8 +41,8 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield (
             facts.messages[n].path,
             (
-                f"a user speaks directly after a result; {facts.profile.name} wants the assistant to"
-                " answer it"
+                f"a user speaks directly after a result; {facts.profile.name} wants the assistant"
+                " to answer it"
             ),
             "unsafe",
         )

@@ -303,7 +303,13 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     if context.kind == "response":
         return _write_answer(conversation, context)
     mine = conversation.wire == NAME and conversation.kind == context.kind
-    write_settings((), replace(conversation, unknown=()) if mine else conversation, context)
+    write_settings(
+        (),
+        replace(conversation, source=replace(conversation.source, unknown_fields=()))
+        if mine
+        else conversation,
+        context,
+    )
     for tool in conversation.tools:
         context.report_loss(tool, "tools belong to the agent; a log has no place for them")
     messages = list(conversation.messages)

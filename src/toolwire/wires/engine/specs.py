@@ -17,6 +17,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Opaque, Origin, Part, Source
 from toolwire.errors import RemoteError
+from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import StreamSpec
 
@@ -293,6 +294,8 @@ class Wire(Struct, frozen=True, eq=False):
     nobody else has them."""
     stream: StreamSpec | None = None
     """How it streams, if it does."""
+    capabilities: Capabilities = EVERYTHING
+    """What it can hold; lowering adapts every conversation to it before it is written."""
     hosts: bool = False
     """Whether its answers can hold calls that somebody else's provider ran, with their results."""
 

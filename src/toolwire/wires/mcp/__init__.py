@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import assign_ids

@@ -784,7 +784,11 @@ def _write_answer(conversation: Conversation, context: EncodeContext) -> JSON:
         context.report_loss(message, "an answer here is one; the other candidates stay behind")
     mine = conversation.wire == NAME and conversation.kind == context.kind
     body = write_settings(
-        RESPONSE, replace(conversation, unknown=()) if mine else conversation, context
+        RESPONSE,
+        replace(conversation, source=replace(conversation.source, unknown_fields=()))
+        if mine
+        else conversation,
+        context,
     )
     if mine:
         place: JsonPath = () if isinstance(conversation.source.body, list) else ("messages",)

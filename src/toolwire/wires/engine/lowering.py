@@ -1,0 +1,356 @@
+"""Lowering: adapt a conversation to what its target can hold, and report each loss once.
+
+Messages that were read from the target's own wire are not touched. Everything else becomes what
+the target's capabilities allow, so that its writer never meets a part it cannot write. This module
+knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JsonPath
+from toolwire.conversation.model import Choice, Conversation, Format, Loss, Setting, Tool, Usage
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+    describe,
+)
+from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
+
+CLIENT_TOOLS = ("function", "custom")
+"""Kinds of tools that a client runs; any other is a provider's own."""
+_FORMAT_FIELDS = ("name", "strict", "description")
+_USAGE_FIELDS = ("cached", "cache_write", "reasoning")
+_SHOWN = 80
+"""Characters of a part that a loss quotes."""
+
+
+class Lowered(Struct, frozen=True):
+    """A conversation that its target can hold, and what had to be given up for that."""
+
+    conversation: Conversation
+    losses: list[Loss]
+
+
+def lower(
+    conversation: Conversation, capabilities: Capabilities, *, wire: str, kind: str
+) -> Lowered:
+    """Adapt a conversation to the capabilities of a wire.
+
+    Args:
+        conversation: The conversation; it is not modified.
+        capabilities: What the target can hold.
+        wire: The target's name: messages read from this wire stay as they are.
+        kind: `request` or `response`.
+    """
+    if capabilities is EVERYTHING:
+        return Lowered(conversation, [])
+    losses: list[Loss] = []
+    messages = conversation.messages
+    native = conversation.wire == wire and conversation.kind == kind
+    if kind == "response" and not native:
+        messages = _answer_messages(messages, capabilities, losses)
+    messages = _lower_messages(messages, capabilities, wire=wire, kind=kind, losses=losses)
+    tools = conversation.tools
+    if not native:
+        tools = _lower_tools(tools, capabilities, kind=kind, losses=losses)
+    settings = conversation.settings
+    if conversation.wire != wire:
+        settings = _lower_settings(conversation, capabilities, losses)
+    unchanged = messages is conversation.messages and tools is conversation.tools
+    if unchanged and settings is conversation.settings:
+        return Lowered(conversation, losses)
+    return Lowered(replace(conversation, messages=messages, tools=tools, settings=settings), losses)
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+def _answer_messages(
+    messages: tuple[Message, ...], capabilities: Capabilities, losses: list[Loss]
+) -> tuple[Message, ...]:
+    """The messages of a response: what the assistant says, and one candidate where one is held."""
+    kept = list(messages)
+    if not capabilities.messages_in_answers:
+        others = [message for message in messages if message.role != "assistant"]
+        losses += [
+            Loss(message.path, "an answer holds only what the assistant says") for message in others
+        ]
+        kept = [message for message in messages if message.role == "assistant"]
+    if not capabilities.candidates and not capabilities.messages_in_answers:
+        losses += [
+            Loss(message.path, "an answer here is one message; the other candidates stay behind")
+            for message in kept[1:]
+        ]
+        kept = kept[:1]
+    return messages if len(kept) == len(messages) else tuple(kept)
+
+
+def _lower_messages(
+    messages: tuple[Message, ...],
+    capabilities: Capabilities,
+    *,
+    wire: str,
+    kind: str,
+    losses: list[Loss],
+) -> tuple[Message, ...]:
+    out: list[Message] = []
+    following: list[Part] = []
+    """Media of results, which go into a user message after the results of the turn."""
+    changed = False
+    for message in messages:
+        if following and message.role == "assistant":
+            out.append(Message("user", tuple(following)))
+            following = []
+        if message.wire == wire:
+            out.append(message)
+            continue
+        lowered = _lower_message(
+            message, capabilities, kind=kind, first=not out, losses=losses, following=following
+        )
+        if (
+            following
+            and lowered.role == "user"
+            and not any(isinstance(part, Result) for part in lowered.parts)
+        ):
+            lowered = replace(lowered, parts=(*following, *lowered.parts))
+            following = []
+        changed = changed or lowered is not message
+        if lowered.parts or not message.parts:
+            out.append(lowered)
+    if following:
+        out.append(Message("user", tuple(following)))
+    return tuple(out) if changed or len(out) != len(messages) else messages
+
+
+def _lower_message(
+    message: Message,
+    capabilities: Capabilities,
+    *,
+    kind: str,
+    first: bool,
+    losses: list[Loss],
+    following: list[Part],
+) -> Message:
+    role = message.role
+    if role == "system" and not first and not capabilities.system_anywhere:
+        losses.append(Loss(message.path, "a system message in mid-conversation becomes a user's"))
+        role = "user"
+    place: Place = "user" if role == "tool" else role
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, Result):
+            parts.append(_lower_result(part, capabilities, losses, following))
+        else:
+            parts += lower_part(part, capabilities, place, kind=kind, losses=losses)
+    if not capabilities.text_after_calls:
+        parts = _text_first(parts, losses)
+    same = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
+    if same and role == message.role:
+        return message
+    return replace(message, role=role, parts=tuple(parts))
+
+
+def _is(one: Part, other: Part) -> bool:
+    return one is other
+
+
+def _text_first(parts: list[Part], losses: list[Loss]) -> list[Part]:
+    """The parts of a message with text that follows a call moved before the first call."""
+    start = next((n for n, part in enumerate(parts) if _is_client_call(part)), len(parts))
+    late = [part for part in parts[start:] if isinstance(part, Text) and part.text]
+    if not late:
+        return parts
+    losses += [Loss(part.path, "text after a call stands before the calls here") for part in late]
+    rest = [part for part in parts[start:] if not any(part is text for text in late)]
+    return [*parts[:start], *late, *rest]
+
+
+def _is_client_call(part: Part) -> bool:
+    return isinstance(part, Call) and part.executor == "client"
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def lower_part(
+    part: Part, capabilities: Capabilities, place: Place, *, kind: str, losses: list[Loss]
+) -> tuple[Part, ...]:
+    """A part as the target can hold it at a place: itself, something else, or nothing."""
+    if capabilities is EVERYTHING:
+        return (part,)
+    match part:
+        case Text(refusal=True) if not capabilities.refusals:
+            losses.append(Loss(part.path, "a refusal is sent as plain text"))
+            return (Text(part.text, source=Source(path=part.path)),)
+        case Media():
+            return (_lower_media(part, capabilities, place, losses),)
+        case Reasoning():
+            return _lower_reasoning(part, capabilities, kind=kind, losses=losses)
+        case Opaque():
+            losses.append(Loss(part.path, f"no such block on this wire: {_quote(part)}"))
+            return ()
+    return (part,)
+
+
+def lower_opening(part: Part, capabilities: Capabilities, *, losses: list[Loss]) -> Part | None:
+    """A part that opens in a stream, as the target can hold it; None if it cannot.
+
+    Its text is still to come, so nothing is decided by that.
+    """
+    if isinstance(part, Text) and part.refusal and not capabilities.refusals:
+        losses.append(Loss(part.path, "a refusal is sent as plain text"))
+        return replace(part, refusal=False)
+    if isinstance(part, Reasoning) and not capabilities.reasoning_in_answers:
+        losses.append(Loss(part.path, "reasoning of another provider is not taken back"))
+        return None
+    return part
+
+
+def _lower_media(
+    media: Media, capabilities: Capabilities, place: Place, losses: list[Loss]
+) -> Part:
+    support = capabilities.media
+    if support is not None and not support.get(place, NO_MEDIA).holds(media):
+        if media.text is not None:
+            losses.append(Loss(media.path, "a text document is sent as text"))
+        else:
+            form = {"file": " by file id", "url": " by URL"}.get(media_form(media), "")
+            reason = f"this wire takes no {media.kind}{form} here; it is named in text"
+            losses.append(Loss(media.path, reason))
+        return Text(describe(media), source=Source(path=media.path))
+    names = capabilities.media_names
+    if media.name is not None and names is not None and media.kind not in names:
+        losses.append(Loss((*media.path,), f"the name of this {media.kind} is not kept here"))
+        return replace(media, name=None)
+    return media
+
+
+def _lower_reasoning(
+    part: Reasoning, capabilities: Capabilities, *, kind: str, losses: list[Loss]
+) -> tuple[Part, ...]:
+    if not part.text and not capabilities.opaque_reasoning:
+        losses.append(Loss(part.path, "reasoning that only its own provider can read"))
+        return ()
+    holds = (
+        capabilities.reasoning_in_answers
+        if kind == "response"
+        else capabilities.reasoning_in_history
+    )
+    if not holds:
+        losses.append(Loss(part.path, "reasoning of another provider is not taken back"))
+        return ()
+    return (part,)
+
+
+def _lower_result(
+    result: Result, capabilities: Capabilities, losses: list[Loss], following: list[Part]
+) -> Result:
+    """A result as the target can hold it. That it is an error stays known to the writer."""
+    if result.error and not capabilities.error_flag and result.executor == "client":
+        losses.append(Loss(result.path, "a result has no error flag here; its text is kept"))
+    if not isinstance(result.output, tuple):
+        return result
+    output: list[Part] = []
+    for part in result.output:
+        if isinstance(part, Media) and capabilities.result_media == "after" and part.text is None:
+            losses.append(
+                Loss(part.path, "a result holds text only here; the media follow in a user message")
+            )
+            following.append(Text(f"From tool call {result.call_id}:", source=Source()))
+            following += lower_part(part, capabilities, "user", kind="request", losses=losses)
+        elif isinstance(part, Text | Media):
+            output += lower_part(part, capabilities, "result", kind="request", losses=losses)
+        else:
+            losses.append(Loss(part.path, f"a result cannot hold this here: {_quote(part)}"))
+            output.append(Text(describe(part), source=Source(path=part.path)))
+    if len(output) == len(result.output) and all(map(_is, output, result.output)):
+        return result
+    return replace(result, output=tuple(output))
+
+
+def _quote(part: Part) -> str:
+    return describe(part)[:_SHOWN]
+
+
+# --- tool definitions and settings ----------------------------------------------------------------
+
+
+def _lower_tools(
+    tools: tuple[Tool, ...], capabilities: Capabilities, *, kind: str, losses: list[Loss]
+) -> tuple[Tool, ...]:
+    if not tools:
+        return tools
+    if kind == "response" and not capabilities.tools_in_answers:
+        losses += [Loss(tool.path, "an answer holds no tool definitions") for tool in tools]
+        return ()
+    if not capabilities.tool_definitions:
+        losses += [Loss(tool.path, "this wire holds no tool definitions") for tool in tools]
+        return ()
+    return tuple(_lower_tool(tool, capabilities, losses) for tool in tools)
+
+
+def _lower_tool(tool: Tool, capabilities: Capabilities, losses: list[Loss]) -> Tool:
+    if tool.strict is None or capabilities.strict_tools:
+        return tool
+    if tool.strict:
+        losses.append(Loss(tool.path, "a tool has no strict flag here"))
+    return replace(tool, strict=None)
+
+
+def _lower_settings(
+    conversation: Conversation, capabilities: Capabilities, losses: list[Loss]
+) -> dict[str, Setting]:
+    settings = conversation.settings
+    changed: dict[str, Setting] = {}
+    for name, value in settings.items():
+        path = conversation.source.setting_paths.get(name, (name,))
+        lowered = _lower_setting(value, capabilities, path, losses)
+        if lowered is not value:
+            changed[name] = lowered
+    return {**settings, **changed} if changed else settings
+
+
+def _lower_setting(
+    value: Setting, capabilities: Capabilities, path: JsonPath, losses: list[Loss]
+) -> Setting:
+    match value:
+        case Choice(names=names) if names and capabilities.choice_names != "any":
+            if capabilities.choice_names == "none":
+                losses.append(Loss(path, "a tool choice names no tools here"))
+                return replace(value, names=())
+            if len(names) > 1:
+                reason = "only one tool can be named here; the others stay allowed"
+                losses.append(Loss(path, reason))
+                return replace(value, names=())
+        case Format():
+            return _without_fields(value, _FORMAT_FIELDS, capabilities.format_fields, path, losses)
+        case Usage():
+            return _without_fields(value, _USAGE_FIELDS, capabilities.usage_fields, path, losses)
+    return value
+
+
+def _without_fields(
+    value: Format | Usage,
+    names: Iterable[str],
+    held: frozenset[str],
+    path: JsonPath,
+    losses: list[Loss],
+) -> Format | Usage:
+    """A setting without the fields that the target does not hold."""
+    gone = [name for name in names if name not in held and getattr(value, name) is not None]
+    if not gone:
+        return value
+    losses.append(Loss(path, f"not held here: {', '.join(gone)}"))
+    return replace(value, **dict.fromkeys(gone))
