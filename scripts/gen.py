@@ -35,7 +35,7 @@ from toolwire.cli._rule_page import page as rule_page
 from toolwire.cli.wires import id_words
 from toolwire.conversation.ids import IdRule
 from toolwire.conversation.parts import Message
-from toolwire.lint import every
+from toolwire.lint import all_rules
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
 from toolwire.wires.engine.specs import Block, CatalogueEntry
@@ -91,7 +91,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     """Every page that is made from nothing else."""
     for name in toolwire.wires():
         yield ROOT / "docs" / "wires" / f"{name}.md", wire_page(name)
-    for rule in every():
+    for rule in all_rules():
         yield ROOT / "docs" / "rules" / f"{rule.name}.md", f"{MADE}\n\n{rule_page(rule)}"
     yield ROOT / "docs" / "rules" / "README.md", rules_page()
     yield ROOT / "docs" / "profiles.md", profiles_page()
@@ -124,7 +124,7 @@ def rules_page() -> str:
     """All rules as a table."""
     rows = [
         [rule.code, f"[{rule.name}]({rule.name}.md)", rule.severity, fix_of(rule), cell(rule.title)]
-        for rule in every()
+        for rule in all_rules()
     ]
     return "\n\n".join(
         (MADE, "# Rules", RULES, grid(("code", "rule", "severity", "fix", "what is wrong"), rows))

@@ -19,7 +19,7 @@ def made(
     case: Case, target: str, policy: ServerToolPolicy
 ) -> tuple[Conversation, Encoded, Conversation]:
     source = decode(case.body, case.wire, case.kind)
-    encoded = encode(source, target, case.kind, hosted=policy)
+    encoded = encode(source, target, case.kind, server_tools=policy)
     return source, encoded, decode(encoded.json(), target, case.kind)
 
 

@@ -26,6 +26,7 @@ from toolwire.translate import catalogue, detect, profiles, translate, wires
 
 if typing.TYPE_CHECKING:
     from toolwire.agent.talk import Limits
+    from toolwire.conversation.model import Finding
     from toolwire.history import abandon, cut, pending, resume
     from toolwire.io.agent import Agent
     from toolwire.io.calls import Calls
@@ -37,7 +38,6 @@ if typing.TYPE_CHECKING:
     from toolwire.io.threads import FileStore
     from toolwire.lint import Repaired, check, repair
     from toolwire.lint.explain import Explanation, explain
-    from toolwire.lint.rule import Finding
     from toolwire.tools import Context, NoEffect, RetryableToolError, ToolError, Tools, tool
 
 __version__ = "0.1.0"
@@ -105,7 +105,7 @@ __all__ = [
 _LATE = {
     **dict.fromkeys(("abandon", "cut", "pending", "resume"), "toolwire.history"),
     **dict.fromkeys(("Repaired", "check", "repair"), "toolwire.lint"),
-    "Finding": "toolwire.lint.rule",
+    "Finding": "toolwire.conversation.model",
     **dict.fromkeys(("Explanation", "explain"), "toolwire.lint.explain"),
     **dict.fromkeys(
         ("Context", "NoEffect", "RetryableToolError", "ToolError", "Tools", "tool"),

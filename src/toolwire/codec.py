@@ -1,13 +1,12 @@
-"""Read a body, fit it, write it, report: between the bodies of wires and the conversation they
-hold.
+"""Between the bodies of wires and the conversation they hold: decode reads, encode writes.
 
-What a target cannot hold is a loss, never an exception and never silence. Tools that a provider ran
-itself become something the target can hold. Knows wires only through their tables.
+`encode` runs the last three stages of the pipeline: lower to what the target can hold, fit ids and
+names to its rules, write. What the target cannot hold is a loss, never an exception. This module
+knows wires only through their tables.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
@@ -28,9 +27,10 @@ from toolwire.conversation.ids import (
     minted_ids_needed,
 )
 from toolwire.conversation.json import JSON, Body, dump, load
-from toolwire.conversation.model import Change, Choice, Conversation, Kind, Loss
+from toolwire.conversation.model import Change, Choice, Conversation, Finding, Kind, Loss
+from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import Call, Message, Pair, Reasoning, Result, Text, Traceable
+from toolwire.conversation.parts import Call, Message, Pair, Text
 from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
@@ -43,9 +43,9 @@ IdMapInput: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
 
 
 class Encoded:
-    """A body of a wire: as a value, as bytes, with what was lost and the map that leads home."""
+    """A body of a wire, what was lost or changed on the way, and the map that restores ids."""
 
-    __slots__ = ("_body", "_bytes", "changes", "ids", "losses", "tidy")
+    __slots__ = ("_body", "_bytes", "changes", "findings", "ids", "losses", "well_formed")
 
     def __init__(
         self,
@@ -55,25 +55,29 @@ class Encoded:
         raw: bytes | None = None,
         *,
         changes: list[Change] | None = None,
+        findings: list[Finding] | None = None,
     ) -> None:
         self._body = body
         self._bytes = raw
         self.losses = losses
+        """What the target cannot hold, with pointers into the source body."""
         self.ids = ids
+        """The map that restores ids and names on the way back: pass it as `ids=`."""
         self.changes: list[Change] = changes if changes is not None else []
-        """What was mended for the target."""
-        self.tidy = False
-        """Whether it was seen on the way that there is nothing to mend; if not, somebody has to
-        look."""
+        """What was repaired for the target, with pointers into the source body."""
+        self.findings: list[Finding] = findings if findings is not None else []
+        """What the target would refuse and no safe fix exists for."""
+        self.well_formed = False
+        """True if the history was seen to need no repair for the target."""
 
     @property
     def body(self) -> JSON:
-        """The body as plain dicts and lists. It may share parts with the body it was made from:
-        copy before changing it."""
+        """The body as dicts and lists. It may share parts with the source body: copy it before you
+        change it."""
         return self._body
 
     def json(self) -> bytes:
-        """The body as JSON; the very bytes that came in, if nothing had to change."""
+        """The body as JSON; the bytes that were decoded, verbatim, if nothing changed."""
         if self._bytes is None:
             self._bytes = dump(self._body)
         return self._bytes
@@ -83,7 +87,7 @@ class Encoded:
 
 
 def resolve(name: str) -> tuple[Wire, Profile]:
-    """The wire and the rules that a name of a wire or profile stands for."""
+    """The wire and the profile that a name of a wire or profile stands for."""
     try:
         return _RESOLVED[name]
     except (KeyError, TypeError):
@@ -94,32 +98,38 @@ def resolve(name: str) -> tuple[Wire, Profile]:
 
 
 _RESOLVED: dict[str, tuple[Wire, Profile]] = {}
-"""Names that were asked for before; there are only as many as there are wires and profiles."""
+"""Names that were resolved before: at most one entry for each wire and profile."""
 
 
 def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
-    """The conversation a body holds. Unknown blocks, missing ids and broken arguments are data.
+    """Read a body as a conversation. Unknown blocks, missing ids and broken arguments are data.
 
-    Raises RemoteError if the body is not JSON, or not of this wire.
+    Args:
+        body: JSON as bytes or text, a dict or list, or an official SDK object. It is not modified.
+        wire: The name of a wire, profile or provider.
+        kind: `request` or `response`.
+
+    Raises:
+        RemoteError: The body is not JSON, or not a body of this wire.
     """
-    spoken, _ = resolve(wire)
-    _known(kind)
-    value, raw = load(body, spoken.name)
+    source_wire, _ = resolve(wire)
+    _require_kind(kind)
+    value, raw = load(body, source_wire.name)
     try:
-        read = spoken.read(value, kind)
+        read = source_wire.read(value, kind)
     except RecursionError:
-        raise RemoteError(spoken.name, (), "nested too deeply") from None
+        raise RemoteError(source_wire.name, (), "nested too deeply") from None
     messages = read.messages
     if kind == "response":
-        messages = tuple([_stopped(message) for message in messages])
+        messages = tuple([_with_tool_stop(message) for message in messages])
     source = replace(
         read.source, raw=raw, messages=messages, tools=read.tools, settings=read.settings
     )
     return replace(read, messages=messages, source=source)
 
 
-def _stopped(message: Message) -> Message:
-    """An answer that asks for tools stopped for them, whatever reason its server gives."""
+def _with_tool_stop(message: Message) -> Message:
+    """An answer with calls of the client stopped for them, whatever reason its server gives."""
     if message.stop != "stop" or not any(
         part.__class__ is Call and part.executor == "client" for part in message.parts
     ):
@@ -133,95 +143,110 @@ def encode(
     kind: Kind = "request",
     *,
     ids: IdMapInput = None,
-    hosted: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "text",
 ) -> Encoded:
-    """The conversation as a body of a wire: its own gets back what it sent, to the letter.
+    """Write a conversation as a body of a wire. Its own wire gets back verbatim what it sent.
 
-    Raises LocalError if the wire does not exist or a value is none that JSON can hold.
+    Args:
+        conversation: The conversation; it is not modified and not repaired.
+        wire: The name of a wire, profile or provider.
+        kind: `request` or `response`.
+        ids: The id map of an earlier encoding, to restore ids and names.
+        server_tools: What calls that another provider ran become: text, calls, or nothing.
+
+    Raises:
+        LocalError: The wire does not exist, or a value is not JSON.
     """
-    spoken, rules = resolve(wire)
-    _known(kind)
-    if hosted not in POLICIES:
-        raise LocalError(wire, (), f"hosted is one of {', '.join(POLICIES)}, not {hosted!r}")
-    if spoken.name == conversation.wire and kind == conversation.kind and conversation.pristine:
+    target, profile = resolve(wire)
+    _require_kind(kind)
+    if server_tools not in POLICIES:
+        options = ", ".join(POLICIES)
+        raise LocalError(wire, (), f"server_tools is one of {options}, not {server_tools!r}")
+    if target.name == conversation.wire and kind == conversation.kind and conversation.pristine:
         return Encoded(conversation.source.body, [], IdMap(), conversation.source.raw)
-    home = IdMap.of(ids)
-    if kind == "response" and (glanced := _glanced(conversation, spoken, rules, home)) is not None:
-        said = _written(conversation, spoken, glanced)
-        home_again = (
-            IdMap(glanced.sent_ids, {}, glanced.notes)
-            if glanced.sent_ids or glanced.notes
-            else IdMap()
-        )
-        return Encoded(
-            said, list(dict.fromkeys(glanced.losses)) if glanced.losses else [], home_again
-        )
-    if (
-        conversation.wire and conversation.source.messages is None
-    ):  # made by hand: it has no body that could be gone back to
-        conversation = replace(conversation, wire="")
-    conversation, led = _followed(conversation)
-    own = spoken.name == conversation.wire and kind == conversation.kind
-    if own and not home.ids and not home.names:
-        body = _edited(conversation, spoken)
+    reverse_map = IdMap.of(ids)
+    if kind == "response":
+        context = _context_of_plain_answer(conversation, target, profile, reverse_map)
+        if context is not None:
+            return _write(conversation, target, context)
+    if conversation.wire and conversation.source.messages is None:
+        conversation = replace(
+            conversation, wire=""
+        )  # made by hand: there is no body to go back to
+    conversation, followed = _follow_edited_calls(conversation)
+    own = target.name == conversation.wire and kind == conversation.kind
+    if own and not reverse_map.ids and not reverse_map.names:
+        body = _patch_source(conversation, target)
         if not isinstance(body, UnsetType):
-            return Encoded(body, _torn(led, body, spoken, kind), IdMap())
-    survey = _Survey(conversation, spoken.name)
-    told: list[Loss] = []
-    if survey.hosted and not (spoken.hosts and kind == "response" and hosted != "drop"):
-        conversation, told = lower_server_tools(
-            conversation, spoken.name, hosted, whole=kind == "request"
+            return Encoded(body, _unpaired_losses(followed, body, target, kind), IdMap())
+    encoded = _lower_fit_write(
+        conversation, target, profile, kind, reverse_map=reverse_map, policy=server_tools
+    )
+    if own:
+        encoded.losses += _unpaired_losses(followed, encoded.body, target, kind)
+    return encoded
+
+
+def _lower_fit_write(
+    conversation: Conversation,
+    target: Wire,
+    profile: Profile,
+    kind: Kind,
+    *,
+    reverse_map: IdMap,
+    policy: ServerToolPolicy,
+) -> Encoded:
+    """The stages after repair: lower to the target's capabilities, fit ids and names, write."""
+    observations = observe(conversation, target.name)
+    leftovers = observations.leftovers
+    losses: list[Loss] = []
+    if not observations.holds(Observation.NO_SERVER_TOOLS) and not (
+        target.hosts and kind == "response" and policy != "drop"
+    ):
+        conversation, losses = lower_server_tools(
+            conversation, target.name, policy, whole=kind == "request"
         )
-        survey = _Survey(conversation, spoken.name)
-    if conversation.wire != spoken.name:
-        nameless = [
-            tool
-            for tool in conversation.tools
-            if not tool.name and tool.kind in ("function", "custom")
-        ]
-        if nameless:
-            told += [
-                Loss(tool.path, "a tool without a name cannot be offered") for tool in nameless
-            ]
-            conversation = replace(
-                conversation,
-                tools=tuple(tool for tool in conversation.tools if tool not in nameless),
-            )
-    lowered = lower(conversation, spoken.capabilities, wire=spoken.name, kind=kind)
+        observations = observe(conversation, target.name)
+        leftovers = observations.leftovers
+    lowered = lower(
+        conversation,
+        target.capabilities,
+        wire=target.name,
+        kind=kind,
+        plain=observations.holds(Observation.PLAIN),
+    )
+    losses += lowered.losses
     if lowered.conversation is not conversation:
         conversation = lowered.conversation
-        survey = _Survey(conversation, spoken.name, survey.foreign)
-    context = _page(conversation, survey, spoken, rules, kind, home)
-    context.losses += told
-    context.losses += lowered.losses
-    for read in survey.foreign:
-        context.report_unknown_fields(read)
-    body = _written(conversation, spoken, context)
-    if own:
-        context.losses += _torn(led, body, spoken, kind)
-    changed = context.sent_ids or context.names or context.notes
-    ids_home = (
-        IdMap(context.sent_ids, {new: old for old, new in context.names.items()}, context.notes)
-        if changed
-        else IdMap()
-    )
-    encoded = Encoded(body, list(dict.fromkeys(context.losses)), ids_home)
-    encoded.tidy = (
-        survey.tidy and conversation.kind == "request" and _easy(rules, survey, conversation)
+        observations = observe(conversation, target.name)
+    context = _fit(conversation, observations, target, profile, kind, reverse_map)
+    context.losses += losses
+    for part in leftovers:
+        context.report_unknown_fields(part)
+    encoded = _write(conversation, target, context)
+    encoded.well_formed = conversation.kind == "request" and observations.holds(
+        Observation.RESULTS_IN_PLACE, Observation.STARTS_WITH_USER, Observation.OTHER_WIRE
     )
     return encoded
 
 
-def _written(conversation: Conversation, spoken: Wire, context: EncodeContext) -> JSON:
+def _write(conversation: Conversation, target: Wire, context: EncodeContext) -> Encoded:
+    """Write the body, and collect the losses and the id map."""
     try:
-        return spoken.write(conversation, context)
+        body = target.write(conversation, context)
     except RecursionError:
-        raise LocalError(spoken.name, (), "nested too deeply") from None
+        raise LocalError(target.name, (), "nested too deeply") from None
+    ids = IdMap()
+    if context.sent_ids or context.names or context.notes:
+        names = {new: old for old, new in context.names.items()}
+        ids = IdMap(context.sent_ids, names, context.notes)
+    losses = list(dict.fromkeys(context.losses)) if context.losses else []
+    return Encoded(body, losses, ids)
 
 
-def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
-    """The conversation with the results that lean on an edited call edited along, and
-    their pairs.
+def _follow_edited_calls(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
+    """Edit the results that are paired with an edited call by name or item id; also return those
+    pairs.
     """
     before = conversation.source.messages or conversation.messages
     if before is conversation.messages or not isinstance(before, tuple):
@@ -236,212 +261,73 @@ def _followed(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
     ]
 
 
-def _torn(led: list[Pair], body: JSON, spoken: Wire, kind: Kind) -> list[Loss]:
-    """Results that followed their call and are not found by it in the body all the same: the wire
-    has no place for the tie."""
-    if not led:
+def _unpaired_losses(followed: list[Pair], body: JSON, target: Wire, kind: Kind) -> list[Loss]:
+    """Results whose call was edited and that are not paired with it in the written body."""
+    if not followed:
         return []
-    found = {_told(pair) for pair in spoken.read(body, kind).pairs()} - {None}
-    why = "it found its call by what was edited, and this wire cannot tell it otherwise"
+    paired = {_pair_content(pair) for pair in target.read(body, kind).pairs()} - {None}
+    reason = "it was paired with its call by what was edited, and this wire has no other tie"
     return [
-        Loss(pair.result.path, why)
-        for pair in led
-        if pair.result is not None and _told(pair) not in found
+        Loss(pair.result.path, reason)
+        for pair in followed
+        if pair.result is not None and _pair_content(pair) not in paired
     ]
 
 
-def _told(pair: Pair) -> tuple[str, str, str] | None:
-    return (
-        (pair.call.name, pair.call.arguments, pair.result.text)
-        if pair.call and pair.result
-        else None
-    )
+def _pair_content(pair: Pair) -> tuple[str, str, str] | None:
+    if pair.call is None or pair.result is None:
+        return None
+    return (pair.call.name, pair.call.arguments, pair.result.text)
 
 
-def _edited(conversation: Conversation, spoken: Wire) -> JSON | UnsetType:
-    """The body a conversation was read from with the edits of single parts; UNSET if more than that
-    was changed."""
+def _patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:
+    """The source body with the edits of single parts; UNSET if more than parts were edited."""
+    source = conversation.source
     if (
-        conversation.source.messages is None
-        or conversation.source.tools is not conversation.tools
-        or conversation.source.settings is not conversation.settings
+        source.messages is None
+        or source.tools is not conversation.tools
+        or source.settings is not conversation.settings
     ):
         return UNSET
-    context = EncodeContext(spoken.name, conversation.kind, ids=None, names={}, home=NO_MAP)
-    before = spoken.read(conversation.source.body, conversation.kind)
-    if [len(message.parts) for message in before.messages] != [
+    context = EncodeContext(target.name, conversation.kind, ids=None, names={}, home=NO_MAP)
+    original = target.read(source.body, conversation.kind)
+    if [len(message.parts) for message in original.messages] != [
         len(message.parts) for message in conversation.messages
     ]:
-        return UNSET  # messages were joined or parted
-    return patch_parts(conversation.parts(), before.parts(), conversation.source.body, (), context)
+        return UNSET  # messages were merged or split
+    return patch_parts(conversation.parts(), original.parts(), source.body, (), context)
 
 
-class _Survey:
-    """One look at every part before writing: calls, results, and what another wire left in them.
-
-    `tidy`: it begins with the user, and the results of a turn stand right behind its calls, one
-    each, in their order; those of the last turn may be still to come.
-    """
-
-    __slots__ = (
-        "calls",
-        "errors",
-        "foreign",
-        "hosted",
-        "mixed",
-        "native",
-        "results",
-        "thoughts",
-        "tidy",
-    )
-
-    def __init__(
-        self, conversation: Conversation, target: str, leftovers: list[Traceable] | None = None
-    ) -> None:
-        calls: list[Call] = []
-        results: list[Result] = []
-        foreign: list[Traceable] = []
-        native: dict[str, str] = {}
-        hosted = False
-        due: list[str] = []
-        asking: Message | None = None
-        told: Message | None = None
-        errors = mixed = thoughts = False
-        tidy = _opened(conversation.messages)
-        for message in conversation.messages:
-            raw, parts = message.raw, message.parts
-            if message.wire == target:
-                tidy = False
-                for part in parts:
-                    if part.__class__ is Call and part.executor == "client":
-                        calls.append(part)
-                        native[part.id] = part.id
-                    elif part.__class__ is Result:
-                        results.append(part)
-                continue
-            if raw.__class__ is dict and message.spec is not None:
-                only = parts[0] if len(parts) == 1 else None
-                if (
-                    len(raw) == 2
-                    and only.__class__ is Text
-                    and only.raw.__class__ is str
-                    and "role" in raw
-                ):
-                    if due:
-                        tidy = False
-                    continue  # a role and a plain text: nothing more can be in it
-                if not message.spec.keys.issuperset(raw):
-                    foreign.append(message)
-            for part in parts:
-                if part.__class__ is Text:
-                    if due:
-                        tidy = False
-                    if told is message:
-                        mixed = True
-                    if part.raw.__class__ is str and part.signature is None:
-                        continue
-                elif part.__class__ is Call:
-                    calls.append(part)
-                    if due and asking is not message:
-                        tidy = False
-                    asking = message
-                    due.append(part.id)
-                    if part.executor != "client":
-                        hosted = True
-                elif part.__class__ is Result:
-                    results.append(part)
-                    told = message
-                    if part.error:
-                        errors = True
-                    if due and due[0] == part.call_id:
-                        del due[0]
-                    else:
-                        tidy = False
-                    if part.executor != "client":
-                        hosted = True
-                    if part.output.__class__ is tuple:
-                        foreign += part.output
-                else:
-                    thoughts = thoughts or part.__class__ is Reasoning
-                    mixed = mixed or told is message
-                if part.raw is not raw and (
-                    part.signature is not None
-                    or not (part.spec is None or part.spec.clean(part.raw))
-                ):
-                    foreign.append(part)
-        if conversation.wire != target:
-            foreign += conversation.tools
-        if leftovers is not None:  # what lowering replaced has been looked at before
-            foreign = leftovers
-        self.calls, self.results, self.foreign, self.hosted, self.native = (
-            calls,
-            results,
-            foreign,
-            hosted,
-            native,
-        )
-        self.tidy, self.errors, self.mixed, self.thoughts = tidy, errors, mixed, thoughts
-
-
-def _easy(rules: Profile, survey: _Survey, conversation: Conversation) -> bool:
-    """Whether a tidy history is all that a target asks for."""
-    if (
-        rules.no_user_after_tool
-        or rules.must_end_with_user_or_tool
-        or rules.rejects_same_role_twice
-        or rules.assistant_content
-        or rules.own_id_pattern
-        or not rules.has_id_field
-    ):
-        return False
-    if rules.reasoning_to_return:
-        asked = conversation.settings
-        model = asked.get("model")
-        if survey.thoughts or "effort" in asked or "budget" in asked:
-            return False
-        if (
-            rules.reasoning_models
-            and isinstance(model, str)
-            and re.search(rules.reasoning_models, model)
-        ):
-            return False
-    if rules.rejects_blank_text and survey.errors:
-        return False
-    return not (
-        rules.calls_need_tool_definitions and survey.calls and not conversation.tools
-    ) and not (rules.result_placement == "alone" and survey.mixed)
-
-
-def _opened(messages: tuple[Message, ...]) -> bool:
-    """Whether the user speaks first."""
-    return next((message.role == "user" for message in messages if message.role != "system"), True)
-
-
-def _glanced(
-    conversation: Conversation, spoken: Wire, rules: Profile, home: IdMap
+def _context_of_plain_answer(
+    conversation: Conversation, target: Wire, profile: Profile, reverse_map: IdMap
 ) -> EncodeContext | None:
-    """The page for an answer of words and calls that can be sent as they are: what most answers
-    are. None for any other."""
-    came = PROFILES.get(conversation.wire)
+    """The context for an answer of text and calls that can be sent as they are, as most can.
+
+    None for any other answer: it goes through all stages.
+    """
+    source_profile = PROFILES.get(conversation.wire)
     if (
         conversation.source.messages is not conversation.messages
-        or conversation.wire == spoken.name
+        or conversation.wire == target.name
         or conversation.tools
+        or source_profile is None
+        or len(conversation.messages) != 1
+        or reverse_map.ids
+        or reverse_map.names
+        or reverse_map.forms
     ):
-        return None
-    if came is None or home.ids or home.names or home.forms or len(conversation.messages) != 1:
         return None
     message = conversation.messages[0]
     raw = message.raw
     if (
-        message.wire == spoken.name
+        message.wire == target.name
         or message.spec is None
         or raw.__class__ is not dict
         or not message.spec.keys.issuperset(raw)
     ):
         return None
     ids: list[str] = []
-    fits = _fits(rules, came)
+    fits = _fits_both(profile, source_profile)
     for part in message.parts:
         if part.signature is not None or part.spec is None or not part.spec.clean(part.raw):
             return None
@@ -450,115 +336,123 @@ def _glanced(
                 part.executor != "client"
                 or part.origin != "wire"
                 or part.family != "function"
-                or not fits.both(part.id, part.name)
+                or not fits.call(part.id, part.name)
             ):
                 return None
             ids.append(part.id)
-        elif part.__class__ is not Text:
+        elif part.__class__ is not Text or part.refusal:
             return None
     if len(ids) > 1 and len(set(ids)) < len(ids):
         return None
-    return EncodeContext(spoken.name, "response", ids=None, names={}, home=home)
+    return EncodeContext(target.name, "response", ids=None, names={}, home=reverse_map)
 
 
 class _Fits(Struct):
-    """What two profiles take as it is: the one that is written, and the one that it came from."""
+    """The ids and names that two profiles both accept: the target's and the source's."""
 
     ids: tuple[Callable[[str], object], ...]
     names: tuple[Callable[[str], object], ...]
-    known: set[str]
-    """Names of tools that fit."""
+    known_names: set[str]
 
-    def both(self, id: str, name: str) -> bool:
-        """Whether an id and a name go as they are, and would come home as they are."""
-        if is_minted(id):
+    def call(self, call_id: str, name: str) -> bool:
+        """True if a call needs neither another id nor another name, there and back."""
+        if is_minted(call_id):
             return False
         for fits in self.ids:
-            if not fits(id):
+            if not fits(call_id):
                 return False
-        if name not in self.known:
+        if name not in self.known_names:
             if not all(fits(name) for fits in self.names):
                 return False
-            if len(self.known) > 1000:
-                self.known.clear()
-            self.known.add(name)
+            if len(self.known_names) > 1000:
+                self.known_names.clear()
+            self.known_names.add(name)
         return True
 
 
 _FITS: dict[tuple[str, str], _Fits] = {}
 
 
-def _fits(rules: Profile, came: Profile) -> _Fits:
-    found = _FITS.get((rules.name, came.name))
-    if found is None:
-        pair = (rules, came)
-        ids = tuple(dict.fromkeys(one.id_rule for one in pair if one.id_rule != IdRule()))
-        names = tuple(dict.fromkeys(one.name_rule for one in pair))
-        found = _Fits(tuple(map(matcher, ids)), tuple(map(matcher, names)), set())
-        _FITS[rules.name, came.name] = found
-    return found
+def _fits_both(target: Profile, source: Profile) -> _Fits:
+    fits = _FITS.get((target.name, source.name))
+    if fits is None:
+        both = (target, source)
+        ids = tuple(dict.fromkeys(p.id_rule for p in both if p.id_rule != IdRule()))
+        names = tuple(dict.fromkeys(p.name_rule for p in both))
+        fits = _Fits(tuple(map(matcher, ids)), tuple(map(matcher, names)), set())
+        _FITS[target.name, source.name] = fits
+    return fits
 
 
-def _page(
+def _fit(
     conversation: Conversation,
-    survey: _Survey,
-    spoken: Wire,
-    rules: Profile,
+    observations: Observations,
+    target: Wire,
+    profile: Profile,
     kind: Kind,
-    home: IdMap,
+    reverse_map: IdMap,
 ) -> EncodeContext:
-    """The page to write on, with ids and names fitted to the rules of the target."""
+    """Fit ids and names to the rules of the target: the context to write with."""
 
-    def owners() -> dict[int, Call]:
-        walked = pairs(conversation.messages, ordered=conversation.ordered)
+    def call_of_result() -> dict[int, Call]:
         return {
             id(pair.result): pair.call
-            for pair in walked
+            for pair in pairs(conversation.messages, ordered=conversation.ordered)
             if pair.call is not None and pair.result is not None
         }
 
-    known = {**survey.native, **home.ids} if survey.native else home.ids
-    sent = fit_calls(
-        survey.calls,
-        survey.results,
-        owners,
-        rules.id_rule,
-        unique=rules.ids_unique_in_request and not survey.native,
-        home=known,
+    fixed_ids = reverse_map.ids
+    if observations.native_ids:
+        fixed_ids = {**observations.native_ids, **reverse_map.ids}
+    ids = fit_calls(
+        observations.calls,
+        observations.results,
+        call_of_result,
+        profile.id_rule,
+        unique=profile.ids_unique_in_request and not observations.native_ids,
+        home=fixed_ids,
         messages=conversation.messages,
     )
+    source_profile = PROFILES.get(conversation.wire)
     names: dict[str, str] = {}
-    came = PROFILES.get(conversation.wire)
-    if conversation.wire != spoken.name or home.names:
-        choice = conversation.settings.get("choice")
-        used = {call.name for call in survey.calls}
-        if conversation.tools:
-            used.update([tool.name for tool in conversation.tools if tool.name])
-        if isinstance(choice, Choice):
-            used.update(choice.names)
-        if used:
-            names = fit_names(used, rules.name_rule, home.names)
-            if came is not None:
-                names |= {
-                    name: name
-                    for name in sorted(invalid_ids(used, came.name_rule))
-                    if name not in names
-                }
-    context = EncodeContext(spoken.name, kind, ids=sent, names=names, home=home)
-    context.results = survey.results
+    if conversation.wire != target.name or reverse_map.names:
+        names = _fit_tool_names(conversation, observations, profile, source_profile, reverse_map)
+    context = EncodeContext(target.name, kind, ids=ids, names=names, home=reverse_map)
+    context.results = observations.results
     context.minted_ids_needed = partial(
         minted_ids_needed, conversation.messages, ordered=conversation.ordered
     )
-    if survey.calls and came is not None and came.wire != spoken.name:
+    if observations.calls and source_profile is not None and source_profile.wire != target.name:
+        call_ids = [call.id for call in observations.calls if not is_minted(call.id)]
         context.sent_ids = {
-            one: one
-            for one in invalid_ids(
-                [call.id for call in survey.calls if not is_minted(call.id)], came.id_rule
-            )
+            call_id: call_id for call_id in invalid_ids(call_ids, source_profile.id_rule)
         }
     return context
 
 
-def _known(kind: str) -> None:
+def _fit_tool_names(
+    conversation: Conversation,
+    observations: Observations,
+    profile: Profile,
+    source_profile: Profile | None,
+    reverse_map: IdMap,
+) -> dict[str, str]:
+    """The names that change for the target, and those that must not be fitted on the way back."""
+    choice = conversation.settings.get("choice")
+    used = {call.name for call in observations.calls}
+    if conversation.tools:
+        used.update([tool.name for tool in conversation.tools if tool.name])
+    if isinstance(choice, Choice):
+        used.update(choice.names)
+    if not used:
+        return {}
+    names = fit_names(used, profile.name_rule, reverse_map.names)
+    if source_profile is not None:
+        invalid = sorted(invalid_ids(used, source_profile.name_rule))
+        names |= {name: name for name in invalid if name not in names}
+    return names
+
+
+def _require_kind(kind: str) -> None:
     if kind not in ("request", "response"):
         raise LocalError("", (), f"kind is request or response, not {kind!r}")

@@ -18,7 +18,7 @@ from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import LocalError
-from toolwire.lint import found
+from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.transforms import MARK, interrupted, laid
 
@@ -169,9 +169,9 @@ def _from(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
             replace(said, messages=(*facts.messages[: facts.opening], *facts.messages[n:]))
         )
         if before is None:
-            before = Counter(finding.name for finding in found(facts))
+            before = Counter(finding.name for finding in find_all(facts))
         after = Counter(
-            finding.name for finding in found(Facts(decode(kept.body, said.wire), facts.profile))
+            finding.name for finding in find_all(Facts(decode(kept.body, said.wire), facts.profile))
         )
         if after <= before:
             return kept, facts.messages[n]

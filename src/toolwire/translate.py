@@ -1,7 +1,8 @@
-"""A body of one wire as a body of another, mended for whoever it goes to; and what wires there are.
+"""The pipeline: read, repair, lower, fit ids and names, write; and which wires there are.
 
-What a target cannot hold is a loss, what it would refuse is repaired and told, both as values.
-Knows wires and rules only through their tables.
+Every stage takes a conversation and returns a conversation and a report: changes and findings of
+the repair, losses of the lowering, the id map of the fitting. No stage reads what a later one
+wrote. This module knows wires and rules only through their tables.
 """
 
 from __future__ import annotations
@@ -9,8 +10,13 @@ from __future__ import annotations
 from toolwire.codec import Encoded, IdMapInput, decode, encode, resolve
 from toolwire.conversation.json import Body, load
 from toolwire.conversation.model import Conversation, Kind
+from toolwire.conversation.observations import observe
 from toolwire.errors import LocalError
-from toolwire.lint import repair as mend
+from toolwire.lint.repair_loop import (
+    RepairedConversation,
+    repair_for_translation,
+    repair_on_own_wire,
+)
 from toolwire.profiles.table import PROFILES
 from toolwire.wires import names, wire
 from toolwire.wires.engine.server_tools import ServerToolPolicy
@@ -24,55 +30,83 @@ def translate(
     kind: Kind = "request",
     *,
     ids: IdMapInput = None,
-    hosted: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "text",
     repair: bool | None = None,
 ) -> Encoded:
-    """A body of one wire as a body of another, with every loss and the map that leads home.
+    """Translate a body of one wire to a body of another.
 
-    A history is mended for the target as `repair` does it, safe fixes only; `changes` says what was
-    done, with pointers into the new body. That it is tidy is seen on the way, and costs nothing
-    more. On the way home, with `ids`, what was sent once comes back as it was, unless `repair` is
-    asked for.
+    Args:
+        body: JSON as bytes or text, a dict or list, or an official SDK object. It is not modified.
+        source: The wire, profile or provider that the body belongs to.
+        target: The wire, profile or provider that it goes to.
+        kind: `request` or `response`.
+        ids: The id map of an earlier translation, to restore ids and names on the way back.
+        server_tools: What calls that another provider ran become: text, calls, or nothing.
+        repair: Apply safe fixes so that the target accepts the history. By default a request is
+            repaired unless `ids` is given.
+
+    Returns:
+        The body, with its losses, the changes made by repair, the findings that no safe fix exists
+        for, and the id map that restores ids and names.
+
+    Raises:
+        RemoteError: The body is not JSON, or not a body of `source`.
+        LocalError: A wire does not exist, or a value is not JSON.
     """
-    mends = ids is None if repair is None else repair
-    return addressed(decode(body, source, kind), target, kind, ids=ids, hosted=hosted, repair=mends)
+    conversation = decode(body, source, kind)
+    repairs = ids is None if repair is None else repair
+    return translate_conversation(
+        conversation, target, kind, ids=ids, server_tools=server_tools, repair=repairs
+    )
 
 
-def addressed(
+def translate_conversation(
     conversation: Conversation,
     target: str,
     kind: Kind = "request",
     *,
     ids: IdMapInput = None,
-    hosted: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "text",
     repair: bool = True,
 ) -> Encoded:
-    """A conversation as a body for a wire or profile, mended for it if it is a history."""
-    encoded = encode(conversation, target, kind, ids=ids, hosted=hosted)
-    if not repair or encoded.tidy or kind != "request":
+    """Repair a conversation for a target and write it as a body of the target's wire."""
+    if not repair or kind != "request":
+        return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
+    repaired = repair_conversation(conversation, target)
+    if repaired is None:
+        encoded = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
+        encoded.well_formed = True
         return encoded
-    mended = mend(encoded.body, resolve(target)[0].name, target=target)
-    if not mended.changes:
-        return encoded
-    return Encoded(
-        mended.body, encoded.losses, mended.ids.before(encoded.ids), changes=mended.changes
-    )
+    encoded = encode(repaired.conversation, target, kind, ids=ids, server_tools=server_tools)
+    encoded.changes = repaired.changes
+    encoded.findings = [f for f in repaired.findings if f.severity == "error"]
+    encoded.ids = encoded.ids.after(repaired.ids)
+    return encoded
+
+
+def repair_conversation(conversation: Conversation, target: str) -> RepairedConversation | None:
+    """Apply safe fixes for a target; None if one pass shows that there is nothing to repair."""
+    target_wire, profile = resolve(target)
+    if conversation.wire == target_wire.name and conversation.kind == "request":
+        return repair_on_own_wire(conversation, profile, unsafe=False)
+    return repair_for_translation(conversation, profile, observe(conversation, target_wire.name))
 
 
 def detect(body: Body) -> str:
     """The wire of a body.
 
-    Raises LocalError naming the candidates if it could be several, or saying that it is none.
+    Raises:
+        LocalError: The body could belong to several wires, which are listed, or to none.
     """
     value, _ = load(body, "")
-    sure = {name: wire(name).match_score(value) for name in names()}
-    best = max(sure.values())
-    found = [name for name, score in sure.items() if score == best]
+    scores = {name: wire(name).match_score(value) for name in names()}
+    best = max(scores.values())
+    candidates = [name for name, score in scores.items() if score == best]
     if best == 0:
         raise LocalError("", (), f"this is a body of none of the wires: {', '.join(names())}")
-    if len(found) > 1:
-        raise LocalError("", (), f"this could be a body of {' or '.join(found)}: say which")
-    return found[0]
+    if len(candidates) > 1:
+        raise LocalError("", (), f"this could be a body of {' or '.join(candidates)}: say which")
+    return candidates[0]
 
 
 def wires() -> list[str]:
@@ -86,5 +120,5 @@ def profiles() -> list[str]:
 
 
 def catalogue() -> list[CatalogueEntry]:
-    """Every type in which calls and results travel, read off the rows of the wires."""
+    """Every type of call and result on every wire, with its ids and who runs it."""
     return [entry for name in names() for entry in catalogue_entries(wire(name))]

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from toolwire.cli import verbs
 from toolwire.cli._spots import spots
 from toolwire.conversation.json import JSON, Object, get
-from toolwire.lint import every
+from toolwire.lint import all_rules
 
 USER: Object = {"role": "user", "content": "hi"}
 CALL: Object = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -342,7 +342,7 @@ def test_a_sarif_log_describes_every_rule_and_points_at_every_finding(
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     described = run["tool"]["driver"]["rules"]
-    assert [one["id"] for one in described] == [rule.name for rule in every()]
+    assert [one["id"] for one in described] == [rule.name for rule in all_rules()]
     (found,) = run["results"]
     assert described[found["ruleIndex"]]["id"] == found["ruleId"] == "missing-result"
     (place,) = found["locations"]

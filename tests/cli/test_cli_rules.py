@@ -12,10 +12,10 @@ from each import each
 
 from toolwire.cli import verbs
 from toolwire.cli._rule_page import SHOWN, laid_out, page
-from toolwire.lint import every
+from toolwire.lint import all_rules
 from toolwire.lint.rule import Rule
 
-RULES = each("rule", every(), ids=lambda rule: rule.name)
+RULES = each("rule", all_rules(), ids=lambda rule: rule.name)
 
 
 def rules(*arguments: str) -> Result:
@@ -25,7 +25,7 @@ def rules(*arguments: str) -> Result:
 def test_into_a_pipe_the_list_is_json_with_every_rule() -> None:
     listed = json.loads(rules().stdout)
     assert [(one["code"], one["name"], one["title"]) for one in listed] == [
-        (one.code, one.name, one.title) for one in every()
+        (one.code, one.name, one.title) for one in all_rules()
     ]
     assert all(set(one) == {"code", "name", "title", "severity", "fix", "loss"} for one in listed)
     assert {word for one in listed for word in one["fix"].split(" or ")} <= {
@@ -40,7 +40,7 @@ def test_at_a_terminal_the_list_is_a_table() -> None:
     head, *lines = seen.splitlines()
     assert (code, head.split()) == (0, ["code", "name", "severity", "fix", "what", "is", "wrong"])
     assert [line.split()[:2] for line in lines if line.startswith("TW")] == [
-        [rule.code, rule.name] for rule in every()
+        [rule.code, rule.name] for rule in all_rules()
     ]
 
 
@@ -90,10 +90,10 @@ def test_a_page_shows_what_is_wrong_in_each_bad_example(rule: Rule) -> None:
 
 def test_every_rule_has_its_page_among_the_docs_and_its_line_in_their_table() -> None:
     docs = ROOT / "docs" / "rules"
-    lines = [f"| {rule.code} | [{rule.name}]({rule.name}.md) |" for rule in every()]
+    lines = [f"| {rule.code} | [{rule.name}]({rule.name}.md) |" for rule in all_rules()]
     assert [line for line in lines if line not in (docs / "README.md").read_text()] == []
     assert [
-        rule.name for rule in every() if page(rule) not in (docs / f"{rule.name}.md").read_text()
+        rule.name for rule in all_rules() if page(rule) not in (docs / f"{rule.name}.md").read_text()
     ] == []
 
 

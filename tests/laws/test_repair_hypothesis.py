@@ -31,7 +31,7 @@ from toolwire import decode, translate
 from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Reasoning, Result, Text
-from toolwire.lint import Repaired, check, every, repair
+from toolwire.lint import Repaired, check, all_rules, repair
 from toolwire.lint.transforms import MARK
 from toolwire.profiles.table import PROFILES, profile
 
@@ -127,7 +127,7 @@ def holds(
 ) -> tuple[Repaired, Repaired]:
     """The law for one body: the two repairs that were made."""
     before = read(body, wire)
-    known = {one.name for one in every()}
+    known = {one.name for one in all_rules()}
     out: list[Repaired] = []
     for unsafe in (False, True):
         mended = repair(body, wire, unsafe=unsafe, target=target)
@@ -242,7 +242,7 @@ def test_results_that_came_in_another_order_find_their_calls_on_every_wire(
             assert found == wanted, other
 
 
-REPAIRABLE = sorted(rule.name for rule in every() if rule.mend is not None)
+REPAIRABLE = sorted(rule.name for rule in all_rules() if rule.fix is not None)
 
 
 def test_every_rule_that_mends_has_a_break_that_it_names() -> None:

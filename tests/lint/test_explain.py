@@ -12,7 +12,7 @@ from msgspec.structs import fields
 
 from toolwire.conversation.json import JSON, dump
 from toolwire.errors import LocalError, RemoteError
-from toolwire.lint import every
+from toolwire.lint import all_rules
 from toolwire.lint.examples.chat import USER, asks, call
 from toolwire.lint.examples.chat import told as answer
 from toolwire.lint.explain import Explanation, explain
@@ -464,7 +464,7 @@ def test_every_row_of_the_table_is_shown_by_a_refusal() -> None:
 
 
 def test_every_suspect_is_a_rule() -> None:
-    rules = {rule.name for rule in every()}
+    rules = {rule.name for rule in all_rules()}
     assert {name for sign in SIGNS for name in sign.suspects} - rules == set()
 
 

@@ -13,7 +13,7 @@ from lint_turns import MINE, Turn, history, ids, joined, mended, names
 
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
-from toolwire.lint import check, every, repair
+from toolwire.lint import all_rules, check, repair
 from toolwire.lint.ambiguous_calls import doubtful
 from toolwire.lint.examples.chat import USER, asks, call, told
 from toolwire.lint.facts import Facts
@@ -303,4 +303,4 @@ def test_a_repair_never_parts_a_pair(case: Case) -> None:
 
 
 def test_all_of_these_rules_are_there() -> None:
-    assert {rule.code for rule in every()} >= MINE
+    assert {rule.code for rule in all_rules()} >= MINE

@@ -23,8 +23,9 @@ from msgspec import UNSET
 
 from toolwire import lint
 from toolwire.conversation.json import dump, get
-from toolwire.lint import Repaired, check, every, repair
-from toolwire.lint.rule import Example, Finding, Rule
+from toolwire.conversation.model import Finding
+from toolwire.lint import Repaired, all_rules, check, repair
+from toolwire.lint.rule import Example, Rule
 from toolwire.profiles.table import profile
 
 FOLDER = Path(lint.__file__).parent / "rules"
@@ -118,12 +119,12 @@ INFO = {
 """What is worth knowing and no fault: a target takes it, or, of a stream, it has been sent, and
 careful readers cope."""
 
-BAD = [(rule, example) for rule in every() for example in rule.bad]
-GOOD = [(rule, example) for rule in every() for example in rule.good]
+BAD = [(rule, example) for rule in all_rules() for example in rule.bad]
+GOOD = [(rule, example) for rule in all_rules() for example in rule.good]
 BODIES = [(rule, example) for rule, example in (*BAD, *GOOD) if example.kind != "stream"]
 """The examples that can be repaired: a stream is over when it is looked at."""
 
-RULES = each("rule", every(), ids=lambda rule: rule.name)
+RULES = each("rule", all_rules(), ids=lambda rule: rule.name)
 
 
 def of_examples(found: list[tuple[Rule, Example]]) -> Callable[[Test], Test]:
@@ -158,18 +159,18 @@ def mended(example: Example, *, unsafe: bool = True) -> Repaired:
 
 def test_every_known_way_to_break_has_its_rule_and_no_rule_is_of_no_known_way() -> None:
     known = {(f"TW{number:03d}", name) for number, names in CLASSES.items() for name in names}
-    assert sorted(known ^ {(rule.code, rule.name) for rule in every()}) == []
+    assert sorted(known ^ {(rule.code, rule.name) for rule in all_rules()}) == []
 
 
 def test_no_two_rules_have_one_name() -> None:
     assert [
-        name for name, times in Counter(rule.name for rule in every()).items() if times > 1
+        name for name, times in Counter(rule.name for rule in all_rules()).items() if times > 1
     ] == []
 
 
 def test_only_what_is_no_fault_is_an_info() -> None:
-    names = {rule.name for rule in every()}
-    assert {rule.name for rule in every() if rule.severity == "info"} == INFO & names
+    names = {rule.name for rule in all_rules()}
+    assert {rule.name for rule in all_rules() if rule.severity == "info"} == INFO & names
 
 
 @RULES
@@ -207,10 +208,10 @@ def test_a_bad_example_has_the_finding_with_its_place_and_words(
     found = findings(rule, example)
     assert found
     for one in found:
-        assert (one.code, one.severity) == (rule.code, rule.weighs(profile(example.target)))
+        assert (one.code, one.severity) == (rule.code, rule.severity_for(profile(example.target)))
         assert get(example.body, one.path) is not UNSET, f"{one.pointer} is not in the body"
         assert len(one.message) >= 10
-        assert one.fix is None or rule.mend is not None
+        assert one.fix is None or rule.fix is not None
 
 
 @of_examples([(rule, example) for rule, example in BAD if example.kind != "stream"])

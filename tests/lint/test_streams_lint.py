@@ -12,7 +12,7 @@ from each import each
 
 from toolwire import LocalError, RemoteError
 from toolwire.conversation.json import JSON, Object
-from toolwire.lint import check, every, repair
+from toolwire.lint import all_rules, check, repair
 
 STREAMS = [one for wire in cases.streaming() for one in cases.load_streams(wire)]
 RECORDED = [one for wire in cases.streaming() for one in cases.recorded_streams(wire)]
@@ -85,7 +85,7 @@ def test_a_finding_about_a_stream_points_to_its_event() -> None:
 
 
 def test_only_a_call_that_was_cut_off_is_an_error() -> None:
-    about = {rule.name: rule.severity for rule in every() if rule.name.startswith("stream-")}
+    about = {rule.name: rule.severity for rule in all_rules() if rule.name.startswith("stream-")}
     assert {name for name, severity in about.items() if severity == "error"} == {
         "stream-aborted-call"
     }

@@ -10,7 +10,7 @@ from mock.asking import PATHS, Answer, ask, send
 from toolwire import explain
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, Object
-from toolwire.lint import every
+from toolwire.lint import all_rules
 from toolwire.lint.rule import Example, Rule
 from toolwire.server._mock_words import QUIET, SYMPTOMS
 from toolwire.server.mock import Mock
@@ -28,13 +28,13 @@ def known(example: Example) -> bool:
 
 BAD = [
     (rule, example)
-    for rule in every()
+    for rule in all_rules()
     for example in rule.bad
     if known(example) and rule.weighs(resolve(example.target)[1]) == "error"
 ]
 GOOD = [
     (rule, example)
-    for rule in every()
+    for rule in all_rules()
     for example in rule.good
     if known(example) and resolve(example.target)[1].wire in PATHS
 ]
@@ -87,7 +87,7 @@ def test_a_mock_that_is_not_strict_takes_any_history_that_is_of_its_wire(
 def test_every_rule_for_requests_has_a_symptom_or_a_reason_why_it_is_taken() -> None:
     errors = {
         rule.name
-        for rule in every()
+        for rule in all_rules()
         if rule.severity == "error" and any(one.kind == "request" for one in rule.bad)
     }
     assert errors - SYMPTOMS.keys() - QUIET.keys() == set()

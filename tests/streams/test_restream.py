@@ -321,7 +321,7 @@ def test_only_versions_that_a_wire_has_can_be_asked_for(target: str) -> None:
 
 def test_an_unknown_policy_is_the_callers_mistake() -> None:
     with pytest.raises(LocalError, match="hosted is one of"):
-        restream(EVENTS, "anthropic", "openai-chat", hosted="keep")  # type: ignore[call-overload]
+        restream(EVENTS, "anthropic", "openai-chat", server_tools="keep")  # type: ignore[call-overload]
 
 
 HOSTED = answer(
@@ -351,9 +351,9 @@ HOSTED = answer(
 def test_tools_that_a_provider_ran_become_what_translate_makes_of_them(
     target: str, policy: ServerToolPolicy
 ) -> None:
-    stream = restream(HOSTED, "anthropic", target, hosted=policy)
+    stream = restream(HOSTED, "anthropic", target, server_tools=policy)
     there = decode(fold(b"".join(stream), target), target, "response")
-    made = translate(fold(HOSTED, "anthropic"), "anthropic", target, "response", hosted=policy)
+    made = translate(fold(HOSTED, "anthropic"), "anthropic", target, "response", server_tools=policy)
     whole = decode(made.body, target, "response")
     assert [(one.name, one.input, one.executor) for one in there.calls()] == [
         (one.name, one.input, one.executor) for one in whole.calls()

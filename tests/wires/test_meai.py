@@ -217,7 +217,7 @@ def test_the_ids_of_a_services_tools_survive_where_the_model_can_hold_them() -> 
             content("mcpServerToolResult", callId="mcp_1"),
         )
     ]
-    made = translate(body, NAME, "openai-chat", hosted="call").body
+    made = translate(body, NAME, "openai-chat", server_tools="call").body
     assert (
         at(made, "messages", 0, "tool_calls", 0, "id")
         == at(made, "messages", 1, "tool_call_id")

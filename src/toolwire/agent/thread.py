@@ -19,7 +19,7 @@ from toolwire.conversation.model import Conversation, Setting, Tool, Usage
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Message, Part, Result, Text
 from toolwire.errors import LocalError
-from toolwire.translate import addressed, detect
+from toolwire.translate import detect, translate_conversation
 
 PLAIN = "openai-chat"
 """The wire in which messages are kept that no model said."""
@@ -119,8 +119,8 @@ class Thread(Struct, frozen=True, eq=False):
         """The request for a model: in the native form of its wire, or in text, tools and all."""
         if text:
             spoken = encode(Conversation(self.messages, tuple(tools), settings), SPOKEN)
-            return addressed(decode(spoken.body, PLAIN), target)
-        return addressed(Conversation(self._spoken(), tuple(tools), settings), target)
+            return translate_conversation(decode(spoken.body, PLAIN), target)
+        return translate_conversation(Conversation(self._spoken(), tuple(tools), settings), target)
 
     def _spoken(self) -> tuple[Message, ...]:
         """The messages, those of turns in text as the plain text they were."""

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 import click
 
 from toolwire.cli._misuse import Misuse
-from toolwire.lint import every
+from toolwire.lint import all_rules
 
 
 def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> frozenset[str]:
@@ -17,14 +17,14 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 
 
 def _named(word: str) -> list[str]:
-    exact = [rule.name for rule in every() if word.lower() in (rule.name, rule.code.lower())]
+    exact = [rule.name for rule in all_rules() if word.lower() in (rule.name, rule.code.lower())]
     found = exact or [
         rule.name
-        for rule in every()
+        for rule in all_rules()
         if rule.name.startswith(word.lower()) or rule.code.startswith(word.upper())
     ]
     if not found:
-        known = sorted({name for rule in every() for name in (rule.name, rule.code)})
+        known = sorted({name for rule in all_rules() for name in (rule.name, rule.code)})
         near = get_close_matches(word.lower(), known, n=1)
         raise Misuse(
             f"no such rule: {word}; "
@@ -35,5 +35,5 @@ def _named(word: str) -> list[str]:
 
 def complete_rule(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The names that a shell offers."""
-    known = sorted({name for rule in every() for name in (rule.name, rule.code)})
+    known = sorted({name for rule in all_rules() for name in (rule.name, rule.code)})
     return [name for name in known if name.startswith(incomplete)]

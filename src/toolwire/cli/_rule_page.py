@@ -12,8 +12,9 @@ from difflib import unified_diff
 from importlib import import_module
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.model import Finding
 from toolwire.lint import check, repair
-from toolwire.lint.rule import Example, Finding, Rule
+from toolwire.lint.rule import Example, Rule
 
 WIDEST = 110
 """JSON is broken into lines where it is longer than this."""
@@ -50,7 +51,7 @@ def _found(rule: Rule, example: Example) -> list[Finding]:
 def page(rule: Rule) -> str:
     """The page: what it is, bad, repaired, good."""
     head = ("code", "severity", "fix", "what the fix costs")
-    cells = (rule.code, rule.severity, fix_of(rule), COSTS[rule.loss])
+    cells = (rule.code, rule.severity, fix_of(rule), COSTS[rule.cost])
     parts = [
         f"# {rule.name} ({rule.code})",
         words_of(rule),
@@ -175,7 +176,7 @@ def row(rule: Rule) -> Object:
         "title": rule.title,
         "severity": rule.severity,
         "fix": fix_of(rule),
-        "loss": rule.loss,
+        "loss": rule.cost,
     }
 
 

@@ -17,9 +17,8 @@ from msgspec import Struct
 
 from toolwire.cli._misuse import printable
 from toolwire.conversation.json import JSON, Object, text_of
-from toolwire.conversation.model import Kind
-from toolwire.lint import every
-from toolwire.lint.rule import Finding
+from toolwire.conversation.model import Finding, Kind
+from toolwire.lint import all_rules
 
 STDIN = "stdin"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -138,7 +137,7 @@ def _escaped(text: str) -> str:
 
 def sarif(told: Sequence[Told], faults: Sequence[Fault]) -> str:
     """A log in the static analysis format SARIF 2.1.0."""
-    number = {rule.name: n for n, rule in enumerate(every())}
+    number = {rule.name: n for n, rule in enumerate(all_rules())}
     driver: Object = {
         "name": "toolwire",
         "semanticVersion": version("toolwire"),
@@ -162,7 +161,7 @@ def sarif(told: Sequence[Told], faults: Sequence[Fault]) -> str:
 
 
 def _described(name: str) -> JSON:
-    (rule,) = (one for one in every() if one.name == name)
+    (rule,) = (one for one in all_rules() if one.name == name)
     return {
         "id": name,
         "name": rule.code,

@@ -17,10 +17,9 @@ from toolwire.cli._chosen import complete_rule, names_of
 from toolwire.cli._misuse import Misuse, complete_wire, known_wire, need_stdout, printable, said
 from toolwire.cli._spots import spots
 from toolwire.cli._told import FORMATS, PLACED, Fault, Told
-from toolwire.conversation.model import Kind
+from toolwire.conversation.model import Finding, Kind
 from toolwire.errors import LocalError, WireError
 from toolwire.lint import check
-from toolwire.lint.rule import Finding
 
 
 class Asked(Struct, frozen=True):

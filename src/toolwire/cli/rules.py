@@ -12,7 +12,7 @@ from toolwire.cli._misuse import need_stdout
 from toolwire.cli._rule_page import page, row, whole
 from toolwire.cli._view import View, view
 from toolwire.conversation.json import JSON, dump
-from toolwire.lint import every
+from toolwire.lint import all_rules
 from toolwire.lint.rule import Rule
 
 COLUMNS = {
@@ -47,7 +47,7 @@ def verb(chosen: frozenset[str], form: str | None) -> None:
     if not chosen:
         _list(form)
         return
-    rules = [rule for rule in every() if rule.name in chosen]
+    rules = [rule for rule in all_rules() if rule.name in chosen]
     if form == "json":
         click.echo(dump([whole(rule) for rule in rules]))
     else:
@@ -55,7 +55,7 @@ def verb(chosen: frozenset[str], form: str | None) -> None:
 
 
 def _list(form: str | None) -> None:
-    rows = [row(rule) for rule in every()]
+    rows = [row(rule) for rule in all_rules()]
     out: View = (
         import_module("toolwire.cli._drawn").VIEW if form == "text" else view(piped=form == "json")
     )

@@ -100,7 +100,7 @@ def verb(
     if target is None:
         view().body(dump(fold(pieces, source)))
         return
-    made = restream(pieces, source, target, ids=home, hosted=hosted, version=version)
+    made = restream(pieces, source, target, ids=home, server_tools=hosted, version=version)
     out = sys.stdout.buffer
     for event in made:
         out.write(event)

@@ -92,7 +92,9 @@ def verb(
     body = read_input(file or "-")
     wire = source or _detected(body)
     try:
-        made = translate(body, wire, target, kind, ids=home, hosted=hosted, repair=not no_repair)
+        made = translate(
+            body, wire, target, kind, ids=home, server_tools=hosted, repair=not no_repair
+        )
     except RemoteError as error:
         raise _advised(error, body, wire, kind) from None
     out = view()

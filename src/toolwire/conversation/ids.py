@@ -103,21 +103,26 @@ class IdMap(Struct, frozen=True):
         """The map as plain dicts."""
         return {"ids": dict(self.ids), "names": dict(self.names), "forms": dict(self.forms)}
 
-    def before(self, home: IdMap) -> IdMap:
-        """The way home over this map and then over another: what was changed last is changed back
-        first."""
-        if not self.ids and not self.names:
-            return home
-        ids = home.ids | {new: home.ids.get(old, old) for new, old in self.ids.items()}
-        names = home.names | {new: home.names.get(old, old) for new, old in self.names.items()}
-        forms = dict(home.forms)
-        for new, old in self.ids.items():
-            forms |= {
-                f"{mark}{new}": home.forms[key]
-                for mark in ("", "=")
-                if (key := f"{mark}{old}") in home.forms
-            }
+    def after_repair(self, repaired: IdMap) -> IdMap:
+        """The map back from a body that was repaired after this encoding."""
+        if not repaired.ids and not repaired.names:
+            return self
+        ids = self.ids | {new: self.ids.get(old, old) for new, old in repaired.ids.items()}
+        names = self.names | {new: self.names.get(old, old) for new, old in repaired.names.items()}
+        forms = dict(self.forms)
+        for new, old in repaired.ids.items():
+            for mark in ("", "="):
+                if f"{mark}{old}" in self.forms:
+                    forms[f"{mark}{new}"] = self.forms[f"{mark}{old}"]
         return IdMap(ids, names, forms)
+
+    def after(self, earlier: IdMap) -> IdMap:
+        """The map back through this one and then through an earlier one."""
+        if not earlier.ids and not earlier.names:
+            return self
+        ids = {sent: earlier.ids.get(before, before) for sent, before in self.ids.items()}
+        names = {sent: earlier.names.get(before, before) for sent, before in self.names.items()}
+        return IdMap({**earlier.ids, **ids}, {**earlier.names, **names}, self.forms)
 
     @staticmethod
     def of(value: IdMap | Mapping[str, Mapping[str, str]] | None) -> IdMap:

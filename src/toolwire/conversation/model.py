@@ -18,6 +18,8 @@ from toolwire.conversation.parts import Call, Message, Opaque, Pair, Part, Resul
 from toolwire.errors import LocalError, RemoteError, pointer
 
 Kind: TypeAlias = Literal["request", "response", "stream"]
+Severity: TypeAlias = Literal["error", "info"]
+Fix: TypeAlias = Literal["safe", "unsafe"]
 
 
 def _check(part: Part) -> None:
@@ -92,6 +94,25 @@ class Loss(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.pointer}: {self.reason}"
+
+
+class Finding(Struct, frozen=True):
+    """Something that a provider would refuse: the rule, the place, and whether there is a fix."""
+
+    code: str
+    name: str
+    severity: Severity
+    path: JsonPath
+    message: str
+    fix: Fix | None = None
+
+    @property
+    def pointer(self) -> str:
+        """The place in the body, as a JSON pointer."""
+        return pointer(self.path)
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.code} {self.name}: {self.message}"
 
 
 class Change(Struct, frozen=True):

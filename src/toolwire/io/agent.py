@@ -458,6 +458,6 @@ def mended_for(body: Encoded, target: str) -> Encoded | None:
         mended = repair(body.body, wire, unsafe=True, target=rules)
         if mended.changes:
             return Encoded(
-                mended.body, body.losses, mended.ids.before(body.ids), changes=mended.changes
+                mended.body, body.losses, body.ids.after_repair(mended.ids), changes=mended.changes
             )
     return None

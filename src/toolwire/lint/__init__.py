@@ -1,16 +1,12 @@
-"""Check a history by the rules of the provider it goes to, and repair it.
+"""Check a history against the rules of the provider it goes to, and repair it.
 
-A rule is a module in `rules/`: its page, its check and its fix. Nothing is registered anywhere: the
-folder is the list. Fixes are made in a declared order until nothing is left that may be mended;
-what was invented is marked, and every change is told.
+A rule is a module in `rules/`: its page, its check and its fix. Fixes run in a declared order until
+none is left; what a fix adds to a history carries a mark, and every change is reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -19,53 +15,25 @@ from msgspec.structs import replace
 from toolwire.codec import decode, resolve
 from toolwire.conversation.ids import IdMap
 from toolwire.conversation.json import JSON, Body, dump
-from toolwire.conversation.model import Change, Conversation, Kind
+from toolwire.conversation.model import Change, Conversation, Finding, Kind
 from toolwire.errors import LocalError
 from toolwire.lint.facts import Facts
-from toolwire.lint.rename_tracker import RenameTracker
-from toolwire.lint.rule import Finding, Rule
+from toolwire.lint.registry import all_rules, find, rule, rules_for_translation
+from toolwire.lint.repair_loop import repair_on_own_wire
 from toolwire.lint.stream_facts import StreamFacts, stream_facts
 from toolwire.profiles.table import Profile
 
+__all__ = ["Input", "Repaired", "all_rules", "check", "find_all", "repair", "rule"]
+
 Input: TypeAlias = "Body | Iterable[object]"
 """A body, or a recorded stream."""
-MOST = 400
-"""So many fixes are made at most before repair gives up; a history needs about as many as it has
-kinds of faults."""
-
-
-@cache
-def every() -> tuple[Rule, ...]:
-    """All rules, by their codes."""
-    folder = Path(__file__).parent / "rules"
-    found = [
-        import_module(f"{__name__}.rules.{path.stem}").RULE
-        for path in sorted(folder.glob("[a-z]*.py"))
-    ]
-    return tuple(sorted(found, key=lambda rule: (rule.code, rule.name)))
-
-
-@cache
-def _in_order() -> tuple[Rule, ...]:
-    return tuple(
-        sorted(
-            (rule for rule in every() if rule.mend is not None),
-            key=lambda rule: (rule.order, rule.code, rule.name),
-        )
-    )
-
-
-def rule(name: str) -> Rule:
-    """The rule of a name or a code."""
-    for one in every():
-        if name in (one.name, one.code):
-            return one
-    raise LocalError("", (), f"no such rule: {name}")
 
 
 class Repaired(Struct, frozen=True, eq=False):
-    """A mended body, what was done to it, and what is left; `ids` leads an answer to it home to the
-    ids and names before."""
+    """A repaired body, what was done to it, and what is left.
+
+    `ids` maps the ids and names in the body back to those before the repair.
+    """
 
     body: JSON
     changes: list[Change]
@@ -74,23 +42,35 @@ class Repaired(Struct, frozen=True, eq=False):
     ids: IdMap = field(default_factory=IdMap)
 
     def json(self) -> bytes:
-        """The body as JSON; the very bytes that came in if nothing had to change."""
+        """The body as JSON; the bytes that were given, verbatim, if nothing changed."""
         return self.raw if self.raw is not None else dump(self.body)
 
 
 def check(
     body: Input, wire: str, kind: Kind = "request", *, target: str | None = None
 ) -> list[Finding]:
-    """What is wrong in a history by the rules of the wire or profile it goes to.
+    """List what a provider would refuse in a history.
 
-    With `kind="stream"` it is a recorded stream, as bytes, text or events: the pointers of what is
-    found about the stream itself lead into the list of its events, those of everything else into
-    the body that it folds to. None of it has a fix. Raises RemoteError if the body is not JSON, or
-    not of this wire.
+    Args:
+        body: A body, or a recorded stream (bytes, text or events) with `kind="stream"`.
+        wire: The wire of the body.
+        kind: `request`, `response` or `stream`.
+        target: The wire or profile that the history goes to; its own wire if not given. For a
+            target on another wire, this is what `translate` has to repair or cannot repair.
+
+    The pointers of findings lead into the body. Those about a stream itself lead into the list of
+    its events, all others of a stream into the body that it folds to.
+
+    Raises:
+        RemoteError: The body is not JSON, or not a body of this wire.
     """
     if kind == "stream":
-        return _told(stream_facts(body, wire, _rules(wire, target)))
-    return found(_view(decode(body, wire, kind), wire, target))  # type: ignore[arg-type]
+        return _stream_findings(stream_facts(body, wire, _own_profile(wire, target)))
+    conversation = decode(body, wire, kind)  # type: ignore[arg-type]
+    facts = Facts(conversation, resolve(target or wire)[1])
+    if facts.own_wire:
+        return find_all(facts)
+    return find(facts, rules_for_translation(facts.observations.flags))
 
 
 def repair(
@@ -101,85 +81,56 @@ def repair(
     unsafe: bool = False,
     target: str | None = None,
 ) -> Repaired:
-    """A history mended for the wire or profile it goes to: safe fixes, and unsafe ones if asked
-    for.
+    """Make a history acceptable to its provider and list every change.
 
-    A clean history comes back as it is, and so does a recorded stream, as its events: what was sent
-    was sent. Fold it, and repair the body. Raises RemoteError if the body is not JSON, or not of
-    this wire.
+    Repairing a repaired history changes nothing. The input is not modified. A recorded stream is
+    returned as its events, unchanged: fold it and repair the body.
+
+    Args:
+        body: A body, or a recorded stream with `kind="stream"`.
+        wire: The wire of the body.
+        kind: `request`, `response` or `stream`.
+        unsafe: Also apply fixes that change what the model sees.
+        target: The profile that the history goes to, on the same wire; `translate` repairs for
+            other wires.
+
+    Raises:
+        RemoteError: The body is not JSON, or not a body of this wire.
     """
+    profile = _own_profile(wire, target)
     if kind == "stream":
-        stream = stream_facts(body, wire, _rules(wire, target))
-        return Repaired(list(stream.events), [], _told(stream))
-    conversation = decode(body, wire, kind)  # type: ignore[arg-type]  # what is no body is refused there
-    facts = _view(conversation, wire, target)
-    findings = found(facts)
-    if not any(finding.fix is not None for finding in findings):
-        return Repaired(conversation.source.body, [], findings, conversation.source.raw)
-    changes: list[Change] = []
-    trail = RenameTracker(conversation)
-    for _ in range(MOST):
-        names = {
-            finding.name
-            for finding in findings
-            if finding.fix == "safe" or (unsafe and finding.fix)
-        }
-        mended = _mended(facts, names, unsafe)
-        if mended is None:
-            break
-        rule_of, new, told = mended
-        changes += [Change(rule_of.code, rule_of.name, path, message) for path, message in told]
-        facts = _view(decode(new, wire, kind), wire, target)
-        trail.follow(facts.conversation)
-        findings = found(facts)
-    return Repaired(
-        facts.body,
-        changes,
-        findings,
-        conversation.source.raw if not changes else None,
-        trail.home(),
-    )
+        stream = stream_facts(body, wire, profile)
+        return Repaired(list(stream.events), [], _stream_findings(stream))
+    conversation = decode(body, wire, kind)  # type: ignore[arg-type]
+    return repaired_body(conversation, profile, unsafe=unsafe)
 
 
-def _mended(
-    facts: Facts, names: set[str], unsafe: bool
-) -> tuple[Rule, JSON, tuple[tuple[tuple[str | int, ...], str], ...]] | None:
-    for one in _in_order():
-        if one.name in names and one.mend is not None:
-            fixed = one.mend(facts, unsafe)
-            if fixed is not None and fixed.body != facts.body:
-                return one, fixed.body, fixed.changes
-    return None
+def repaired_body(conversation: Conversation, profile: Profile, *, unsafe: bool) -> Repaired:
+    """Repair a conversation on its own wire, and write it."""
+    done = repair_on_own_wire(conversation, profile, unsafe=unsafe)
+    raw = conversation.source.raw if not done.changes else None
+    return Repaired(done.conversation.source.body, done.changes, done.findings, raw, done.ids)
 
 
-def found(facts: Facts) -> list[Finding]:
-    """What the rules find, in the order of their codes."""
-    return [
-        Finding(one.code, one.name, one.weighs(facts.profile), path, message, fix)
-        for one in every()
-        for path, message, fix in one.check(facts)
-    ]
+def find_all(facts: Facts) -> list[Finding]:
+    """The violations of all rules."""
+    return find(facts, all_rules())
 
 
-def _told(stream: StreamFacts) -> list[Finding]:
-    """What is found in a stream: a recording is not mended."""
-    return [replace(finding, fix=None) for finding in found(stream)]
+def _stream_findings(stream: StreamFacts) -> list[Finding]:
+    """What is found in a stream, without fixes: what was sent cannot be repaired."""
+    return [replace(finding, fix=None) for finding in find_all(stream)]
 
 
-def _view(conversation: Conversation, wire: str, target: str | None) -> Facts:
-    return Facts(conversation, _rules(wire, target))
-
-
-def _rules(wire: str, target: str | None) -> Profile:
-    """The rules of the target, which speaks the wire of the body."""
-    spoken, own = resolve(wire)
+def _own_profile(wire: str, target: str | None) -> Profile:
+    """The profile of a target that speaks the wire of the body."""
+    source_wire, profile = resolve(wire)
     if target is None:
-        return own
-    wanted, rules = resolve(target)
-    if wanted.name != spoken.name:
-        raise LocalError(
-            target,
-            (),
-            f"a body of {spoken.name} is checked by the rules of that wire; translate it first",
+        return profile
+    target_wire, profile = resolve(target)
+    if target_wire.name != source_wire.name:
+        reason = (
+            f"a body of {source_wire.name} is repaired for that wire; use translate for {target}"
         )
-    return rules
+        raise LocalError(target, (), reason)
+    return profile

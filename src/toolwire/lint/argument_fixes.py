@@ -14,13 +14,15 @@ from typing import Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from toolwire.conversation.ids import NO_MAP
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, put, snake, text_of
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import Call, Source
+from toolwire.conversation.parts import Call, Part, Source
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed
+from toolwire.lint.rule import Fixed, FixedBody, Problem
+from toolwire.lint.transforms import swapped
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block
 
@@ -126,6 +128,9 @@ def faults(facts: Facts, kind: Kind) -> list[Fault]:
 
 def _looked(facts: Facts) -> Iterator[Fault]:
     wants = facts.profile.arguments_format
+    if not facts.own_wire:
+        yield from _faults_elsewhere(facts, wants)
+        return
     for call in facts.calls:
         row = call.spec
         if (
@@ -154,6 +159,22 @@ def _looked(facts: Facts) -> Iterator[Fault]:
             call, (*call.path, *where), None if isinstance(given, UnsetType) else given, form, wants
         )
         if fault is not None:
+            yield fault
+
+
+def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[Fault]:
+    """Faults of arguments that go to another wire, whose writer puts them into the right form.
+
+    What is left is text inside text, and text that is not JSON where the target parses it.
+    """
+    if wants == "text":
+        return
+    for call in facts.calls:
+        text = call.args.content
+        if call.family not in _FUNCTIONS or not isinstance(text, str) or not text.strip():
+            continue
+        fault = _of_text(call, call.path, text, Form(call.path, text=True), wants)
+        if fault is not None and (fault.kind == "double" or wants == "json"):
             yield fault
 
 
@@ -236,7 +257,7 @@ def _pieces(text: str) -> tuple[Object, ...]:
     return tuple(out) if len(out) > 1 else ()
 
 
-def reported(facts: Facts, kind: Kind, why: str) -> Iterator[tuple[JsonPath, str, Fix | None]]:
+def reported(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
     """A finding for each; safe where it is clear what is meant."""
     for fault in faults(facts, kind):
         shown = fault.given if isinstance(fault.given, str) else text_of(fault.given)
@@ -244,17 +265,28 @@ def reported(facts: Facts, kind: Kind, why: str) -> Iterator[tuple[JsonPath, str
         yield fault.path, said, "unsafe" if isinstance(fault.value, UnsetType) else "safe"
 
 
-def mended(facts: Facts, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | None:
-    """The body with other arguments in some calls."""
+def mended(facts: Facts, found: Iterable[tuple[Fault, JSON, str]]) -> Fixed | FixedBody | None:
+    """The history with other arguments in some calls."""
+    if not facts.own_wire:
+        return _replace_arguments(facts, list(found))
     body = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for fault, value, what in found:
         body = put(body, fault.path, fault.written(value))
         changes.append((fault.path, f"{fault.who}: {what}"))
-    return Fixed(body, tuple(changes)) if changes else None
+    return FixedBody(body, tuple(changes)) if changes else None
 
 
-def meant(facts: Facts, kind: Kind, what: str, *, unsafe: bool) -> Fixed | None:
+def _replace_arguments(facts: Facts, found: list[tuple[Fault, JSON, str]]) -> Fixed | None:
+    new: dict[int, Part] = {
+        id(fault.call): replace(fault.call, args=LazyJson.from_value(value))
+        for fault, value, _ in found
+    }
+    changes = tuple((fault.path, f"{fault.who}: {what}") for fault, _, what in found)
+    return Fixed(swapped(facts.conversation, new), changes) if new else None
+
+
+def meant(facts: Facts, kind: Kind, what: str, *, unsafe: bool) -> Fixed | FixedBody | None:
     """The body with the arguments as they are meant; as they are, in a field of their own, where
     nobody can tell."""
     found: list[tuple[Fault, JSON, str]] = []

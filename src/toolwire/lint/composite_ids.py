@@ -13,13 +13,12 @@ from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import anew, more_than_ids, moved, one_of, retied, torn, under, used
 from toolwire.lint.id_formats import like, short
-from toolwire.lint.rule import Fix, Fixed
-from toolwire.lint.transforms import written
+from toolwire.lint.rule import Fixed, Problem
 
 Reduce = Callable[[str], str | None]
 
 
-def found(facts: Facts, reduce: Reduce, what: str) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def found(facts: Facts, reduce: Reduce, what: str) -> Iterable[Problem]:
     """The ids that hold more and do harm; `what` says what they are, before the id they
     should be.
     """
@@ -74,4 +73,4 @@ def reduced(
             changes.append(
                 (part.path, f"the result for {short(part.call_id)} goes under {short(odd.call.id)}")
             )
-    return Fixed(written(retied(facts, new, kept)), tuple(changes)) if changes else None
+    return Fixed(retied(facts, new, kept), tuple(changes)) if changes else None

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from toolwire.codec import decode, resolve
 from toolwire.conversation.ids import IdRule
 from toolwire.conversation.json import Body, get, text_of
+from toolwire.conversation.model import Finding, Fix
 from toolwire.errors import LocalError, pointer
-from toolwire.lint import every, found
+from toolwire.lint import all_rules, find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.provider_errors import Sign, Told, plain, signs, speakers, told
-from toolwire.lint.rule import Finding, Fix
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.translate import detect
 
@@ -70,7 +70,7 @@ def explain(
 
 def _suspects(seen: list[Sign], named: Told, todo: str) -> list[Explanation]:
     """The rules that a refusal calls to mind, without a look at a body."""
-    rules = {rule.name: rule for rule in every()}
+    rules = {rule.name: rule for rule in all_rules()}
     place = pointer(named.places[0]) if named.places else None
     naming = f" It names {', '.join(named.ids[:3])}." if named.ids else ""
     means = {name: sign.means for sign in reversed(seen) for name in sign.suspects}
@@ -98,7 +98,7 @@ def _in_body(seen: list[Sign], named: Told, body: Body, wire: str | None) -> lis
     spoken, row = _reader(named.text, body, wire)
     facts = Facts(decode(body, spoken), _proven(row, seen, named))
     ranks = _ranks(seen)
-    findings = [one for one in found(facts) if one.name in ranks or one.severity == "error"]
+    findings = [one for one in find_all(facts) if one.name in ranks or one.severity == "error"]
     meant = _meant(named, facts)
     findings.sort(
         key=lambda one: (

@@ -15,6 +15,7 @@ from msgspec import Struct, UnsetType
 from toolwire.conversation.ids import IdRule, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
+from toolwire.conversation.observations import Observations, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
 from toolwire.profiles.table import Profile
@@ -63,30 +64,46 @@ class AmbiguousGroup(Struct, frozen=True, eq=False):
 class Facts:
     """A history, and what is to be known of it."""
 
-    def __init__(self, conversation: Conversation, profile: Profile) -> None:
+    def __init__(
+        self, conversation: Conversation, profile: Profile, observations: Observations | None = None
+    ) -> None:
         self.conversation = conversation
         self.profile = profile
         self.body: JSON = conversation.source.body
         self.messages = conversation.messages
-        calls: list[Call] = []
-        hosted: list[Call] = []
-        results: list[Result] = []
-        place: dict[int, int] = {}
-        for n, message in enumerate(conversation.messages):
-            for part in message.parts:
-                if part.__class__ is Call:
-                    (calls if part.executor == "client" else hosted).append(part)
-                    place[id(part)] = n
-                elif part.__class__ is Result:
-                    results.append(part)
-                    place[id(part)] = n
-        self.calls = calls
-        """The calls a client has to run, in order."""
-        self.hosted = hosted
+        self.own_wire = conversation.wire == profile.wire
+        """True if the conversation was read from the wire that the target speaks: then the JSON of
+        its body is what the target gets."""
+        self._observations = observations
+
+    @cached_property
+    def observations(self) -> Observations:
+        """What one cheap pass saw."""
+        return self._observations or observe(self.conversation, self.profile.wire)
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """The calls that a client runs, in order."""
+        return [call for call in self.observations.calls if call.executor == "client"]
+
+    @cached_property
+    def hosted(self) -> list[Call]:
         """The calls that a provider ran, in order."""
-        self.results = results
+        return [call for call in self.observations.calls if call.executor != "client"]
+
+    @cached_property
+    def results(self) -> list[Result]:
         """All results, in order."""
-        self._place = place
+        return self.observations.results
+
+    @cached_property
+    def _place(self) -> dict[int, int]:
+        return {
+            id(part): n
+            for n, message in enumerate(self.messages)
+            for part in message.parts
+            if part.__class__ is Call or part.__class__ is Result
+        }
 
     def message_index(self, part: Call | Result) -> int:
         """The place of the message that holds a part."""
@@ -185,7 +202,9 @@ class Facts:
 
     @cached_property
     def strange_ids(self) -> set[str]:
-        """Ids that the target does not take."""
+        """Ids that the target refuses. None on the way to another wire: there, ids are fitted."""
+        if not self.own_wire:
+            return set()
         rule = self.profile.accepted_ids or self.profile.id_rule
         return set(
             self.unfit(
@@ -261,7 +280,7 @@ class Facts:
             len(block.asks) > 1
             or many == 0
             or (self.profile.results_follow_call_order and many > 1)
-            or isinstance(messages[end].raw, UnsetType)
+            or (self.own_wire and isinstance(messages[end].raw, UnsetType))
         ):
             return False
         if place[id(results[-1])] == end + 1:
@@ -310,7 +329,7 @@ class Facts:
         """What the assistant said after a call in the same go, where that is an item of its own and
         so parts call and result."""
         message = self.messages[n]
-        if not isinstance(message.raw, UnsetType):
+        if not self.own_wire or not isinstance(message.raw, UnsetType):
             return ()
         calls = [
             i

@@ -14,7 +14,6 @@ from toolwire.lint.id_edits import moved, refused, retied, under, used
 from toolwire.lint.id_formats import explained
 from toolwire.lint.id_is_output import traded
 from toolwire.lint.rule import Fixed
-from toolwire.lint.transforms import written
 
 
 def unexplained(facts: Facts) -> list[Call]:
@@ -34,4 +33,4 @@ def fitted(facts: Facts, calls: list[Call]) -> Fixed | None:
         taken.add(one)
         new[id(call)] = under(call, one)
         changes.append((call.path, moved(facts, call, one)))
-    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
+    return Fixed(retied(facts, new), tuple(changes)) if new else None

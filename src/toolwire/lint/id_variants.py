@@ -1,8 +1,8 @@
-"""Forms that an id takes on its way through other hands: halves of two in one, cut, cleaned,
-repeated, with a payload.
+"""Ids that a bridge rewrote on one side only: the result of a rewriting is recognized exactly.
 
-Two ids that share a form are one id, if nothing else in the history has it too. Knows no rule and
-no wire.
+Two ids that merely resemble each other never pair. A result belongs to a call only if one of the
+known rewritings turns one id into exactly the other, and no other call or result could be meant.
+This module knows no rule and no wire.
 """
 
 from __future__ import annotations
@@ -11,52 +11,59 @@ import re
 
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
+from toolwire.lint.id_formats import half, unit, unloaded
 
-_JOINTS = re.compile(r"[|\n\r]+")
-_PAYLOAD = re.compile(r"(__thought__|_ts_).*", re.S)
-_ODD = re.compile(r"[^a-zA-Z0-9_-]")
-_DENSE = re.compile(r"[^a-zA-Z0-9]")
-_CUTS = (40, 64)
-_SHORTEST = 4
-"""Below this, two ids are alike by chance."""
-
-
-def forms(one: str) -> set[str]:
-    """All that an id may have become elsewhere; itself among them."""
-    whole = [one, _PAYLOAD.sub("", one), *_JOINTS.split(one)]
-    whole += [unit for text in tuple(whole) if (unit := _unit(text))]
-    made: set[str] = set()
-    for text in whole:
-        made |= {text, _ODD.sub("_", text), _ODD.sub("", text), _DENSE.sub("", text)}
-    made |= {text[:cut] for text in tuple(made) for cut in _CUTS if len(text) > cut}
-    return {text for text in made if len(text) >= _SHORTEST}
+_NOT_WORD = re.compile(r"[^a-zA-Z0-9_-]")
+_NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
+_MAX_LENGTHS = (40, 64)
+"""Lengths to which bridges cut ids."""
+_MIN_LENGTH = 4
+"""Shorter ids may be equal by chance."""
 
 
-def _unit(text: str) -> str:
-    """What a text is a whole number of repetitions of; nothing if it is none."""
-    at = (text + text).find(text, 1)
-    return text[:at] if 0 < at < len(text) else ""
+def rewritings(call_id: str) -> set[str]:
+    """What known bridges turn an id into: one half of it, without a payload, cleaned, or cut."""
+    plain = [half(call_id), unloaded(call_id), unit(call_id)]
+    cleaned = [
+        _NOT_WORD.sub("_", call_id),
+        _NOT_WORD.sub("", call_id),
+        _NOT_ALPHANUMERIC.sub("", call_id),
+    ]
+    rewritten = {text for text in (*plain, *cleaned) if text}
+    rewritten |= {
+        text[:length]
+        for text in (call_id, *cleaned)
+        for length in _MAX_LENGTHS
+        if len(text) > length
+    }
+    return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}
 
 
-def reattached(facts: Facts) -> dict[int, Call]:
-    """The open call that each orphan must belong to, by the identity of the orphan: the only one
-    that its id can have meant."""
+def is_rewriting(one: str, other: str) -> bool:
+    """True if a known rewriting turns one of two ids into the other."""
+    return other in rewritings(one) or one in rewritings(other)
+
+
+def calls_of_rewritten_ids(facts: Facts) -> dict[int, Call]:
+    """The open call of each orphan whose id was rewritten, by the identity of the orphan."""
     if not facts.orphans or not facts.open:
         return {}
-    calls = [(call, forms(call.id)) for call in facts.open if call.origin != "minted"]
-    found: dict[int, Call] = {}
-    wanted: dict[int, list[Result]] = {}
+    matches: list[tuple[Result, Call]] = []
     for result in facts.orphans:
         if result.origin == "minted":
             continue
-        mine = forms(result.call_id)
-        could = [
+        index = facts.message_index(result)
+        candidates = [
             call
-            for call, theirs in calls
-            if facts.message_index(call) < facts.message_index(result)
-            and not mine.isdisjoint(theirs)
+            for call in facts.calls
+            if call.origin != "minted"
+            and facts.message_index(call) < index
+            and is_rewriting(call.id, result.call_id)
         ]
-        if len(could) == 1:
-            found[id(result)] = could[0]
-            wanted.setdefault(id(could[0]), []).append(result)
-    return {key: call for key, call in found.items() if len(wanted[id(call)]) == 1}
+        if len(candidates) == 1 and any(candidates[0] is call for call in facts.open):
+            matches.append((result, candidates[0]))
+    return {
+        id(result): call
+        for result, call in matches
+        if sum(other is call for _, other in matches) == 1
+    }

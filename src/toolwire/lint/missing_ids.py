@@ -27,13 +27,12 @@ from toolwire.lint.id_edits import (
     used,
 )
 from toolwire.lint.id_formats import short
-from toolwire.lint.rule import Fix, Fixed
-from toolwire.lint.transforms import written
+from toolwire.lint.rule import Fixed, Problem
 
 _PLAIN = re.compile(r"[\w.:|-]+")
 
 
-def found(facts: Facts, kind: Lack, what: str) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def found(facts: Facts, kind: Lack, what: str) -> Iterable[Problem]:
     """The calls and results that lack an id in one way; `what` says how, after the part."""
     parts = lacking(facts, kind)
     if not parts:
@@ -85,7 +84,7 @@ def given(facts: Facts, kind: Lack) -> Fixed | None:
                     ),
                 )
             )
-    return Fixed(written(retied(facts, calls, ties)), tuple(changes)) if changes else None
+    return Fixed(retied(facts, calls, ties), tuple(changes)) if changes else None
 
 
 def _new(facts: Facts, call: Call, adopted: dict[int, str], taken: set[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_variants import reattached
+from toolwire.lint.id_variants import calls_of_rewritten_ids
 
 
 def leading(facts: Facts) -> list[Result]:
@@ -33,7 +33,7 @@ def traced(facts: Facts) -> dict[int, Message]:
     It called other tools, or it has an empty list of calls or says nothing at all: what it called
     was taken out.
     """
-    known = {id(result) for result in leading(facts)} | reattached(facts).keys()
+    known = {id(result) for result in leading(facts)} | calls_of_rewritten_ids(facts).keys()
     found: dict[int, Message] = {}
     for result in facts.orphans:
         n = facts.message_index(result) - 1

@@ -19,6 +19,9 @@ _SWITCHES = (
 
 def switch(facts: Facts) -> str:
     """What a request says about thinking; nothing if it does not."""
+    if not facts.own_wire:
+        budget = facts.conversation.settings.get("budget")
+        return {True: "enabled", False: "disabled"}[budget > 0] if isinstance(budget, int) else ""
     return next((said for path in _SWITCHES if isinstance(said := get(facts.body, path), str)), "")
 
 

@@ -1,4 +1,4 @@
-"""What a rule is, and what it finds. Knows no rule by name."""
+"""What a lint rule is. This module knows no rule by name."""
 
 from __future__ import annotations
 
@@ -8,33 +8,17 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath
-from toolwire.conversation.model import Kind
-from toolwire.errors import pointer
+from toolwire.conversation.model import Conversation, Fix, Kind, Severity
+from toolwire.conversation.observations import Observation
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import Profile
 
-Severity: TypeAlias = Literal["error", "info"]
-Fix: TypeAlias = Literal["safe", "unsafe"]
-Loss: TypeAlias = Literal["lossless", "neutral", "lossy", "refuse"]
-
-
-class Finding(Struct, frozen=True):
-    """Something wrong in a history: the rule, the place, and what to do."""
-
-    code: str
-    name: str
-    severity: Severity
-    path: JsonPath
-    message: str
-    fix: Fix | None = None
-
-    @property
-    def pointer(self) -> str:
-        """Where in the body, as a JSON pointer."""
-        return pointer(self.path)
-
-    def __str__(self) -> str:
-        return f"{self.pointer}: {self.code} {self.name}: {self.message}"
+Cost: TypeAlias = Literal["lossless", "neutral", "lossy", "refuse"]
+"""What a fix costs: nothing, nothing that the model sees, something it sees; or there is none."""
+Problem: TypeAlias = "tuple[JsonPath, str, Fix | None]"
+"""A violation: its path, a message, and the kind of its fix."""
+FixLog: TypeAlias = "tuple[tuple[JsonPath, str], ...]"
+"""What a fix did: paths and messages."""
 
 
 class Example(Struct, frozen=True):
@@ -47,39 +31,59 @@ class Example(Struct, frozen=True):
 
 
 class Fixed(Struct, frozen=True):
-    """A body with a rule's faults mended, and what was done."""
+    """The conversation after a fix, and what the fix did."""
+
+    conversation: Conversation
+    changes: FixLog
+
+
+class FixedBody(Struct, frozen=True):
+    """The source body after a fix of its JSON, and what the fix did.
+
+    For rules about the JSON of the target's own wire, which a conversation does not show.
+    """
 
     body: JSON
-    changes: tuple[tuple[JsonPath, str], ...]
+    changes: FixLog
 
 
 class Rule(Struct, frozen=True, eq=False):
     """One way in which histories break.
 
-    `check` gives (place, message, fix) for each case; it must cost next to nothing when there is
-    none. `mend` gives the body with all of them mended that `fix` allows, or None if nothing can be
-    done; it is asked again until nothing is left.
+    `check` yields each violation; it must cost next to nothing if there is none. `fix` repairs all
+    violations that it may (unsafe ones only if its second argument is true) and returns None if
+    there is nothing it can do. Fixing what a fix returned changes nothing.
     """
 
     code: str
     name: str
     title: str
-    loss: Loss
-    check: Callable[[Facts], Iterable[tuple[JsonPath, str, Fix | None]]]
-    mend: Callable[[Facts, bool], Fixed | None] | None = None
-    """Asked with whether unsafe fixes are allowed."""
+    cost: Cost
+    check: Callable[[Facts], Iterable[Problem]]
+    fix: Callable[[Facts, bool], Fixed | FixedBody | None] | None = None
     severity: Severity = "error"
-    eased: Callable[[Profile], bool] | None = None
-    """For whom it is only worth knowing, because some of its servers refuse it and others do not.
-    """
+    info_for: Callable[[Profile], bool] | None = None
+    """Profiles for which a violation is only information: some of their servers refuse it, others
+    do not."""
     order: int = 50
-    """When it is mended: shapes (10) before ids (20), ids before pairs (30), pairs before places
-    (40), the rest after (50)."""
+    """When its fix runs: shapes (10), ids (20), pairs (30), positions (40), the rest (50)."""
+    scope: Literal["conversation", "body"] = "conversation"
+    """`body`: about the JSON of the target's own wire, which a translation writes from scratch."""
+    handled_by: Literal["", "fit", "write"] = ""
+    """The later stage that takes care of it when a conversation goes to another wire."""
+    ruled_out_by: tuple[Observation, ...] = ()
+    """If any of these (combinations of) observations holds, there is no violation."""
     bad: tuple[Example, ...] = ()
-    """Bodies that have it."""
+    """Bodies with a violation."""
     good: tuple[Example, ...] = ()
-    """Bodies that are like these, and fine."""
+    """Similar bodies without one."""
 
-    def weighs(self, profile: Profile) -> Severity:
-        """How bad it is for a target."""
-        return "info" if self.eased is not None and self.eased(profile) else self.severity
+    def severity_for(self, profile: Profile) -> Severity:
+        """How bad a violation is for a target."""
+        if self.info_for is not None and self.info_for(profile):
+            return "info"
+        return self.severity
+
+    def is_ruled_out(self, flags: Observation) -> bool:
+        """True if the observations show that there is no violation."""
+        return any(flags & needed == needed for needed in self.ruled_out_by)

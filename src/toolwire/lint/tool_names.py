@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from toolwire.conversation.ids import NAMESPACE_SEPARATOR, IdRule, fit_names, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath, get, put
-from toolwire.conversation.model import Choice, Tool
+from toolwire.conversation.model import Choice, Fix, Tool
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed
-from toolwire.lint.transforms import swapped, without, written
+from toolwire.lint.rule import Fixed, FixedBody
+from toolwire.lint.transforms import own_body, swapped, without
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
 """Calls whose name somebody chose; all others are named by their type."""
@@ -115,7 +115,7 @@ def _endless(rule: IdRule) -> IdRule:
     return IdRule(rule.chars, first=rule.first)
 
 
-def fitted(facts: Facts, names: Iterable[str]) -> Fixed | None:
+def fitted(facts: Facts, names: Iterable[str]) -> FixedBody | None:
     """The body with some names fitted to the target, each to one that no other tool has."""
     wrong = sorted(names)
     if not wrong:
@@ -135,7 +135,7 @@ def fitted(facts: Facts, names: Iterable[str]) -> Fixed | None:
         )
         for name in new
     )
-    return Fixed(called(facts, new), told)
+    return FixedBody(called(facts, new), told)
 
 
 def called(facts: Facts, new: Mapping[str, str]) -> JSON:
@@ -148,7 +148,7 @@ def called(facts: Facts, new: Mapping[str, str]) -> JSON:
         ours = result.name is not None and result.executor == "client" and result.family in FAMILIES
         if ours and (name := _renamed(result, new)):
             parts[id(result)] = replace(result, name=name)
-    body = written(swapped(facts.conversation, parts))
+    body = own_body(swapped(facts.conversation, parts))
     for tool in offered(facts):
         *outer, inner = texts(tool)
         if inner in new:
@@ -260,4 +260,4 @@ def christened(facts: Facts, calls: Iterable[Call], unsafe: bool) -> Fixed | Non
             )
     if not told:
         return None
-    return Fixed(written(without(swapped(facts.conversation, parts), gone)), tuple(told))
+    return Fixed(without(swapped(facts.conversation, parts), gone), tuple(told))

@@ -22,7 +22,7 @@ MARK = "[toolwire]"
 INTERRUPTED = f"{MARK} interrupted: no result of this call was recorded"
 
 
-def written(conversation: Conversation) -> JSON:
+def own_body(conversation: Conversation) -> JSON:
     """The conversation as a body of its own wire."""
     return encode(conversation, conversation.wire, conversation.kind).body
 

@@ -29,7 +29,7 @@ from toolwire.protocols.parcels import packed, restored, seen, wanted
 from toolwire.protocols.recall import Made, Recall
 from toolwire.protocols.relay_stream import RelayPipe
 from toolwire.protocols.sent import Sent, called, customised, unsealed
-from toolwire.translate import addressed
+from toolwire.translate import translate_conversation
 
 __all__ = ["Relay", "RelayPipe", "Sent", "parsed"]
 _MODEL = re.compile(rb'("model"\s*:\s*)"((?:[^"\\]|\\.)*)"')
@@ -175,7 +175,7 @@ class Relay:
     ) -> Sent:
         """What the model is asked with a conversation that goes on from one that was opened.
         `plain`: it is just that one."""
-        made = addressed(asks, self.target)
+        made = translate_conversation(asks, self.target)
         asked = read.source
         if not isinstance(made.body, dict) or not isinstance(asked, dict):
             raise RemoteError(self.front.wire, (), "a request is a JSON object")
@@ -201,7 +201,7 @@ class Relay:
             asked,
             customs,
             None,
-            made.tidy and not used,
+            made.well_formed and not used,
         )
 
     def _nameless(self, body: Object, asked: Object) -> Object:

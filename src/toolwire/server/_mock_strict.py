@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from toolwire.conversation.json import JsonPath, Object, get, text_of
-from toolwire.conversation.model import Conversation, Tool
+from toolwire.conversation.model import Conversation, Finding, Tool
 from toolwire.conversation.parts import Call, Result, Traceable
-from toolwire.lint import found
+from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Finding
 from toolwire.server._mock_shapes import Refusal
 from toolwire.server._mock_words import CODE, CODES, NOTICED, QUIET, STATUS, SYMPTOMS, words
 
@@ -56,7 +55,9 @@ _PREFIX = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "
 def judged(view: Facts) -> tuple[Refusal | None, list[Finding]]:
     """The refusal of a history that its provider would not take; and what it would take although it
     is wrong."""
-    findings = [one for one in found(view) if one.severity == "error" or one.name == "pending-tail"]
+    findings = [
+        one for one in find_all(view) if one.severity == "error" or one.name == "pending-tail"
+    ]
     refused: list[tuple[bool, int, Refusal]] = []
     quiet: list[Finding] = []
     for n, one in enumerate(findings):

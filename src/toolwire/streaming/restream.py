@@ -219,7 +219,7 @@ def restream(  # type: ignore[overload-overlap]
     *,
     framed: Literal[True] = True,
     ids: IdMapInput = None,
-    hosted: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "text",
     version: int | None = None,
 ) -> AsyncTranslatedStream[bytes]: ...
 @overload
@@ -230,7 +230,7 @@ def restream(  # type: ignore[overload-overlap]
     *,
     framed: Literal[False],
     ids: IdMapInput = None,
-    hosted: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "text",
     version: int | None = None,
 ) -> AsyncTranslatedStream[Chunk]: ...
 @overload
@@ -241,7 +241,7 @@ def restream(
     *,
     framed: Literal[True] = True,
     ids: IdMapInput = None,
-    hosted: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "text",
     version: int | None = None,
 ) -> TranslatedStream[bytes]: ...
 @overload
@@ -252,7 +252,7 @@ def restream(
     *,
     framed: Literal[False],
     ids: IdMapInput = None,
-    hosted: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "text",
     version: int | None = None,
 ) -> TranslatedStream[Chunk]: ...
 def restream(
@@ -262,7 +262,7 @@ def restream(
     *,
     framed: bool = True,
     ids: IdMapInput = None,
-    hosted: ServerToolPolicy = "text",
+    server_tools: ServerToolPolicy = "text",
     version: int | None = None,
 ) -> (
     TranslatedStream[bytes]
@@ -280,7 +280,7 @@ def restream(
     """
     if not framed:
         events: StreamTranslator[Chunk] = StreamTranslator(
-            source, target, _as_is, ids=ids, hosted=hosted, version=version
+            source, target, _as_is, ids=ids, server_tools=server_tools, version=version
         )
         return (
             AsyncTranslatedStream(events, stream, list)
@@ -288,7 +288,7 @@ def restream(
             else TranslatedStream(events, stream, list)
         )
     pipe: StreamTranslator[bytes] = StreamTranslator(
-        source, target, ids=ids, hosted=hosted, version=version
+        source, target, ids=ids, server_tools=server_tools, version=version
     )
 
     def tail() -> list[bytes]:

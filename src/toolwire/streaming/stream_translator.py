@@ -56,13 +56,15 @@ class StreamTranslator(Generic[Out]):
         shape: Callable[[Chunk], Out] | None = None,
         *,
         ids: IdMapInput = None,
-        hosted: ServerToolPolicy = "text",
+        server_tools: ServerToolPolicy = "text",
         version: int | None = None,
     ) -> None:
         came, self._from = resolve_stream(source)
         goes, self.to = resolve_stream(target)
-        if hosted not in POLICIES:
-            raise LocalError(target, (), f"hosted is one of {', '.join(POLICIES)}, not {hosted!r}")
+        if server_tools not in POLICIES:
+            raise LocalError(
+                target, (), f"server_tools is one of {', '.join(POLICIES)}, not {server_tools!r}"
+            )
         if version is not None and version not in self.to.versions:
             known = ", ".join(map(str, self.to.versions)) or "none"
             raise LocalError(
@@ -70,9 +72,9 @@ class StreamTranslator(Generic[Out]):
             )
         _, rules = resolve(target)
         self._home = IdMap.of(ids)
-        self._hosted: ServerToolPolicy = hosted
+        self._hosted: ServerToolPolicy = server_tools
         self._capabilities = goes.capabilities
-        self._hosts = goes.hosts and hosted != "drop"
+        self._hosts = goes.hosts and server_tools != "drop"
         """Whether the target can hold calls that a provider ran."""
         odd = PROFILES.get(came.name, Profile(came.name, came.name))
         self._fit = IdFitter(
@@ -553,10 +555,10 @@ class EventTranslator(StreamTranslator[Out]):
         target: str,
         shape: Callable[[Chunk], Out] | None = None,
         *,
-        hosted: ServerToolPolicy = "text",
+        server_tools: ServerToolPolicy = "text",
         version: int | None = None,
     ) -> None:
-        super().__init__(target, target, shape, hosted=hosted, version=version)
+        super().__init__(target, target, shape, server_tools=server_tools, version=version)
         self.same = False
         self._waits = not self._writer.results
 

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Rule
+from toolwire.lint.rule import Problem, Rule
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if (
         not (facts.profile.rejects_missing_results or facts.profile.rejects_orphan_results)
         or not facts.stray
@@ -40,9 +41,10 @@ _BARE: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
 RULE = Rule(
     "TW033",
     "ambiguous-same-name",
-    "results without ids could belong to several calls",
-    "refuse",
-    _check,
+    title="results without ids could belong to several calls",
+    cost="refuse",
+    check=_check,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(
             USER,

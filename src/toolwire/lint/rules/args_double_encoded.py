@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.lint.argument_fixes import meant, reported
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     return reported(facts, "double", "are JSON text in JSON text")
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return meant(facts, "double", "the arguments are the object that was inside", unsafe=unsafe)
 
 
@@ -39,10 +39,10 @@ _TOLD: JSON = {
 RULE = Rule(
     "TW055",
     "args-double-encoded",
-    "the arguments of a call are JSON text in JSON text",
-    "lossless",
-    _check,
-    _mend,
+    title="the arguments of a call are JSON text in JSON text",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=14,
     bad=(
         chat(USER, asks(call("c1", arguments=_TWICE)), told("c1"), target="minimax"),

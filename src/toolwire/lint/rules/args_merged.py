@@ -19,7 +19,7 @@ from toolwire.conversation.parts import Call
 from toolwire.lint.argument_fixes import Fault, faults
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 
 def _robbed(facts: Facts, fault: Fault) -> list[Call]:
@@ -35,7 +35,7 @@ def _robbed(facts: Facts, fault: Fault) -> list[Call]:
     return found if len(found) == len(fault.pieces) - 1 else []
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for fault in faults(facts, "merged"):
         many = f"{fault.who} has the arguments of {len(fault.pieces)} calls"
         if _robbed(facts, fault):
@@ -51,10 +51,10 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for fault in faults(facts, "merged") if unsafe else ():
+    for fault in faults(facts, "merged") if unsafe and facts.own_wire else ():
         robbed = _robbed(facts, fault)
         if robbed:
             inside = fault.path[len(fault.call.path) :]
@@ -66,7 +66,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
                         f"the call {one.id} of {one.name} has arguments of its own",
                     )
                 )
-    return Fixed(body, tuple(changes)) if changes else None
+    return FixedBody(body, tuple(changes)) if changes else None
 
 
 _BOTH = '{"a":1}{"a":2}'
@@ -82,10 +82,10 @@ _TOLD: JSON = {
 RULE = Rule(
     "TW057",
     "args-merged",
-    "the arguments of several calls stand in one",
-    "refuse",
-    _check,
-    _mend,
+    title="the arguments of several calls stand in one",
+    cost="refuse",
+    check=_check,
+    fix=_fix,
     order=13,
     bad=(
         chat(USER, asks(_ONE), told("c1"), target="minimax"),

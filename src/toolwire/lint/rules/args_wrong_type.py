@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.lint.argument_fixes import meant, reported
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.examples.items import answered, asked, listed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     return reported(facts, "type", "are of another type than the wire has")
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     return meant(facts, "type", "the arguments are in the form that the wire has", unsafe=unsafe)
 
 
@@ -52,10 +52,10 @@ def _parts(key: str, answer: str, args: JSON) -> Example:
 RULE = Rule(
     "TW056",
     "args-wrong-type",
-    "arguments are text where the wire has an object, or the reverse",
-    "lossless",
-    _check,
-    _mend,
+    title="arguments are text where the wire has an object, or the reverse",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=14,
     bad=(
         chat(USER, asks(call("c1", arguments={"a": 1})), told("c1")),

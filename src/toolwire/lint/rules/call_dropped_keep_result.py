@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.orphans import traced
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import demoted, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import demoted
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
     found = traced(facts)
@@ -45,7 +45,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     found = traced(facts)
     left = [result for result in facts.orphans if id(result) in found]
     if not unsafe or not left:
@@ -54,17 +54,18 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"the result for {result.call_id} is told in words: its call was dropped")
         for result in left
     )
-    return Fixed(written(demoted(facts, left)), changes)
+    return Fixed(demoted(facts, left), changes)
 
 
 RULE = Rule(
     "TW038",
     "call-dropped-keep-result",
-    "a call was taken out of a history, and its result was left",
-    "lossy",
-    _check,
-    _mend,
+    title="a call was taken out of a history, and its result was left",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=31,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call("c1")), told("c0"), told("c1"), USER),
         chat(USER, {"role": "assistant", "content": "", "tool_calls": []}, told("c1"), USER),

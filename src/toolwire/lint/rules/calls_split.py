@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -28,11 +28,11 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import every_call, laid, place_of, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import every_call, laid, place_of
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for block in facts.faults.get(NAME, ()) if facts.calls else ():
         yield (
             place_of(block),
@@ -44,23 +44,24 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     blocks = facts.faults.get(NAME, [])
     changes = tuple(
         (place_of(block), f"the calls {every_call(block)} stand in one message") for block in blocks
     )
-    return Fixed(written(laid(facts, blocks)), changes)
+    return Fixed(laid(facts, blocks), changes)
 
 
 NAME = "calls-split"
 RULE = Rule(
     "TW029",
     NAME,
-    "one batch of calls is written as several messages",
-    "lossless",
-    _check,
-    _mend,
+    title="one batch of calls is written as several messages",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=40,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call("c1")), asks(call("c2", "g")), told("c1"), told("c2")),
         chat(

@@ -20,12 +20,14 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, get, put
+from toolwire.conversation.model import Fix
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Message, Part, Result, Text
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import MARK, swapped, written
+from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.transforms import MARK, swapped, without
 
 BLANK = f"{MARK} a message without words"
 FAILED = f"{MARK} the tool failed and said nothing"
@@ -42,12 +44,13 @@ class _Fault(Struct, frozen=True):
     puts: JSON = None
     goes: bool = False
     part: Part | None = None
+    blank: Part | None = None
     message: Message | None = None
 
 
 def _found(facts: Facts) -> Iterator[_Fault]:
     profile = facts.profile
-    if profile.assistant_content and facts.calls:
+    if profile.assistant_content and facts.calls and facts.own_wire:
         for n in dict.fromkeys(facts.message_index(one) for one in facts.calls):
             yield from _beside(facts, facts.messages[n])
     if profile.rejects_blank_text:
@@ -104,7 +107,11 @@ def _blank(message: Message) -> Iterator[_Fault]:
     if blank and len(blank) < len(message.parts):
         for part in blank:
             yield _Fault(
-                part.path, "a text has no words", "the text without words is taken out", goes=True
+                part.path,
+                "a text has no words",
+                "the text without words is taken out",
+                goes=True,
+                blank=part,
             )
     elif blank or not message.parts:
         yield _Fault(
@@ -122,21 +129,26 @@ def _says(result: Result) -> bool:
     return not isinstance(result.output, str) or bool(result.output.strip())
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     return ((fault.path, fault.why, fault.fix) for fault in _found(facts))
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     faults = [fault for fault in _found(facts) if fault.fix == "safe" or (unsafe and fault.fix)]
     told = tuple((fault.path, fault.told) for fault in faults)
     here = [fault for fault in faults if fault.part is None and fault.message is None]
     # where things stand in the body is known only until it is written anew: the others come next
     # time
+    if here and not facts.own_wire:
+        blank = {id(fault.blank) for fault in here}
+        return Fixed(
+            without(facts.conversation, blank), tuple((one.path, one.told) for one in here)
+        )
     if here:
         body = facts.body
         for fault in here:
             body = body if fault.goes else put(body, fault.path, fault.puts)
-        return Fixed(
+        return FixedBody(
             removed(body, [fault.path for fault in here if fault.goes]),
             tuple((one.path, one.told) for one in here),
         )
@@ -153,7 +165,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         for was, now in zip(facts.messages, conversation.messages, strict=True)
     )
     return (
-        Fixed(written(replace(conversation, messages=messages) if anew else conversation), told)
+        Fixed(replace(conversation, messages=messages) if anew else conversation, told)
         if told
         else None
     )
@@ -167,11 +179,12 @@ _ANSWER: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": ""}
 RULE = Rule(
     "TW063",
     "content-shape",
-    "a message has a shape that the target does not take",
-    "neutral",
-    _check,
-    _mend,
+    title="a message has a shape that the target does not take",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=11,
+    ruled_out_by=(Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS,),
     bad=(
         chat(USER, asks(call("c1"), content=_TEXTS), told("c1"), target="groq"),
         chat(USER, asks(call("c1")), told("c1"), target="cerebras"),

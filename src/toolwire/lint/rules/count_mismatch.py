@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.blocks import (
     HI,
@@ -31,8 +31,8 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.orphans import surplus
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import demoted, without, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import demoted, without
 
 
 def _many(facts: Facts) -> list[AmbiguousGroup]:
@@ -52,7 +52,7 @@ def _copies(one: AmbiguousGroup) -> tuple[Result, ...]:
     )
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.stray:
         return
     for one in _many(facts):
@@ -77,32 +77,31 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     copies = [result for one in _many(facts) for result in _copies(one)]
     if copies:
         changes = tuple(
             (result.path, "a result that says what another said was taken out") for result in copies
         )
-        return Fixed(
-            written(without(facts.conversation, {id(result) for result in copies})), changes
-        )
+        return Fixed(without(facts.conversation, {id(result) for result in copies}), changes)
     left = surplus(facts)
     if not unsafe or not left:
         return None
     changes = tuple(
         (result.path, "a result that no call is left for is told in words") for result in left
     )
-    return Fixed(written(demoted(facts, left)), changes)
+    return Fixed(demoted(facts, left), changes)
 
 
 RULE = Rule(
     "TW035",
     "count-mismatch",
-    "a turn has more results than calls",
-    "lossy",
-    _check,
-    _mend,
+    title="a turn has more results than calls",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=32,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         converse(model(used("t1")), user(given("t1"), given(None))),
         contents(HI, asking(called("f")), saying(responded("f", 1), responded("f", 1))),

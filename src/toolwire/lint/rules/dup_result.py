@@ -16,13 +16,15 @@ import re
 from collections.abc import Iterable, Mapping
 
 from toolwire.conversation.json import JsonPath
+from toolwire.conversation.model import Fix
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts, Turn
 from toolwire.lint.id_edits import surplus, turn_of
 from toolwire.lint.id_formats import short
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import MARK, without, written
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.transforms import MARK, without
 
 _ABORTED = re.compile(
     r"\W*(error\W+)?((the |this )?(tool|call|request|operation|execution|user)\b[\w' ]{0,40}?)?"
@@ -74,7 +76,7 @@ def _best(call: Call, results: list[Result], turns: Mapping[int, Turn]) -> Resul
     return (own or real)[-1]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one, stays, others, fix in _groups(facts):
         same = "the same as" if fix == "safe" else "something else than"
         for result in others:
@@ -84,7 +86,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             yield result.path, f"{said} the one in message {facts.message_index(stays)}", fix
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     gone: set[int] = set()
     changes: list[tuple[JsonPath, str]] = []
     for one, _, others, fix in _groups(facts):
@@ -92,7 +94,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             gone.add(id(result))
             why = "said the same" if fix == "safe" else f"said: {short(result.text)}"
             changes.append((result.path, f"a result of {short(one.id)} was taken out; it {why}"))
-    return Fixed(written(without(facts.conversation, gone)), tuple(changes)) if gone else None
+    return Fixed(without(facts.conversation, gone), tuple(changes)) if gone else None
 
 
 def _uses(*texts: str) -> Example:
@@ -114,11 +116,12 @@ def _uses(*texts: str) -> Example:
 RULE = Rule(
     "TW019",
     "dup-result",
-    "a call has two results",
-    "lossy",
-    _check,
-    _mend,
+    title="a call has two results",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=30,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call("c1")), told("c1", "Tool execution aborted"), told("c1", "ok")),
         chat(

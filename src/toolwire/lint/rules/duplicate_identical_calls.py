@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Rule
+from toolwire.lint.rule import Problem, Rule
 
 
 def _size(call: Call) -> int:
@@ -26,7 +25,7 @@ def _size(call: Call) -> int:
     return len("".join(call.args.text.split()))
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if len(facts.calls) < 2:
         return
     for batch in facts.blocks:
@@ -47,9 +46,9 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
 RULE = Rule(
     "TW066",
     "duplicate-identical-calls",
-    "a turn holds the same call twice",
-    "refuse",
-    _check,
+    title="a turn holds the same call twice",
+    cost="refuse",
+    check=_check,
     severity="info",
     bad=(
         chat(

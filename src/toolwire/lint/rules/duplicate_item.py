@@ -18,7 +18,7 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
 class _Twin(Struct, frozen=True):
@@ -64,7 +64,7 @@ def _settled(facts: Facts, group: list[tuple[int, str, Object]]) -> list[_Twin]:
     return found
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for twin in _twins(facts):
         yield (
             ("input", twin.n),
@@ -73,7 +73,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
     for twin in _twins(facts):
@@ -84,17 +84,18 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             else "the id was taken away from the item that is not the first to bear it"
         )
         changes.append((("input", twin.n), f"{twin.item.get('id')}: {what}"))
-    return Fixed(relisted(facts, new), tuple(changes)) if changes else None
+    return FixedBody(relisted(facts, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(
     "TW044",
     "duplicate-item",
-    "the same item stands in the history twice",
-    "lossless",
-    _check,
-    _mend,
+    title="the same item stands in the history twice",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=18,
+    scope="body",
     bad=(
         listed(asked("call_1", "fc_1"), asked("call_1", "fc_1"), answered()),
         listed(asked("call_1", "fc_1"), answered(), asked("call_2", "fc_1"), answered("call_2")),

@@ -15,7 +15,7 @@ from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _FIELD = "tool_calls"
 
@@ -32,14 +32,14 @@ def _bare(facts: Facts) -> list[JsonPath]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for at in _bare(facts):
         yield (*at, _FIELD), "an assistant's message has an empty list of calls", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     paths: list[JsonPath] = [(*at, _FIELD) for at in _bare(facts)]
-    return Fixed(
+    return FixedBody(
         removed(facts.body, paths),
         tuple((at, "the empty list of calls is taken out") for at in paths),
     )
@@ -48,11 +48,12 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
 RULE = Rule(
     "TW062",
     "empty-tool-calls",
-    "a list of calls has nothing in it",
-    "lossless",
-    _check,
-    _mend,
+    title="a list of calls has nothing in it",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=10,
+    scope="body",
     bad=(
         chat(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, USER),
         chat(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, target="qwen"),

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.facts import CallBatch, Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import note, taking_turns, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import note, taking_turns
 
 
 def _first(facts: Facts) -> CallBatch | None:
@@ -33,7 +33,7 @@ def _first(facts: Facts) -> CallBatch | None:
     return block if all(message.role == "assistant" for message in before) else None
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     block = _first(facts)
     if block is not None:
         one = block.calls[0]
@@ -47,7 +47,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     block = _first(facts)
     if block is None or not unsafe:
         return None
@@ -57,17 +57,18 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         facts.messages[facts.opening].path,
         "a message of the user was put before the first call",
     )
-    return Fixed(written(taking_turns(facts, messages)), (change,))
+    return Fixed(taking_turns(facts, messages), (change,))
 
 
 RULE = Rule(
     "TW025",
     "history-starts-with-call",
-    "a history begins with a call",
-    "lossy",
-    _check,
-    _mend,
+    title="a history begins with a call",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=46,
+    ruled_out_by=(Observation.STARTS_WITH_USER,),
     bad=(
         contents(asking(called("f")), saying(responded("f"))),
         contents(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -27,18 +27,18 @@ from toolwire.lint.examples.blocks import (
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.orphans import leading
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import demoted, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import demoted
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if facts.profile.rejects_orphan_results and facts.orphans:
         for result in leading(facts):
             whose = "a result" if result.origin == "minted" else f"the result for {result.call_id}"
             yield result.path, f"the history begins with {whose}: its call was cut off", "unsafe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     left = leading(facts)
     if not unsafe or not left:
         return None
@@ -46,17 +46,18 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"the result for {result.call_id} is told in words: its call was cut off")
         for result in left
     )
-    return Fixed(written(demoted(facts, left)), changes)
+    return Fixed(demoted(facts, left), changes)
 
 
 RULE = Rule(
     "TW024",
     "history-starts-with-result",
-    "a history begins with a result",
-    "lossy",
-    _check,
-    _mend,
+    title="a history begins with a result",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=31,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(told("c1"), USER),
         chat(

@@ -14,14 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import rule_of
 from toolwire.lint.id_fitting import fitted, unexplained
 from toolwire.lint.id_formats import like, short
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _amiss(facts: Facts) -> list[Call]:
@@ -42,7 +41,7 @@ def _amiss(facts: Facts) -> list[Call]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     chars = rule_of(facts).chars
     for one in _amiss(facts):
         odd = "".join(dict.fromkeys(re.findall(f"[^{chars}]", one.id))) if chars else one.id[:1]
@@ -50,7 +49,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield one.path, f"{said}; {facts.profile.name} takes only {chars}", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     return fitted(facts, _amiss(facts))
 
 
@@ -72,11 +71,12 @@ def _uses(*ids: str, target: str = "anthropic") -> Example:
 RULE = Rule(
     "TW006",
     "id-bad-charset",
-    "an id has characters that the target does not take",
-    "neutral",
-    _check,
-    _mend,
+    title="an id has characters that the target does not take",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=20,
+    handled_by="fit",
     bad=(
         _uses("functions.f:0"),
         _uses("a b", "a.b", "a_b"),

@@ -13,21 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath, put
+from toolwire.conversation.json import put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.composite_ids import found, reduced
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import anew, retied, under, used
 from toolwire.lint.id_formats import SEALS, loaded, short, unloaded
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import written
+from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.transforms import own_body
 
 
 def _sealed(facts: Facts) -> list[tuple[Call, str, str]]:
     """Calls that should bear a signature and have it in their id: the id alone, and what was behind
     it."""
-    if facts.profile.reasoning_to_return != "signature" or facts.conversation.wire not in SEALS:
+    if (
+        facts.profile.reasoning_to_return != "signature"
+        or facts.conversation.wire not in SEALS
+        or not facts.own_wire
+    ):
         return []
     return [
         (one, *parts)
@@ -36,7 +41,7 @@ def _sealed(facts: Facts) -> list[tuple[Call, str, str]]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     sealed = _sealed(facts)
     for one, plain, load in sealed:
         said = (
@@ -52,20 +57,20 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield from found(facts, unloaded, "has something else behind it; it should be")
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     sealed = _sealed(facts)
     if not sealed:
         return reduced(facts, unloaded)
     taken = used(facts)
     new = {id(one): under(one, anew(facts, one, plain, taken)) for one, plain, _ in sealed}
-    body = written(retied(facts, new))
+    body = own_body(retied(facts, new))
     for one, _, load in sealed:
         body = put(body, (*one.path, *SEALS[facts.conversation.wire]), load)
     changes = tuple(
         (one.path, f"the signature in the id of the call of {one.name} stands beside it now")
         for one, _, _ in sealed
     )
-    return Fixed(body, changes)
+    return FixedBody(body, changes)
 
 
 _SIGNED = "call_9f__thought__CiQBAb" + "c3pLd9" * 12
@@ -73,11 +78,12 @@ _SHORT = "call_9f_ts_CiQBAbc3pLd9Q0xZ"
 RULE = Rule(
     "TW008",
     "id-carries-payload",
-    "an id has something else hidden behind it",
-    "lossless",
-    _check,
-    _mend,
+    title="an id has something else hidden behind it",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=20,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call(_SIGNED)), told(_SIGNED)),
         chat(USER, asks(call(_SHORT)), told("call_9f")),

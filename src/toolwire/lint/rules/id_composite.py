@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.composite_ids import found, reduced
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -31,11 +32,12 @@ _BOTH: tuple[str, ...] = ("call_A|fc_B", "call-9-0\nfc_9_0")
 RULE = Rule(
     "TW007",
     "id-composite",
-    "an id is two ids in one",
-    "lossless",
-    lambda facts: found(facts, half, "is two ids in one; that of the call is"),
-    lambda facts, unsafe: reduced(facts, half, _with_item),
+    title="an id is two ids in one",
+    cost="lossless",
+    check=lambda facts: found(facts, half, "is two ids in one; that of the call is"),
+    fix=lambda facts, unsafe: reduced(facts, half, _with_item),
     order=20,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call(_LONG)), told(_LONG)),
         chat(USER, asks(call("call_A|fc_B")), told("call_A")),

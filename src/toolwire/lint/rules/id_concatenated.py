@@ -10,6 +10,7 @@ only where it does harm.
 
 from __future__ import annotations
 
+from toolwire.conversation.observations import Observation
 from toolwire.lint.composite_ids import found, reduced
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.id_formats import unit
@@ -19,11 +20,12 @@ _LONG = "call_abcdefghijklmnopqrstuvwx" * 3
 RULE = Rule(
     "TW009",
     "id-concatenated",
-    "an id is one id several times in a row",
-    "neutral",
-    lambda facts: found(facts, unit, "is one id several times in a row:"),
-    lambda facts, unsafe: reduced(facts, unit),
+    title="an id is one id several times in a row",
+    cost="neutral",
+    check=lambda facts: found(facts, unit, "is one id several times in a row:"),
+    fix=lambda facts, unsafe: reduced(facts, unit),
     order=20,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call("call_Xcall_Xcall_X")), told("call_X")),
         chat(USER, asks(call("call_X")), told("call_Xcall_X")),

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Opaque
 from toolwire.lint.duplicate_ids import copies, once, twins
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_formats import short
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import without, written
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.transforms import without
 
 
 def _again(facts: Facts) -> list[Call]:
@@ -44,7 +45,7 @@ def _holds(value: JSON, one: Call) -> bool:
     return value.get("input") == one.input
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not once(facts):
         return
     for one in _again(facts):
@@ -61,7 +62,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     gone: set[int] = set()
     changes: list[tuple[JsonPath, str]] = []
     for one in _again(facts):
@@ -75,17 +76,18 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         changes.append(
             (part.path, f"the copy of the call {short(one.id)} of {one.name} was taken out")
         )
-    return Fixed(written(without(facts.conversation, gone)), tuple(changes)) if gone else None
+    return Fixed(without(facts.conversation, gone), tuple(changes)) if gone else None
 
 
 RULE = Rule(
     "TW017",
     "id-dup-call",
-    "the same call stands twice in one turn",
-    "lossless",
-    _check,
-    _mend,
+    title="the same call stands twice in one turn",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=18,
+    ruled_out_by=(Observation.UNIQUE_CALL_IDS | Observation.PLAIN,),
     bad=(
         chat(USER, asks(call("c1"), call("c1")), told("c1")),
         chat(

@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
+from toolwire.conversation.model import Fix
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import distinct, once, repeated
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import again, anew, moved, retied, under, used
 from toolwire.lint.id_formats import like, short
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import written
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _groups(facts: Facts) -> list[tuple[list[Call], Fix]]:
@@ -44,7 +45,7 @@ def _sure(facts: Facts, group: list[Call]) -> Fix:
     return "safe" if len(results) in (0, len(group)) or told_apart else "unsafe"
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for group, fix in _groups(facts):
         for one in group[1:]:
             said = (
@@ -61,7 +62,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             yield one.path, said + why, fix
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     taken = used(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
@@ -69,18 +70,19 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         for n, one in enumerate(group[1:], 2) if fix == "safe" or unsafe else ():
             new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
             changes.append((one.path, moved(facts, one, made.id)))
-    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
+    return Fixed(retied(facts, new), tuple(changes)) if new else None
 
 
 _PAIR = (call("x:0", "f"), call("x:0", "g"))
 RULE = Rule(
     "TW016",
     "id-dup-in-turn",
-    "two calls of one turn have the same id",
-    "neutral",
-    _check,
-    _mend,
+    title="two calls of one turn have the same id",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=25,
+    ruled_out_by=(Observation.UNIQUE_CALL_IDS,),
     bad=(
         chat(USER, asks(*_PAIR), told("x:0", "1"), told("x:0", "2")),
         chat(USER, asks(*_PAIR), told("x:0", "1"), told("x:0", "2"), target="kimi"),

@@ -18,11 +18,12 @@ from toolwire.lint.rule import Example, Rule
 RULE = Rule(
     "TW002",
     "id-empty",
-    "an id is an empty text",
-    "neutral",
-    lambda facts: found(facts, "empty", "has an empty id"),
-    lambda facts, unsafe: given(facts, "empty"),
+    title="an id is an empty text",
+    cost="neutral",
+    check=lambda facts: found(facts, "empty", "has an empty id"),
+    fix=lambda facts, unsafe: given(facts, "empty"),
     order=20,
+    scope="body",
     bad=(
         chat(USER, asks(call("")), told("")),
         chat(USER, asks(call("  ")), told("  ")),

@@ -19,13 +19,14 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.codec import decode
+from toolwire.conversation.ids import mint, minted_ids_needed
 from toolwire.conversation.json import JSON, JsonPath, get, put
-from toolwire.conversation.model import Conversation
+from toolwire.conversation.model import Conversation, Fix
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_edits import Side, one_of, place
+from toolwire.lint.id_edits import Side, one_of, place, retied
 from toolwire.lint.id_formats import like, short
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import laid, written
+from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.transforms import laid, own_body, swapped
 
 
 def _with_ids(conversation: Conversation) -> list[tuple[Side, JsonPath]]:
@@ -47,7 +48,7 @@ def _bare(facts: Facts) -> JSON | UnsetType:
         if facts.profile.has_id_field
         else facts
     )
-    body = written(laid(strict, strict.faults.get("results-out-of-order", ())))
+    body = own_body(laid(strict, strict.faults.get("results-out-of-order", ())))
     before = decode(body, facts.conversation.wire, facts.conversation.kind)
     for _, at in _with_ids(before):
         block = get(body, at[:-1])
@@ -64,8 +65,11 @@ def _joined(conversation: Conversation) -> list[tuple[JsonPath, JsonPath]]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if facts.profile.has_id_field and not facts.profile.id_sometimes_refused:
+        return
+    if not facts.own_wire:
+        yield from _check_elsewhere(facts)
         return
     parts = _with_ids(facts.conversation)
     clear = bool(parts) and not isinstance(_bare(facts), UnsetType)
@@ -84,14 +88,44 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _check_elsewhere(facts: Facts) -> Iterable[Problem]:
+    if facts.profile.has_id_field:
+        return
+    fix: Fix | None = "safe" if _without_ids(facts) is not None else None
+    for call in facts.calls:
+        if call.origin != "minted":
+            said = f"the call of {call.name} has the id {short(call.id)}"
+            yield call.path, f"{said}, and {facts.profile.name} has no field for it", fix
+
+
+def _without_ids(facts: Facts) -> Fixed | None:
+    """The conversation with ids that are not written; None if pairing needs them."""
+    calls = [call for call in facts.calls if call.origin != "minted"]
+    new = {
+        id(call): replace(call, id=mint("", n, call.name), origin="minted")
+        for n, call in enumerate(facts.calls)
+    }
+    stripped = retied(facts, new)
+    results = [result for result in stripped.results() if result.executor == "client"]
+    stripped = swapped(
+        stripped, {id(result): replace(result, origin="minted") for result in results}
+    )
+    if not calls or minted_ids_needed(stripped.messages, ordered=True):
+        return None
+    changes = tuple((call.path, f"the id {short(call.id)} was removed") for call in calls)
+    return Fixed(stripped, changes)
+
+
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    if not facts.own_wire:
+        return _without_ids(facts)
     if facts.profile.has_id_field and not unsafe:
         return None
     body = _bare(facts)
     if isinstance(body, UnsetType):
         return None
     gone = _with_ids(facts.conversation)
-    return Fixed(
+    return FixedBody(
         body, tuple((part.path, f"the id {short(one_of(part))} was taken off") for part, _ in gone)
     )
 
@@ -127,12 +161,12 @@ def _contents(
 RULE = Rule(
     "TW014",
     "id-field-unsupported",
-    "calls and results have ids, and the target has no such field",
-    "neutral",
-    _check,
-    _mend,
+    title="calls and results have ids, and the target has no such field",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=60,
-    eased=lambda profile: profile.has_id_field,
+    info_for=lambda profile: profile.has_id_field,
     bad=(
         _contents(("x",), ("x",)),
         _contents(("x", "y"), ("y", "x")),

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import refused
 from toolwire.lint.id_formats import like, provider, short
-from toolwire.lint.rule import Example, Fix, Rule
+from toolwire.lint.rule import Example, Problem, Rule
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one in refused(facts):
         if provider(one.id):
             yield (
@@ -50,11 +49,11 @@ _CLAUDE = "toolu_01A09q90qw90lq917835lq9"
 RULE = Rule(
     "TW012",
     "id-foreign",
-    "an id looks like those of another provider",
-    "lossless",
-    _check,
-    None,
+    title="an id looks like those of another provider",
+    cost="lossless",
+    check=_check,
     severity="info",
+    handled_by="fit",
     bad=(
         Example("mistral", "mistral", {"messages": [USER, asks(call(_CLAUDE)), told(_CLAUDE)]}),
         blocks(

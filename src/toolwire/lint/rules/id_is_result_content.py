@@ -5,10 +5,10 @@ A bridge put the output where the id of the call belongs: `{"tool_call_id": "Sum
 previous message"), longer ones and JSON are too long ("Expected a string with maximum length 40,
 but got a string with length 1721"). Genkit's Go plugin did this to every tool.
 
-It is told by an id that is the content or begins it, or has the signs of words and JSON. The fix
-gives the result the id of the one call of the turn that is still open; nothing but the id changes.
-With several open calls and as many such results they are taken in their order, which is a guess,
-and so not safe; else nobody can say. Where the call itself goes under the output, and the target
+The rule recognizes an id that is the content or begins it, or that has characters of prose or JSON.
+The fix gives the result the id of the one call of the turn that is still open; nothing but the id
+changes. With several open calls nothing tells which result is whose, and there is no fix: taking
+them by position would swap results. If the call itself has the output as its id, and the target
 refuses that, both get a new id.
 """
 
@@ -18,14 +18,14 @@ from collections.abc import Iterable
 
 from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import anew, moved, refused, retied, under, used
 from toolwire.lint.id_formats import explained, short
 from toolwire.lint.id_is_output import strays, traded
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import written
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _lost(facts: Facts) -> list[tuple[Result, list[Call], int]]:
@@ -41,7 +41,7 @@ def _both(facts: Facts) -> list[Call]:
     return [one for one in refused(facts) if not explained(one.id) and traded(facts, one)]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for result, calls, counted in _lost(facts):
         said = (
             f"the id of the result in message {facts.message_index(result)} is output of the tool:"
@@ -52,13 +52,6 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
                 result.path,
                 f"{said}; the call that waits for it is {short(calls[0].id)} of {calls[0].name}",
                 "safe",
-            )
-        elif len(calls) == counted:
-            names = ", ".join(f"{short(one.id)} of {one.name}" for one in calls)
-            yield (
-                result.path,
-                f"{said}; it belongs to one of {names}, by their order if at all",
-                "unsafe",
             )
         else:
             yield (
@@ -74,31 +67,24 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield one.path, f"{said}, and {facts.profile.name} does not take it", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     taken = used(facts)
     new: dict[int, Call] = {}
     ties: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
-    nth: dict[int, int] = {}
     for result, calls, counted in _lost(facts):
-        if len(calls) != counted or (counted > 1 and not unsafe):
+        if len(calls) != 1 or counted != 1:
             continue
-        n = nth.setdefault(id(calls[0]), 0)
-        nth[id(calls[0])] += 1
-        ties[id(result)] = one = calls[n]
+        ties[id(result)] = one = calls[0]
         if one.origin == "minted":
             new[id(one)] = under(one, anew(facts, one, one.id, taken))
-        guess = "" if counted == 1 else ", by its order"
         changes.append(
-            (
-                result.path,
-                f"the result goes under {short(new.get(id(one), one).id)} of {one.name}{guess}",
-            )
+            (result.path, f"the result goes under {short(new.get(id(one), one).id)} of {one.name}")
         )
     for n, one in enumerate(_both(facts)):
         new[id(one)] = made = under(one, anew(facts, one, mint("", n, one.id), taken))
         changes.append((one.path, moved(facts, one, made.id)))
-    return Fixed(written(retied(facts, new, ties)), tuple(changes)) if changes else None
+    return Fixed(retied(facts, new, ties), tuple(changes)) if changes else None
 
 
 _DOCS = "Found comprehensive documentation on S3: 3 it"
@@ -106,11 +92,12 @@ _JSON = '{"items": [' + ", ".join(['{"path": "/var/log/syslog", "size": 1048576}
 RULE = Rule(
     "TW011",
     "id-is-result-content",
-    "the id of a result is the output of the tool",
-    "neutral",
-    _check,
-    _mend,
+    title="the id of a result is the output of the tool",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=20,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call("call_1", "add")), told("Sum: 15", "Sum: 15")),
         chat(USER, asks(call("search_docs", "search_docs")), told(_DOCS, _DOCS)),

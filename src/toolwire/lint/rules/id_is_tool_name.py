@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
+from toolwire.conversation.model import Fix
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.duplicate_ids import distinct, once, repeated, revenants
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import again, anew, moved, retied, under, used
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import written
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _named(facts: Facts) -> list[tuple[Call, int, Fix | None]]:
@@ -44,7 +45,7 @@ def _named(facts: Facts) -> list[tuple[Call, int, Fix | None]]:
     return found
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one, _, fix in _named(facts):
         said = (
             f"the id of this call of {one.name} is the name of the tool, and another call of it has"
@@ -60,7 +61,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield one.path, said, fix
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     taken = used(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
@@ -68,18 +69,19 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         if fix == "safe" or (unsafe and fix is not None):
             new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
             changes.append((one.path, moved(facts, one, made.id)))
-    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
+    return Fixed(retied(facts, new), tuple(changes)) if new else None
 
 
 _F, _G = call("f", "f", '{"a": 1}'), call("f", "f", '{"a": 2}')
 RULE = Rule(
     "TW010",
     "id-is-tool-name",
-    "calls have the name of their tool for an id",
-    "neutral",
-    _check,
-    _mend,
+    title="calls have the name of their tool for an id",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=25,
+    ruled_out_by=(Observation.UNIQUE_CALL_IDS,),
     bad=(
         chat(USER, asks(_F, _G), told("f", "1"), told("f", "2")),
         chat(USER, asks(_F, _G), told("f", "1")),

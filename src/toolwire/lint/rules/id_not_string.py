@@ -16,11 +16,12 @@ from toolwire.lint.rule import Example, Rule
 RULE = Rule(
     "TW003",
     "id-not-string",
-    "an id is not a text",
-    "neutral",
-    lambda facts: found(facts, "odd", "has an id that is not a text"),
-    lambda facts, unsafe: given(facts, "odd"),
+    title="an id is not a text",
+    cost="neutral",
+    check=lambda facts: found(facts, "odd", "has an id that is not a text"),
+    fix=lambda facts, unsafe: given(facts, "odd"),
     order=20,
+    scope="body",
     bad=(
         chat(USER, asks(call(7)), told(7)),
         chat(USER, asks(call(193629320)), told("193629320")),

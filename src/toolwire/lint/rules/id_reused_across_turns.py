@@ -21,8 +21,7 @@ from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import again, anew, moved, retied, under, used
 from toolwire.lint.id_formats import like, short
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import written
+from toolwire.lint.rule import Fixed, Problem, Rule
 
 
 def _later(facts: Facts) -> list[tuple[Call, int]]:
@@ -33,7 +32,7 @@ def _later(facts: Facts) -> list[tuple[Call, int]]:
     )
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one, _ in _later(facts):
         said = (
             f"the call of {one.name} has the id {short(one.id)}{like(one.id)}, which a call of an"
@@ -42,14 +41,14 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield one.path, f"{said}; {facts.profile.name} wants each only once", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     taken = used(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
     for one, n in _later(facts):
         new[id(one)] = made = under(one, anew(facts, one, again(one.id, n), taken))
         changes.append((one.path, moved(facts, one, made.id)))
-    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
+    return Fixed(retied(facts, new), tuple(changes)) if new else None
 
 
 _TURNS = (
@@ -70,11 +69,12 @@ _DONE: JSON = {
 RULE = Rule(
     "TW018",
     "id-reused-across-turns",
-    "an id comes back in a later turn",
-    "neutral",
-    _check,
-    _mend,
+    title="an id comes back in a later turn",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=25,
+    handled_by="fit",
     bad=(
         chat(USER, *_TURNS, target="kimi"),
         blocks(USER, _USE, _DONE, _USE, _DONE, _USE, _DONE),

@@ -15,14 +15,13 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.ids import IdRule
-from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import rule_of
 from toolwire.lint.id_fitting import fitted, unexplained
 from toolwire.lint.id_formats import short
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _usual(one: str, rule: IdRule) -> str:
@@ -46,7 +45,7 @@ def _meeting(facts: Facts) -> list[tuple[Call, str]]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one, other in _meeting(facts):
         said = (
             f"the id {short(one.id)} of the call of {one.name}, rewritten in the usual way for"
@@ -55,7 +54,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield one.path, f"{said}, is the same as {short(other)}", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     return fitted(facts, [one for one, _ in _meeting(facts)])
 
 
@@ -78,11 +77,12 @@ _NINE = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
 RULE = Rule(
     "TW015",
     "id-rewrite-collision",
-    "two ids become one when they are rewritten in the usual way",
-    "neutral",
-    _check,
-    _mend,
+    title="two ids become one when they are rewritten in the usual way",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=20,
+    handled_by="fit",
     bad=(
         _uses("a.b:1", "a_b_1"),
         _uses("a.b", "a:b"),

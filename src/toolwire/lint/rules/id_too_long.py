@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import rule_of
 from toolwire.lint.id_fitting import fitted, unexplained
 from toolwire.lint.id_formats import like, short
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _long(facts: Facts) -> list[Call]:
@@ -32,7 +31,7 @@ def _long(facts: Facts) -> list[Call]:
     return [one for one in unexplained(facts) if len(one.id) > rule.longest]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one in _long(facts):
         said = (
             f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
@@ -41,7 +40,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield one.path, f"{said}; {facts.profile.name} takes {rule_of(facts).longest}", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     return fitted(facts, _long(facts))
 
 
@@ -50,11 +49,12 @@ _UUID = "call_0b6b9c1e-3f60-4a5e-9a55-6f6c3b2a1d00"
 RULE = Rule(
     "TW004",
     "id-too-long",
-    "an id is longer than the target takes",
-    "neutral",
-    _check,
-    _mend,
+    title="an id is longer than the target takes",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=20,
+    handled_by="fit",
     bad=(
         chat(USER, asks(call(_LONG)), told(_LONG)),
         chat(USER, asks(call(_LONG)), told(_LONG), USER),

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import rule_of
 from toolwire.lint.id_fitting import fitted, unexplained
 from toolwire.lint.id_formats import like, short
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
 
 
 def _amiss(facts: Facts) -> list[Call]:
@@ -32,7 +31,7 @@ def _amiss(facts: Facts) -> list[Call]:
     )
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one in _amiss(facts):
         said = (
             f"the id {short(one.id)} of the call of {one.name}{like(one.id)} has {len(one.id)}"
@@ -45,7 +44,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     return fitted(facts, _amiss(facts))
 
 
@@ -57,11 +56,12 @@ _SIBLINGS = ("tooluse_bpAAAAAAAAAAAAAAAAAAAA", "tooluse_bpBBBBBBBBBBBBBBBBBBBB")
 RULE = Rule(
     "TW005",
     "id-wrong-length",
-    "an id does not have the length that the target takes",
-    "neutral",
-    _check,
-    _mend,
+    title="an id does not have the length that the target takes",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=20,
+    handled_by="fit",
     bad=(
         _mistral("a"),
         _mistral("call_abcdefghijklmnopqrstuvwx"),

@@ -19,7 +19,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.items import answered, asked, bare, items, listed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _LONG = re.compile(r"_[0-9a-f]{16,}")
 """What follows the prefix in the ids that servers give to items."""
@@ -58,7 +58,7 @@ def _lent(facts: Facts) -> list[tuple[int, Object]]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for result, call, said in _named(facts):
         why = f"this result names the item {said}; the id of the call of {call.name} is {call.id}"
         yield _field(result), why, "safe"
@@ -97,7 +97,7 @@ def _field(result: Result) -> JsonPath:
     return (*result.path, "tool_call_id" if told else "call_id")
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for result, call, said in _named(facts):
@@ -110,18 +110,19 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         new: Object = {**(item if one.startswith(prefix) else bare(item)), "call_id": one}
         body = put(body, ("input", n), new)
         changes.append((("input", n), f"{one} is the call_id of the call of {item.get('name')}"))
-    return Fixed(body, tuple(changes)) if changes else None
+    return FixedBody(body, tuple(changes)) if changes else None
 
 
 _ITEM = "fc_68ab0123456789abcdef0123456789abcdef"
 RULE = Rule(
     "TW041",
     "item-id-as-call-id",
-    "the id of an item stands where that of a call belongs",
-    "lossless",
-    _check,
-    _mend,
+    title="the id of an item stands where that of a call belongs",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=8,
+    scope="body",
     bad=(
         listed(asked("call_1", "fc_1"), answered("fc_1")),
         listed(asked(None, "call_1"), answered("call_1")),

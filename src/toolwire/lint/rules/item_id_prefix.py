@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Fix
 from toolwire.lint.examples.items import (
     answered,
     asked,
@@ -28,7 +29,7 @@ from toolwire.lint.examples.items import (
     thought,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _ID = re.compile(r"(?!-)[A-Za-z0-9_-]*")
 """What may follow the prefix: an id that goes on with a dash (`msg-…`) was refused
@@ -67,7 +68,7 @@ def _fix(kind: str, item: Object) -> Fix:
     return "unsafe" if _lost(kind, item) and readable(item) else "safe"
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for n, kind, item in _odd(facts):
         # One that holds the call's only id is another matter.
         if kind in ("message", "reasoning") or item.get("call_id"):
@@ -79,7 +80,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
     for n, kind, item in _odd(facts):
@@ -94,18 +95,19 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             changes.append((("input", n, "id"), f"the id of the {kind} was taken away"))
     if not changes:
         return None
-    return Fixed(relisted(facts, new), tuple(changes))
+    return FixedBody(relisted(facts, new), tuple(changes))
 
 
 _SAID: Object = {"type": "message", "role": "assistant", "content": "hello"}
 RULE = Rule(
     "TW042",
     "item-id-prefix",
-    "the id of an item does not fit its type",
-    "lossless",
-    _check,
-    _mend,
+    title="the id of an item does not fit its type",
+    cost="lossless",
+    check=_check,
+    fix=_fix_all,
     order=15,
+    scope="body",
     bad=(
         listed(asked("call_A", "call_A"), answered("call_A")),
         listed(asked("call_A", ""), answered("call_A")),

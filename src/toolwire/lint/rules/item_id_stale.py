@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Fix
 from toolwire.lint.examples.items import (
     answered,
     asked,
@@ -27,7 +28,7 @@ from toolwire.lint.examples.items import (
     thought,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
 def _forgets(facts: Facts) -> bool:
@@ -67,7 +68,7 @@ def _fix(item: Object) -> Fix | None:
     return "unsafe" if readable(item) else "safe"
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for n, item in _stale(facts):
         fix = _fix(item)
         more = "" if fix else ": send the item itself"
@@ -78,7 +79,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
     gone = {n for n, item in _stale(facts) if (fix := _fix(item)) == "safe" or (fix and unsafe)}
     new: dict[int, list[JSON]] = {}
     changes: list[tuple[JsonPath, str]] = []
@@ -102,17 +103,18 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
                     f"the id of the {kind} was taken away, because its thought is gone",
                 )
             )
-    return Fixed(relisted(facts, new), tuple(changes)) if changes else None
+    return FixedBody(relisted(facts, new), tuple(changes)) if changes else None
 
 
 RULE = Rule(
     "TW043",
     "item-id-stale",
-    "an item is named by an id that the server has not kept",
-    "lossy",
-    _check,
-    _mend,
+    title="an item is named by an id that the server has not kept",
+    cost="lossy",
+    check=_check,
+    fix=_fix_all,
     order=16,
+    scope="body",
     bad=(
         listed(thought("rs_1"), asked("call_1", "fc_1"), answered(), store=False),
         listed(thought("rs_1", "hm"), asked("call_1", "fc_1"), answered(), store=False),

@@ -19,7 +19,7 @@ from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _OLD = "function-legacy"
 
@@ -36,7 +36,7 @@ def _results(facts: Facts) -> list[Result]:
     return [one for one in facts.results if one.family == _OLD]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one in _calls(facts):
         yield (
             one.path,
@@ -58,7 +58,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     calls = _calls(facts)
     if not calls:
         return None
@@ -86,7 +86,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             body = put(body, result.path, {"role": "tool", "tool_call_id": owner.id, **kept})
             told.append((result.path, f"the result of {owner.name} goes under the id {owner.id}"))
     body, more = _offers(removed(body, gone))
-    return Fixed(body, (*told, *more))
+    return FixedBody(body, (*told, *more))
 
 
 def _offers(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:
@@ -121,11 +121,12 @@ _RESULT: JSON = {"role": "function", "name": "f", "content": "1"}
 RULE = Rule(
     "TW064",
     "legacy-function-call",
-    "a call in the old style, without an id",
-    "neutral",
-    _check,
-    _mend,
+    title="a call in the old style, without an id",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=10,
+    scope="body",
     bad=(
         chat(USER, _CALL, _RESULT, target="deepseek"),
         chat(

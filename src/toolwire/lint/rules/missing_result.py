@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.ambiguous_calls import doubtful
 from toolwire.lint.examples.blocks import (
@@ -32,8 +32,8 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import CallBatch, Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import answered_for, interrupted, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import answered_for, interrupted
 
 
 def _left(facts: Facts) -> list[tuple[CallBatch, Call]]:
@@ -46,7 +46,7 @@ def _left(facts: Facts) -> list[tuple[CallBatch, Call]]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for _, one in _left(facts):
         yield (
             one.path,
@@ -55,23 +55,24 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     left = _left(facts)
     changes = tuple(
         (one.path, f"an answer was put in that says that {one.id} of {one.name} was interrupted")
         for _, one in left
     )
-    return Fixed(written(answered_for(facts, left, interrupted)), changes)
+    return Fixed(answered_for(facts, left, interrupted), changes)
 
 
 RULE = Rule(
     "TW021",
     "missing-result",
-    "a call has no result, and the history has moved on",
-    "lossy",
-    _check,
-    _mend,
+    title="a call has no result, and the history has moved on",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=35,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call("c1")), USER),
         chat(USER, asks(call("c1")), {"role": "assistant", "content": "never mind"}, USER),

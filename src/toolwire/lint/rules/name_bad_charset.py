@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.lint.tool_names import fitted, refused, taken, too_long
 
 
@@ -26,7 +26,7 @@ def _odd(facts: Facts) -> dict[str, JsonPath]:
     return {name: at for name, at in refused(facts).items() if not too_long(name, taken(facts))}
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for name, at in _odd(facts).items():
         yield (
             at,
@@ -35,7 +35,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     return fitted(facts, _odd(facts))
 
 
@@ -55,11 +55,12 @@ _RESULT: JSON = {
 RULE = Rule(
     "TW059",
     "name-bad-charset",
-    "the name of a tool has characters that the target does not take",
-    "neutral",
-    _check,
-    _mend,
+    title="the name of a tool has characters that the target does not take",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=15,
+    handled_by="fit",
     bad=(
         chat(USER, asks(call("c1", "gmail.search")), told("c1")),
         chat(

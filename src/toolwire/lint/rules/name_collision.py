@@ -14,13 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from toolwire.conversation.ids import digest, first_free, fit
-from toolwire.conversation.json import JSON, JsonPath, put, text_of
+from toolwire.conversation.json import JSON, put, text_of
 from toolwire.conversation.model import Tool
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import USER, blocks, chat
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
 from toolwire.lint.tool_names import offered, place, taken
 
 
@@ -41,7 +44,7 @@ def _twins(facts: Facts) -> list[tuple[Tool, bool]]:
     return found
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for tool, same in _twins(facts):
         what = "offered twice" if same else "the name of two different tools"
         yield (
@@ -51,7 +54,9 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    if not facts.own_wire:
+        return _without_copies(facts)
     used = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
     body, told, gone = facts.body, [], []
     for tool, same in _twins(facts):
@@ -67,7 +72,18 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             used.add(new)
             body = put(body, tool.path + place(tool), new)
             told.append((tool.path, f"the second {tool.name} goes under the name {new}"))
-    return Fixed(removed(body, gone), tuple(told)) if told else None
+    return FixedBody(removed(body, gone), tuple(told)) if told else None
+
+
+def _without_copies(facts: Facts) -> Fixed | None:
+    copies = [tool for tool, same in _twins(facts) if same]
+    tools = tuple(
+        tool for tool in facts.conversation.tools if not any(tool is copy for copy in copies)
+    )
+    changes = tuple(
+        (tool.path, f"the second definition of {tool.name} was removed") for tool in copies
+    )
+    return Fixed(replace(facts.conversation, tools=tools), changes) if copies else None
 
 
 def _another(name: str, mark: str, facts: Facts) -> str:
@@ -81,11 +97,12 @@ _D: JSON = {"name": "a_b", "description": "another", "input_schema": {"type": "o
 RULE = Rule(
     "TW060",
     "name-collision",
-    "two tools on offer have one name",
-    "lossy",
-    _check,
-    _mend,
+    title="two tools on offer have one name",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=16,
+    ruled_out_by=(Observation.DISTINCT_TOOLS,),
     bad=(
         blocks(USER, tools=[_A, _B]),
         blocks(USER, tools=[_A, _A, _B]),

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import Fixed, Problem, Rule
 from toolwire.lint.tool_names import christened, empty, nameless, remedy
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one in nameless(facts):
         if not empty(one):
             yield (
@@ -30,7 +31,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     return christened(facts, [one for one in nameless(facts) if not empty(one)], unsafe)
 
 
@@ -47,11 +48,12 @@ _F: JSON = {
 RULE = Rule(
     "TW058",
     "name-missing",
-    "a call has no name",
-    "lossy",
-    _check,
-    _mend,
+    title="a call has no name",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=12,
+    ruled_out_by=(Observation.NAMED_CALLS,),
     bad=(
         chat(USER, asks(_BARE), told("c1")),
         chat(USER, asks(_BARE, call("c2", "g")), told("c2"), told("c1"), USER),

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 from toolwire.lint.tool_names import fitted, refused, taken, too_long
 
 
@@ -24,7 +24,7 @@ def _long(facts: Facts) -> dict[str, JsonPath]:
     return {name: at for name, at in refused(facts).items() if too_long(name, taken(facts))}
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for name, at in _long(facts).items():
         yield (
             at,
@@ -36,7 +36,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     return fitted(facts, _long(facts))
 
 
@@ -56,11 +56,12 @@ _USE: JSON = {
 RULE = Rule(
     "TW059",
     "name-too-long",
-    "the name of a tool is longer than the target takes",
-    "neutral",
-    _check,
-    _mend,
+    title="the name of a tool is longer than the target takes",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=15,
+    handled_by="fit",
     bad=(
         chat(USER, asks(call("c1", _LONG)), told("c1")),
         chat(USER, asks(call("c1", _LONG)), told("c1"), USER, tools=[_SPEC, _NEAR]),

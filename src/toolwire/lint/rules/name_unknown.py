@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.json_remove import removed
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.lint.tool_names import chosen
 
 
@@ -34,7 +34,7 @@ def _unknown(facts: Facts) -> list[str]:
     return [name for name in chosen(facts) if name not in names]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for name in _unknown(facts):
         offered = ", ".join(sorted(tool.name for tool in facts.conversation.tools))
         yield (
@@ -44,11 +44,11 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     at = facts.conversation.source.setting_paths.get("choice")
     if not unsafe or at is None or not _unknown(facts):
         return None
-    return Fixed(
+    return FixedBody(
         removed(facts.body, [at]),
         ((at, f"the choice of {', '.join(_unknown(facts))} is taken out"),),
     )
@@ -61,11 +61,12 @@ _B: JSON = {"name": "f", "input_schema": {"type": "object"}}
 RULE = Rule(
     "TW061",
     "name-unknown",
-    "the tool that the model must use is not on offer",
-    "lossy",
-    _check,
-    _mend,
+    title="the tool that the model must use is not on offer",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=60,
+    handled_by="write",
     bad=(
         Example(
             "openai-responses",

@@ -19,8 +19,7 @@ from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.id_edits import moved, own, retied, under, used
 from toolwire.lint.id_formats import mangled, short
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import written
+from toolwire.lint.rule import Fixed, Problem, Rule
 
 
 def _changed(facts: Facts) -> list[Call]:
@@ -31,7 +30,7 @@ def _changed(facts: Facts) -> list[Call]:
     )
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one in _changed(facts):
         said = (
             f"the id {short(one.id)} of the call of {one.name} is one of the model's own with its"
@@ -40,7 +39,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield one.path, f"{said}; {facts.profile.name} wants them back as they were", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     taken = used(facts)
     new: dict[int, Call] = {}
     changes: list[tuple[JsonPath, str]] = []
@@ -50,16 +49,16 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             taken.add(made)
             new[id(one)] = under(one, made)
             changes.append((one.path, moved(facts, one, made)))
-    return Fixed(written(retied(facts, new)), tuple(changes)) if new else None
+    return Fixed(retied(facts, new), tuple(changes)) if new else None
 
 
 RULE = Rule(
     "TW013",
     "native-id-mangled",
-    "an id that the model made was changed on the way",
-    "neutral",
-    _check,
-    _mend,
+    title="an id that the model made was changed on the way",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=20,
     bad=(
         chat(USER, asks(call("functionsread0", "read")), told("functionsread0"), target="kimi"),

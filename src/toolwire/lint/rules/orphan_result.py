@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.blocks import (
     HI,
@@ -36,10 +36,10 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.id_variants import reattached
+from toolwire.lint.id_variants import calls_of_rewritten_ids
 from toolwire.lint.orphans import leading, surplus, traced
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import demoted, swapped, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import demoted, swapped
 
 
 def _plain(facts: Facts) -> list[Result]:
@@ -50,10 +50,10 @@ def _plain(facts: Facts) -> list[Result]:
     return [result for result in facts.orphans if id(result) not in apart]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
-    back = reattached(facts)
+    back = calls_of_rewritten_ids(facts)
     for result in facts.orphans:
         if id(result) in back:
             one = back[id(result)]
@@ -61,7 +61,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
                 result.path,
                 (
                     f"the result for {result.call_id} belongs to the call {one.id} of {one.name},"
-                    " by the look of its id"
+                    " whose id was rewritten on the way"
                 ),
                 "safe",
             )
@@ -79,8 +79,8 @@ def _named(result: Result) -> str:
     return f"; its tool was {result.name}" if result.name else ""
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
-    back = reattached(facts)
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
+    back = calls_of_rewritten_ids(facts)
     if back:
         mine = [result for result in facts.orphans if id(result) in back]
         new = {
@@ -91,7 +91,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             (result.path, f"the result for {result.call_id} goes to {back[id(result)].id}")
             for result in mine
         )
-        return Fixed(written(swapped(facts.conversation, new)), changes)
+        return Fixed(swapped(facts.conversation, new), changes)
     left = _plain(facts)
     if not unsafe or not left:
         return None
@@ -99,17 +99,18 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         (result.path, f"the result for {result.call_id} is told in words: its call is not here")
         for result in left
     )
-    return Fixed(written(demoted(facts, left)), changes)
+    return Fixed(demoted(facts, left), changes)
 
 
 RULE = Rule(
     "TW020",
     "orphan-result",
-    "a result names a call that is not there",
-    "lossy",
-    _check,
-    _mend,
+    title="a result names a call that is not there",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=31,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, told("c9")),
         chat(USER, asks(call("call_A|fc_B")), told("call_A")),

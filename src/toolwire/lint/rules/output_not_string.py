@@ -20,7 +20,7 @@ from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.examples.items import answered, asked, listed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.wires.engine.specs import Block
 
 
@@ -119,7 +119,7 @@ def _who(result: Result) -> str:
     )
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for result, at, came, new in _wrong(facts):
         why = (
             "its blocks are of another wire"
@@ -129,13 +129,13 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield at, f"{_who(result)} is not in the form it has here: {why}", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for result, at, came, new in _wrong(facts):
         body = put(body, at, new)
         changes.append((at, f"{_who(result)} was {kind_of(came)} and is {kind_of(new)}"))
-    return Fixed(body, tuple(changes)) if changes else None
+    return FixedBody(body, tuple(changes)) if changes else None
 
 
 def _used(content: JSON) -> Example:
@@ -165,11 +165,12 @@ def _responded(response: JSON) -> Example:
 RULE = Rule(
     "TW046",
     "output-not-string",
-    "the output of a result is in the wrong form",
-    "lossless",
-    _check,
-    _mend,
+    title="the output of a result is in the wrong form",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=12,
+    scope="body",
     bad=(
         listed(asked(), answered(output={"a": 1})),
         listed(asked(), answered(output=[1, 2])),

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import model, use
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Rule
+from toolwire.lint.rule import Problem, Rule
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if (
         facts.profile.rejects_missing_results
         and facts.open
@@ -32,10 +31,9 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
 RULE = Rule(
     "TW022",
     "pending-tail",
-    "the last calls of a history wait for their results",
-    "refuse",
-    _check,
-    None,
+    title="the last calls of a history wait for their results",
+    cost="refuse",
+    check=_check,
     severity="info",
     bad=(
         chat(USER, asks(call("c1"))),

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from toolwire.conversation.json import JSON, JsonPath, Object, put
-from toolwire.conversation.parts import Call, Message
+from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import newest, switch, thinker
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
 
 _FIELD = "reasoning_content"
 _OTHERS = ("reasoning", "reasoning_text", "thinking")
@@ -35,30 +37,38 @@ def _silent(facts: Facts) -> list[tuple[Message, Object]]:
     said = switch(facts)
     if said == "disabled" or not (said == "enabled" or thinker(facts)):
         return []
-    asked = facts.messages[0 if facts.profile.reasoning_needed_in_every_turn else newest(facts) :]
-    found = [
-        (message, message.raw)
-        for message in asked
-        if message.role == "assistant" and isinstance(message.raw, dict)
+    start = 0 if facts.profile.reasoning_needed_in_every_turn else newest(facts)
+    messages = [
+        message
+        for message in facts.messages[start:]
+        if message.role == "assistant" and _calls(message)
     ]
+    if not facts.own_wire:
+        return [(message, {}) for message in messages if not _has_reasoning(message)]
     return [
-        (message, raw)
-        for message, raw in found
-        if not isinstance(raw.get(_FIELD), str) and _calls(message)
+        (message, message.raw)
+        for message in messages
+        if isinstance(message.raw, dict) and not isinstance(message.raw.get(_FIELD), str)
     ]
+
+
+def _has_reasoning(message: Message) -> bool:
+    return any(isinstance(part, Reasoning) for part in message.parts)
 
 
 def _calls(message: Message) -> bool:
     return any(isinstance(part, Call) for part in message.parts)
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for message, _ in _silent(facts):
         called = ", ".join(part.id for part in message.parts if isinstance(part, Call))
         yield message.path, f"the message that calls {called} has no `{_FIELD}`", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    if not facts.own_wire:
+        return _add_reasoning(facts)
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for message, raw in _silent(facts):
@@ -70,7 +80,19 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
                 f"`{_FIELD}` was put in, {'as the message says it elsewhere' if text else 'empty'}",
             )
         )
-    return Fixed(body, tuple(changes)) if changes else None
+    return FixedBody(body, tuple(changes)) if changes else None
+
+
+def _add_reasoning(facts: Facts) -> Fixed | None:
+    silent = [message for message, _ in _silent(facts)]
+    messages = tuple(
+        replace(message, parts=(Reasoning(""), *message.parts))
+        if any(message is other for other in silent)
+        else message
+        for message in facts.messages
+    )
+    changes = tuple((message.path, f"an empty `{_FIELD}` was added") for message in silent)
+    return Fixed(replace(facts.conversation, messages=messages), changes) if silent else None
 
 
 _ASKS = asks(call("call_00_x"))
@@ -79,10 +101,10 @@ _ON: JSON = {"type": "enabled"}
 RULE = Rule(
     "TW052",
     "reasoning-content-missing",
-    "a message that calls tools does not say what the model thought",
-    "neutral",
-    _check,
-    _mend,
+    title="a message that calls tools does not say what the model thought",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=60,
     bad=(
         chat(*_HISTORY, target="deepseek", model="deepseek-reasoner"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath, Object
+from toolwire.conversation.model import Fix
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.examples.items import (
     answered,
@@ -25,7 +26,7 @@ from toolwire.lint.examples.items import (
     thought,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
 def _left(facts: Facts) -> list[tuple[int, Object]]:
@@ -48,7 +49,7 @@ def _fix(item: Object) -> Fix:
     return "unsafe" if readable(item) else "safe"
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for n, item in _left(facts):
         yield (
             ("input", n),
@@ -57,22 +58,23 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix_all(facts: Facts, unsafe: bool) -> FixedBody | None:
     gone = [(n, item) for n, item in _left(facts) if unsafe or _fix(item) == "safe"]
     changes: list[tuple[JsonPath, str]] = [
         (("input", n), f"the thought {item['id']} was taken out") for n, item in gone
     ]
-    return Fixed(relisted(facts, {n: [] for n, _ in gone}), tuple(changes)) if changes else None
+    return FixedBody(relisted(facts, {n: [] for n, _ in gone}), tuple(changes)) if changes else None
 
 
 RULE = Rule(
     "TW048",
     "reasoning-dangling",
-    "a thought leads to nothing",
-    "lossy",
-    _check,
-    _mend,
+    title="a thought leads to nothing",
+    cost="lossy",
+    check=_check,
+    fix=_fix_all,
     order=60,
+    scope="body",
     bad=(
         listed(thought()),
         listed(thought("rs_1", "hm"), USER),

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.lint.examples.items import answered, asked, bare, items, listed, relisted, thought
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _LITTLE = ("none", "minimal")
 """Efforts at which a model may call without a thought."""
@@ -49,7 +49,7 @@ def _alone(facts: Facts) -> list[tuple[int, str, Object]]:
     return found
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for n, _, item in _alone(facts):
         yield (
             ("input", n, "id"),
@@ -58,24 +58,25 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     found = _alone(facts)
     new: dict[int, list[JSON]] = {n: [bare(item)] for n, _, item in found}
     changes: list[tuple[JsonPath, str]] = [
         (("input", n, "id"), f"the id of the {kind} was taken away") for n, kind, _ in found
     ]
-    return Fixed(relisted(facts, new), tuple(changes)) if changes else None
+    return FixedBody(relisted(facts, new), tuple(changes)) if changes else None
 
 
 _HARD: Object = {"effort": "medium"}
 RULE = Rule(
     "TW047",
     "reasoning-missing",
-    "a stored call stands without the thought that led to it",
-    "neutral",
-    _check,
-    _mend,
+    title="a stored call stands without the thought that led to it",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=60,
+    scope="body",
     bad=(listed(asked("call_1", "fc_1"), answered(), reasoning=_HARD),),
     good=(
         listed(thought(), asked("call_1", "fc_1"), answered(), reasoning=_HARD),

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.blocks import answer, item, items, model, output, use, user, words
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import answered_for, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import answered_for
 
 
 def _early(facts: Facts) -> list[Result]:
@@ -27,30 +27,31 @@ def _early(facts: Facts) -> list[Result]:
     )
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for result in _early(facts):
         one = facts.early[id(result)]
         yield result.path, f"the result for {one.id} of {one.name} stands before the call", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     early = _early(facts)
     result_of = {id(facts.early[id(result)]): result for result in early}
     left = [(block, one) for block in facts.blocks for one in block.calls if id(one) in result_of]
     changes = tuple(
         (result.path, f"the result for {result.call_id} stands after its call") for result in early
     )
-    return Fixed(written(answered_for(facts, left, lambda one: result_of[id(one)])), changes)
+    return Fixed(answered_for(facts, left, lambda one: result_of[id(one)]), changes)
 
 
 RULE = Rule(
     "TW026",
     "result-before-call",
-    "a result stands before its call",
-    "neutral",
-    _check,
-    _mend,
+    title="a result stands before its call",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=30,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(told("c1"), asks(call("c1"))),
         chat(USER, told("c1"), asks(call("c1"), call("c2")), told("c2"), USER),

@@ -14,12 +14,11 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import swapped, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import swapped
 
 
 def _wrong(facts: Facts) -> list[tuple[Call, Result]]:
@@ -33,29 +32,29 @@ def _wrong(facts: Facts) -> list[tuple[Call, Result]]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one, result in _wrong(facts):
         named = f"named {result.name}" if result.name else "without a name"
         yield result.path, f"the result for {one.id} is {named}; its call is of {one.name}", "safe"
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     wrong = _wrong(facts)
     new = {id(result): replace(result, name=one.name) for one, result in wrong}
     changes = tuple(
         (result.path, f"the result for {one.id} bears the name of its call, {one.name}")
         for one, result in wrong
     )
-    return Fixed(written(swapped(facts.conversation, new)), changes)
+    return Fixed(swapped(facts.conversation, new), changes)
 
 
 RULE = Rule(
     "TW034",
     "result-name-mismatch",
-    "a result bears another name than its call",
-    "lossless",
-    _check,
-    _mend,
+    title="a result bears another name than its call",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=36,
     bad=(
         contents(HI, asking(called("search")), saying(responded("call_176130"))),

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import answer, converse, given, model, use, used, user, words
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import every_call, laid, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import every_call, laid
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for block in facts.faults.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
@@ -28,24 +27,25 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     blocks = facts.faults.get(NAME, [])
     changes = tuple(
         (block.results[0].path, f"the results of {every_call(block)} come first in their message")
         for block in blocks
     )
-    return Fixed(written(laid(facts, blocks)), changes)
+    return Fixed(laid(facts, blocks), changes)
 
 
 NAME = "result-not-first"
 RULE = Rule(
     "TW030",
     NAME,
-    "something comes before a result in its message",
-    "neutral",
-    _check,
-    _mend,
+    title="something comes before a result in its message",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=43,
+    handled_by="write",
     bad=(
         blocks(
             USER,

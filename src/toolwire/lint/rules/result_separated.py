@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.blocks import (
     answer,
     converse,
@@ -29,11 +30,11 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import every_call, laid, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import every_call, laid
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for block in facts.faults.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
@@ -42,7 +43,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     blocks = facts.faults.get(NAME, [])
     changes = tuple(
         (
@@ -51,7 +52,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         )
         for block in blocks
     )
-    return Fixed(written(laid(facts, blocks)), changes)
+    return Fixed(laid(facts, blocks), changes)
 
 
 NAME = "result-separated"
@@ -63,11 +64,12 @@ _SAID: JSON = {"role": "assistant", "content": "one moment"}
 RULE = Rule(
     "TW027",
     NAME,
-    "something stands between a call and its result",
-    "neutral",
-    _check,
-    _mend,
+    title="something stands between a call and its result",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=41,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat(USER, asks(call("c1"), call("c2", "g")), told("c1"), _PICTURE, told("c2")),
         chat(USER, asks(call("c1")), {"role": "system", "content": "be quick"}, told("c1"), USER),

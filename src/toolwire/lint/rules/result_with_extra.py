@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -27,11 +26,11 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import every_call, laid, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import every_call, laid
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for block in facts.faults.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
@@ -40,7 +39,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     blocks = facts.faults.get(NAME, [])
     changes = tuple(
         (
@@ -49,18 +48,19 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         )
         for block in blocks
     )
-    return Fixed(written(laid(facts, blocks)), changes)
+    return Fixed(laid(facts, blocks), changes)
 
 
 NAME = "result-with-extra"
 RULE = Rule(
     "TW031",
     NAME,
-    "a result shares its message with something else",
-    "neutral",
-    _check,
-    _mend,
+    title="a result shares its message with something else",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
     order=43,
+    handled_by="write",
     bad=(
         blocks(
             USER, model(use("t1")), user(answer("t1"), words("next?")), target="minimax-anthropic"

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.lint.examples.blocks import HI, asking, called, contents, responded, saying
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import every_call, laid, written
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.transforms import every_call, laid
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for block in facts.faults.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
@@ -30,7 +30,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     blocks = facts.faults.get(NAME, [])
     changes = tuple(
         (
@@ -39,7 +39,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         )
         for block in blocks
     )
-    return Fixed(written(laid(facts, blocks)), changes)
+    return Fixed(laid(facts, blocks), changes)
 
 
 NAME = "results-out-of-order"
@@ -47,11 +47,12 @@ _CALLS: list[JSON] = [{"function": {"name": name, "arguments": {}}} for name in 
 RULE = Rule(
     "TW032",
     NAME,
-    "results stand in another order than their calls",
-    "lossless",
-    _check,
-    _mend,
+    title="results stand in another order than their calls",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=44,
+    handled_by="write",
     bad=(
         contents(HI, asking(called("f"), called("g")), saying(responded("g"), responded("f"))),
         Example(

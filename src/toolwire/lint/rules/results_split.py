@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.blocks import (
     HI,
     answer,
@@ -28,11 +27,11 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import every_call, laid, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import every_call, laid
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for block in facts.faults.get(NAME, ()) if facts.calls else ():
         yield (
             block.results[0].path,
@@ -44,24 +43,25 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     blocks = facts.faults.get(NAME, [])
     changes = tuple(
         (block.results[0].path, f"the results of {every_call(block)} stand in one message")
         for block in blocks
     )
-    return Fixed(written(laid(facts, blocks)), changes)
+    return Fixed(laid(facts, blocks), changes)
 
 
 NAME = "results-split"
 RULE = Rule(
     "TW028",
     NAME,
-    "the results of a turn stand in several messages",
-    "lossless",
-    _check,
-    _mend,
+    title="the results of a turn stand in several messages",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=42,
+    handled_by="write",
     bad=(
         blocks(USER, model(use("t1"), use("t2")), user(answer("t1")), user(answer("t2"))),
         blocks(

@@ -19,8 +19,8 @@ from toolwire.conversation.parts import Call, Message, Text, describe
 from toolwire.lint.examples.blocks import answer, model, use
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import MARK, rewritten, written
+from toolwire.lint.rule import Fixed, FixedBody, Problem, Rule
+from toolwire.lint.transforms import MARK, rewritten
 
 _TYPES = {"tool_use": "server_tool_use"}
 """The type that a block has as a client's, and the one that it should have."""
@@ -28,11 +28,11 @@ _TYPES = {"tool_use": "server_tool_use"}
 
 def _type(facts: Facts, one: Call) -> str | None:
     """The type that a call had before, if its result of the provider is still there."""
-    kind = one.raw.get("type") if isinstance(one.raw, dict) else None
+    kind = one.raw.get("type") if facts.own_wire and isinstance(one.raw, dict) else None
     return _TYPES.get(kind) if id(one) in facts.answer and isinstance(kind, str) else None
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one in (
         facts.pretending
         if facts.profile.rejects_missing_results
@@ -50,7 +50,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for one in facts.pretending:
@@ -59,12 +59,12 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             body = put(body, (*one.path, "type"), kind)
             changes.append((one.path, f"the call {one.id} is of the type {kind} again"))
     if changes or not unsafe:
-        return Fixed(body, tuple(changes)) if changes else None
+        return FixedBody(body, tuple(changes)) if changes else None
     told_of = {id(one): Text(f"{MARK} {describe(one)}") for one in facts.pretending}
     changes = [
         (one.path, f"the call {one.id} of {one.name} is told in words") for one in facts.pretending
     ]
-    return Fixed(written(rewritten(facts.conversation, _retold(facts, told_of))), tuple(changes))
+    return Fixed(rewritten(facts.conversation, _retold(facts, told_of)), tuple(changes))
 
 
 def _retold(facts: Facts, new: dict[int, Text]) -> tuple[Message, ...]:
@@ -82,10 +82,10 @@ _FOUND = answer("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
     "TW037",
     "server-tool-as-client",
-    "a call that the provider ran itself has the form of a client's call",
-    "lossy",
-    _check,
-    _mend,
+    title="a call that the provider ran itself has the form of a client's call",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=28,
     bad=(
         chat(USER, asks(call("srvtoolu_1", "web_search"))),

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.blocks import answer, model, use, words
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
-from toolwire.lint.transforms import taking_turns, without, written
+from toolwire.lint.rule import Fixed, Problem, Rule
+from toolwire.lint.transforms import taking_turns, without
 
 
 def _torn(facts: Facts) -> list[tuple[Call | None, Result | None]]:
@@ -51,7 +50,7 @@ def _over(facts: Facts, n: int, asking: bool) -> bool:
     return any(message.role == "assistant" for message in after) if asking else bool(after)
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for one, result in (
         _torn(facts) if facts.hosted or len(facts.results) > len(facts.answer) else ()
     ):
@@ -78,7 +77,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
             )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     torn = _torn(facts)
     if not unsafe or not torn:
         return None
@@ -87,7 +86,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         (part.path, "half of a pair of the provider's own tool was taken out") for part in gone
     )
     left = without(facts.conversation, {id(part) for part in gone})
-    return Fixed(written(taking_turns(facts, left.messages)), changes)
+    return Fixed(taking_turns(facts, left.messages), changes)
 
 
 _USE = use("srvtoolu_1", "server_tool_use", "web_search")
@@ -95,11 +94,12 @@ _FOUND = answer("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
     "TW036",
     "server-tool-unpaired",
-    "a call that the provider ran itself has lost its result, or the result its call",
-    "lossy",
-    _check,
-    _mend,
+    title="a call that the provider ran itself has lost its result, or the result its call",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=29,
+    scope="body",
     bad=(
         blocks(USER, model(_USE), USER),
         blocks(USER, model(_FOUND, words("so it is")), USER),

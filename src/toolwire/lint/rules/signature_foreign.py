@@ -18,16 +18,16 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, put
-from toolwire.conversation.parts import Call, Part, Reasoning
+from toolwire.conversation.model import Fix
+from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import switch
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import without, written
+from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.transforms import without
 
 _SEALED = "gAAAA"
 """How a token of the Fernet kind begins, in which some providers seal what was thought."""
-_PLACEHOLDER = "skip_thought_signature_validator"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
 
 
@@ -52,7 +52,7 @@ def _foreign(facts: Facts) -> list[Part]:
                 elif (
                     signature.startswith(_SEALED)
                     or not _BASE64.fullmatch(signature)
-                    or (block and signature == _PLACEHOLDER)
+                    or (block and signature == PLACEHOLDER_SIGNATURE)
                 ):
                     found.append(part)
     return found
@@ -68,7 +68,7 @@ def _fix(facts: Facts, part: Part) -> Fix:
     )
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for part in _foreign(facts):
         what = f"the call of {part.name}" if isinstance(part, Call) else "this part"
         why = (
@@ -79,7 +79,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         yield part.path, f"{what} {why}", _fix(facts, part)
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix_all(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
     found = [part for part in _foreign(facts) if unsafe or _fix(facts, part) == "safe"]
     if not found:
         return None
@@ -87,9 +87,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         changes: list[tuple[JsonPath, str]] = [
             (part.path, "a thought that nobody here signed was taken out") for part in found
         ]
-        return Fixed(
-            written(without(facts.conversation, {id(part) for part in found})), tuple(changes)
-        )
+        return Fixed(without(facts.conversation, {id(part) for part in found}), tuple(changes))
     body: JSON = facts.body
     for part in found:
         raw = part.raw if isinstance(part.raw, dict) else {}
@@ -98,7 +96,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
             part.path,
             {k: v for k, v in raw.items() if k not in ("thoughtSignature", "thought_signature")},
         )
-    return Fixed(
+    return FixedBody(
         body,
         tuple((part.path, "a signature that was made elsewhere was taken off") for part in found),
     )
@@ -133,11 +131,12 @@ def _signed(signature: str) -> Example:
 RULE = Rule(
     "TW051",
     "signature-foreign",
-    "a signature was not made by the provider it goes to",
-    "lossy",
-    _check,
-    _mend,
+    title="a signature was not made by the provider it goes to",
+    cost="lossy",
+    check=_check,
+    fix=_fix_all,
     order=61,
+    scope="body",
     bad=(
         _thought("gAAAAABoXyz"),
         _thought("gAAAAABoXyz", ""),
@@ -148,6 +147,6 @@ RULE = Rule(
         _thought("ErUBCkYICxIM", on=True),
         _thought(""),
         _signed("CiQBAbc/+w=="),
-        _signed(_PLACEHOLDER),
+        _signed(PLACEHOLDER_SIGNATURE),
     ),
 )

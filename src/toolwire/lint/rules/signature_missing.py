@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from toolwire.conversation.json import JSON, JsonPath, put
-from toolwire.conversation.parts import Call
+from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import newest, thinker
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, Fixed, FixedBody, Problem, Rule
+from toolwire.lint.transforms import swapped
 from toolwire.wires.engine.specs import Block
-
-PLACEHOLDER = "skip_thought_signature_validator"
 
 
 def _unsigned(facts: Facts) -> list[Call]:
@@ -44,14 +45,17 @@ def _unsigned(facts: Facts) -> list[Call]:
         if (
             first is not None
             and not first.signature
-            and isinstance(first.spec, Block)
-            and first.spec.name == "functionCall"
+            and (_is_function_call(first) or not facts.own_wire)
         ):
             found.append(first)
     return found
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _is_function_call(call: Call) -> bool:
+    return isinstance(call.spec, Block) and call.spec.name == "functionCall"
+
+
+def _check(facts: Facts) -> Iterable[Problem]:
     for one in _unsigned(facts):
         yield (
             one.path,
@@ -60,18 +64,32 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | FixedBody | None:
+    if not facts.own_wire:
+        return _sign(facts)
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for one in _unsigned(facts):
-        body = put(body, (*one.path, "thoughtSignature"), PLACEHOLDER)
+        body = put(body, (*one.path, "thoughtSignature"), PLACEHOLDER_SIGNATURE)
         changes.append(
             (
                 one.path,
                 f"the call of {one.name} bears the placeholder for a signature that is not known",
             )
         )
-    return Fixed(body, tuple(changes)) if changes else None
+    return FixedBody(body, tuple(changes)) if changes else None
+
+
+def _sign(facts: Facts) -> Fixed | None:
+    calls = _unsigned(facts)
+    new: dict[int, Part] = {
+        id(call): replace(call, signature=PLACEHOLDER_SIGNATURE) for call in calls
+    }
+    changes = tuple(
+        (call.path, f"the call of {call.name} has the placeholder for an unknown signature")
+        for call in calls
+    )
+    return Fixed(swapped(facts.conversation, new), changes) if calls else None
 
 
 def _called(
@@ -107,10 +125,10 @@ def _called(
 RULE = Rule(
     "TW050",
     "signature-missing",
-    "the first call of a step has no signature",
-    "lossy",
-    _check,
-    _mend,
+    title="the first call of a step has no signature",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=62,
     bad=(_called(""), _called("", ""), _called("", target="vertex-gemini")),
     good=(

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Rule
+from toolwire.lint.rule import Example, Problem, Rule
 from toolwire.lint.stream_facts import StreamFacts
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
     for one in facts.told:
@@ -67,9 +67,9 @@ _BEGINS: JSON = {
 RULE = Rule(
     "TW069",
     "stream-aborted-call",
-    "a stream ended in the middle of a call",
-    "refuse",
-    _check,
+    title="a stream ended in the middle of a call",
+    cost="refuse",
+    check=_check,
     bad=(
         streamed(chunk(piece('{"a": ', index=0, id="c1", name="f"))),
         streamed(chunk(piece('{"a": ', index=0, id="c1", name="f")), chunk(stop="length")),

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Rule
+from toolwire.lint.rule import Problem, Rule
 from toolwire.lint.stream_facts import CallFragment, StreamFacts
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
     first: dict[tuple[str, int], CallFragment] = {}
@@ -50,9 +49,9 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
 RULE = Rule(
     "TW067",
     "stream-id-late",
-    "a streamed call gets its id after it was opened",
-    "refuse",
-    _check,
+    title="a streamed call gets its id after it was opened",
+    cost="refuse",
+    check=_check,
     severity="info",
     bad=(
         streamed(

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Rule
+from toolwire.lint.rule import Problem, Rule
 from toolwire.lint.stream_facts import StreamFacts
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
     opened: set[tuple[str, int]] = set()
@@ -53,9 +52,9 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
 RULE = Rule(
     "TW067",
     "stream-id-null",
-    "a streamed call has no id, or a blank one",
-    "refuse",
-    _check,
+    title="a streamed call has no id, or a blank one",
+    cost="refuse",
+    check=_check,
     severity="info",
     bad=(
         streamed(chunk(piece("", index=0, id=None, name="f")), chunk(piece("{}", index=0)), OVER),

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Rule
+from toolwire.lint.rule import Problem, Rule
 from toolwire.lint.stream_facts import StreamFacts
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts):
         return
     ids: dict[tuple[str, int], str] = {}
@@ -39,9 +38,9 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
 RULE = Rule(
     "TW068",
     "stream-index-dup",
-    "two streamed calls have one index",
-    "refuse",
-    _check,
+    title="two streamed calls have one index",
+    cost="refuse",
+    check=_check,
     severity="info",
     bad=(
         streamed(

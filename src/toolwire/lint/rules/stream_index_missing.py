@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Rule
+from toolwire.lint.rule import Example, Problem, Rule
 from toolwire.lint.stream_facts import StreamFacts
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts) or not facts.indexed:
         return
     without = [one for one in facts.pieces if one.key is None]
@@ -40,9 +40,9 @@ _WHOLE: JSON = {"id": "a", "function": {"name": "f", "arguments": "{}"}}
 RULE = Rule(
     "TW068",
     "stream-index-missing",
-    "a piece of a streamed call has no index",
-    "refuse",
-    _check,
+    title="a piece of a streamed call has no index",
+    cost="refuse",
+    check=_check,
     severity="info",
     bad=(
         streamed(

@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.examples.streams import OVER, chunk, piece, streamed
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Rule
+from toolwire.lint.rule import Problem, Rule
 from toolwire.lint.stream_facts import CallFragment, StreamFacts
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if not isinstance(facts, StreamFacts) or not facts.indexed:
         return
     held: dict[JsonPath, list[CallFragment]] = {}
@@ -41,9 +41,9 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
 RULE = Rule(
     "TW070",
     "stream-multi-call-chunk",
-    "one event holds pieces of several calls",
-    "refuse",
-    _check,
+    title="one event holds pieces of several calls",
+    cost="refuse",
+    check=_check,
     severity="info",
     bad=(
         streamed(

@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Call, Text
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Rule
+from toolwire.lint.rule import Problem, Rule
 
 _SIGNS = (
     "tool_call",
@@ -36,7 +36,7 @@ _PRINTED = re.compile(
 """A mark and the beginning of a call; a mark in quotes is only spoken of."""
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if facts.conversation.wire == "text":  # there, what is a call was read as one
         return
     if (
@@ -75,9 +75,9 @@ _SAID: JSON = {
 RULE = Rule(
     "TW065",
     "text-tool-call",
-    "a call is printed as text",
-    "refuse",
-    _check,
+    title="a call is printed as text",
+    cost="refuse",
+    check=_check,
     severity="info",
     bad=(
         chat(USER, _SAID, USER, tools=_TOOLS),

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath, put
+from toolwire.conversation.json import JSON, put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.chat import USER, blocks
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import newest, place, switch
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
 def _turn(facts: Facts) -> Message | None:
@@ -38,7 +39,7 @@ def _turn(facts: Facts) -> Message | None:
     return None if thought else said[0]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     message = _turn(facts)
     if message is not None:
         yield (
@@ -48,11 +49,11 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
-    if not unsafe or _turn(facts) is None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+    if not unsafe or not facts.own_wire or _turn(facts) is None:
         return None
     at = place(facts)
-    return Fixed(
+    return FixedBody(
         put(facts.body, at, {"type": "disabled"}), ((at, "thinking is off for this request"),)
     )
 
@@ -68,11 +69,12 @@ _ALONE: JSON = {"role": "assistant", "content": [_USE]}
 RULE = Rule(
     "TW049",
     "thinking-missing",
-    "thinking is on, and a turn under way does not begin with a thought",
-    "lossy",
-    _check,
-    _mend,
+    title="thinking is on, and a turn under way does not begin with a thought",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=60,
+    ruled_out_by=(Observation.NO_REASONING,),
     bad=(
         blocks(USER, _ALONE, _TOLD, thinking=_ON),
         blocks(USER, _ALONE, _TOLD, target="vertex-anthropic", thinking=_ON),

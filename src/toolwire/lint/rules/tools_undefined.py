@@ -15,13 +15,14 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Tool
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
 from toolwire.lint.tool_names import FAMILIES
-from toolwire.lint.transforms import MARK, written
+from toolwire.lint.transforms import MARK
 
 STUB = (
     f"{MARK} no longer there: it is offered only because the history holds calls of it. Do not"
@@ -38,7 +39,7 @@ def _bare(facts: Facts) -> bool:
     return asked and bool(facts.calls or facts.results)
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     if _bare(facts):
         first = (facts.calls or facts.results)[0]
         count = len(facts.calls)
@@ -55,7 +56,7 @@ def _names(facts: Facts) -> list[str]:
     return list(dict.fromkeys([*called, *answered]))
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     if not unsafe or not _bare(facts):
         return None
     schema: Object = {"type": "object", "properties": {}}
@@ -65,7 +66,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
     at = (facts.calls or facts.results)[0].path
     names = ", ".join(tool.name for tool in stubs)
     return Fixed(
-        written(replace(facts.conversation, tools=stubs)), ((at, f"stubs are offered for {names}"),)
+        replace(facts.conversation, tools=stubs), ((at, f"stubs are offered for {names}"),)
     )
 
 
@@ -78,11 +79,12 @@ _F: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}
 RULE = Rule(
     "TW061",
     "tools-undefined",
-    "the history holds calls, and no tools are offered",
-    "lossy",
-    _check,
-    _mend,
+    title="the history holds calls, and no tools are offered",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=60,
+    ruled_out_by=(Observation.CALLS_DEFINED,),
     bad=(Example("bedrock", "bedrock", {"messages": _SAID}),),
     good=(
         Example("bedrock", "bedrock", {"messages": _SAID, "toolConfig": {"tools": [_F]}}),

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import note, rewritten, written
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.transforms import note, rewritten
 
 
 def _last(facts: Facts) -> Message | None:
@@ -37,7 +37,7 @@ def _last(facts: Facts) -> Message | None:
     return None if isinstance(last.raw, dict) and last.raw.get("prefix") else last
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     last = _last(facts)
     if last is not None:
         yield (
@@ -47,13 +47,13 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     last = _last(facts)
     if last is None or not unsafe:
         return None
     messages = (*facts.messages, note("please go on"))
     return Fixed(
-        written(rewritten(facts.conversation, messages)),
+        rewritten(facts.conversation, messages),
         ((last.path, "a message of the user was added at the end"),),
     )
 
@@ -63,10 +63,10 @@ _SAID: Object = {"role": "assistant", "content": "hello"}
 RULE = Rule(
     "TW040",
     "trailing-assistant",
-    "a request ends with the assistant's own words",
-    "lossy",
-    _check,
-    _mend,
+    title="a request ends with the assistant's own words",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=48,
     bad=(Example("mistral", "mistral", {"messages": [_USER, _SAID]}),),
     good=(

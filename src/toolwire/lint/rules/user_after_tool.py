@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Message, Result, Text
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Example, Fix, Fixed, Rule
-from toolwire.lint.transforms import MARK, taking_turns, written
+from toolwire.lint.rule import Example, Fixed, Problem, Rule
+from toolwire.lint.transforms import MARK, taking_turns
 
 
 def _places(facts: Facts) -> list[int]:
@@ -36,7 +36,7 @@ def _places(facts: Facts) -> list[int]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for n in _places(facts):
         yield (
             facts.messages[n].path,
@@ -48,7 +48,7 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> Fixed | None:
     places = _places(facts)
     if not unsafe or not places:
         return None
@@ -60,7 +60,7 @@ def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
         (facts.messages[n].path, "a message of the assistant was put between a result and the user")
         for n in places
     )
-    return Fixed(written(taking_turns(facts, messages)), changes)
+    return Fixed(taking_turns(facts, messages), changes)
 
 
 _USER: JSON = {"role": "user", "content": "hi"}
@@ -73,10 +73,10 @@ _TOLD: JSON = {"role": "tool", "tool_call_id": "abcdefghi", "content": "1"}
 RULE = Rule(
     "TW039",
     "user-after-tool",
-    "a user speaks directly after a result",
-    "lossy",
-    _check,
-    _mend,
+    title="a user speaks directly after a result",
+    cost="lossy",
+    check=_check,
+    fix=_fix,
     order=47,
     bad=(Example("mistral", "mistral-legacy", {"messages": [_USER, _ASKS, _TOLD, _USER]}),),
     good=(

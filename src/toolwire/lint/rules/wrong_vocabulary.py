@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.lint.examples.chat import USER, asks, call, chat, told
 from toolwire.lint.examples.items import answered, asked, items, listed, relisted
 from toolwire.lint.facts import Facts
-from toolwire.lint.rule import Fix, Fixed, Rule
+from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _ITEMS = ("function_call", "function_call_output")
 
@@ -48,7 +48,7 @@ def _itemised(facts: Facts) -> list[tuple[int, Object]]:
     ]
 
 
-def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
+def _check(facts: Facts) -> Iterable[Problem]:
     for n, item in _chatty(facts):
         what = "a message of the role `tool`" if item.get("role") == "tool" else "`tool_calls`"
         yield ("input", n), f"{what} is how a chat says it; here it is an item of its own", "safe"
@@ -60,14 +60,16 @@ def _check(facts: Facts) -> Iterable[tuple[JsonPath, str, Fix | None]]:
         )
 
 
-def _mend(facts: Facts, unsafe: bool) -> Fixed | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     chatty, itemised = _chatty(facts), _itemised(facts)
     if chatty:
         changes = [(("input", n), "said as items, under the same ids") for n, _ in chatty]
-        return Fixed(relisted(facts, {n: _as_items(item) for n, item in chatty}), tuple(changes))
+        return FixedBody(
+            relisted(facts, {n: _as_items(item) for n, item in chatty}), tuple(changes)
+        )
     if itemised and isinstance(facts.body, dict):
         changes = [(("messages", n), "said as a message, under the same id") for n, _ in itemised]
-        return Fixed(
+        return FixedBody(
             {**facts.body, "messages": _as_messages(facts.body["messages"])}, tuple(changes)
         )
     return None
@@ -169,11 +171,12 @@ def _as_messages(messages: JSON) -> list[JSON]:
 RULE = Rule(
     "TW045",
     "wrong-vocabulary",
-    "a message or item is said in the words of another wire",
-    "lossless",
-    _check,
-    _mend,
+    title="a message or item is said in the words of another wire",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
     order=10,
+    scope="body",
     bad=(
         listed(asked("c1"), told("c1")),
         listed(

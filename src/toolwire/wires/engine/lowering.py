@@ -44,7 +44,12 @@ class Lowered(Struct, frozen=True):
 
 
 def lower(
-    conversation: Conversation, capabilities: Capabilities, *, wire: str, kind: str
+    conversation: Conversation,
+    capabilities: Capabilities,
+    *,
+    wire: str,
+    kind: str,
+    plain: bool = False,
 ) -> Lowered:
     """Adapt a conversation to the capabilities of a wire.
 
@@ -53,15 +58,19 @@ def lower(
         capabilities: What the target can hold.
         wire: The target's name: messages read from this wire stay as they are.
         kind: `request` or `response`.
+        plain: True if the messages are known to hold nothing that needs lowering.
     """
-    if capabilities is EVERYTHING:
-        return Lowered(conversation, [])
     losses: list[Loss] = []
+    if conversation.tools and conversation.wire != wire:
+        conversation = _without_nameless_tools(conversation, losses)
+    if capabilities is EVERYTHING:
+        return Lowered(conversation, losses)
     messages = conversation.messages
     native = conversation.wire == wire and conversation.kind == kind
     if kind == "response" and not native:
         messages = _answer_messages(messages, capabilities, losses)
-    messages = _lower_messages(messages, capabilities, wire=wire, kind=kind, losses=losses)
+    if not plain:
+        messages = _lower_messages(messages, capabilities, wire=wire, kind=kind, losses=losses)
     tools = conversation.tools
     if not native:
         tools = _lower_tools(tools, capabilities, kind=kind, losses=losses)
@@ -299,6 +308,15 @@ def _lower_tools(
         losses += [Loss(tool.path, "this wire holds no tool definitions") for tool in tools]
         return ()
     return tuple(_lower_tool(tool, capabilities, losses) for tool in tools)
+
+
+def _without_nameless_tools(conversation: Conversation, losses: list[Loss]) -> Conversation:
+    nameless = [tool for tool in conversation.tools if not tool.name and tool.kind in CLIENT_TOOLS]
+    if not nameless:
+        return conversation
+    losses += [Loss(tool.path, "a tool without a name cannot be defined") for tool in nameless]
+    tools = tuple(tool for tool in conversation.tools if tool.name or tool.kind not in CLIENT_TOOLS)
+    return replace(conversation, tools=tools)
 
 
 def _lower_tool(tool: Tool, capabilities: Capabilities, losses: list[Loss]) -> Tool:

@@ -1,0 +1,56 @@
+"""The rules: one module each in `rules/`, found by listing the folder."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from toolwire.conversation.model import Finding
+from toolwire.conversation.observations import Observation
+from toolwire.errors import LocalError
+from toolwire.lint.facts import Facts
+from toolwire.lint.rule import Rule
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """All rules, sorted by code."""
+    folder = Path(__file__).parent / "rules"
+    modules = (f"toolwire.lint.rules.{path.stem}" for path in sorted(folder.glob("[a-z]*.py")))
+    rules: list[Rule] = [import_module(module).RULE for module in modules]
+    return tuple(sorted(rules, key=lambda rule: (rule.code, rule.name)))
+
+
+def rule(name: str) -> Rule:
+    """The rule with a name or code."""
+    for candidate in all_rules():
+        if name in (candidate.name, candidate.code):
+            return candidate
+    raise LocalError("", (), f"no such rule: {name}")
+
+
+@cache
+def rules_for_translation(flags: Observation) -> tuple[Rule, ...]:
+    """The rules that a conversation on its way to another wire may break.
+
+    Rules about the JSON of the target's own wire do not apply, nor do those that a later stage
+    takes care of, nor those that the observations rule out.
+    """
+    return tuple(
+        rule
+        for rule in all_rules()
+        if rule.scope == "conversation"
+        and not rule.handled_by
+        and rule.severity == "error"
+        and not rule.is_ruled_out(flags)
+    )
+
+
+def find(facts: Facts, rules: tuple[Rule, ...]) -> list[Finding]:
+    """The violations of some rules, in the order of the rules."""
+    return [
+        Finding(rule.code, rule.name, rule.severity_for(facts.profile), path, message, fix)
+        for rule in rules
+        for path, message, fix in rule.check(facts)
+    ]

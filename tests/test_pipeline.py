@@ -1,0 +1,257 @@
+"""The pipeline: repair before lowering and fitting, findings, and rules that are ruled out."""
+
+from __future__ import annotations
+
+import pytest
+from breaks import BREAKS, broken
+from cases import CASES, WIRES, recorded
+
+import toolwire
+from toolwire import Conversation, Text, check, decode, translate
+from toolwire.codec import resolve
+from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import observe
+from toolwire.lint.facts import Facts
+from toolwire.lint.registry import all_rules, rules_for_translation
+from toolwire.lint.rule import Rule
+
+REQUESTS = [case for case in CASES if case.kind == "request"]
+
+
+def asks(*ids: str) -> JSON:
+    calls: list[JSON] = [
+        {"id": one, "type": "function", "function": {"name": "search", "arguments": "{}"}}
+        for one in ids
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def told(one: str, text: str = "found") -> JSON:
+    return {"role": "tool", "tool_call_id": one, "content": text}
+
+
+def says(role: str = "user") -> JSON:
+    return {"role": role, "content": "Go on."}
+
+
+STUCK: dict[str, list[JSON]] = {
+    "partial-batch": [says(), asks("c1", "c2"), told("c2"), says()],
+    "result-separated": [says(), asks("c1"), says(), told("c1"), says()],
+    "dup-result": [says(), asks("c1"), told("c1"), told("c1"), says()],
+}
+
+
+@pytest.mark.parametrize("name", STUCK)
+@pytest.mark.parametrize("target", ["anthropic", "bedrock", "openai-chat", "gemini", "mistral"])
+def test_a_stuck_history_is_mended_on_the_way_and_it_is_told(name: str, target: str) -> None:
+    made = translate({"messages": STUCK[name]}, "openai-chat", target)
+    assert [one for one in check(made.body, target) if one.fix == "safe"] == []
+    plain = translate({"messages": STUCK[name]}, "openai-chat", target, repair=False)
+    refused = [one for one in check(plain.body, target) if one.fix == "safe"]
+    assert made.changes or not refused
+
+
+@pytest.mark.parametrize("name", STUCK)
+def test_what_is_mended_for_one_target_is_left_alone_for_one_that_takes_it(name: str) -> None:
+    strict = translate({"messages": STUCK[name]}, "openai-chat", "anthropic")
+    assert name in {change.name for change in strict.changes} or name == "dup-result"
+    assert translate({"messages": STUCK[name]}, "openai-chat", "xai").changes == []
+
+
+def test_only_safe_fixes_are_made() -> None:
+    """A result without a call can be mended only by leaving something out."""
+    body: JSON = {"messages": [says(), told("c9"), says()]}
+    made = translate(body, "openai-chat", "anthropic")
+    assert [one.name for one in check(made.body, "anthropic") if one.fix == "unsafe"]
+
+
+def test_an_id_that_repair_had_to_change_still_leads_home() -> None:
+    body: JSON = {
+        "messages": [
+            says(),
+            asks("c1"),
+            told("c1", "one"),
+            says(),
+            asks("c1"),
+            told("c1", "two"),
+            says(),
+        ]
+    }
+    made = translate(body, "openai-chat", "anthropic")
+    calls = decode(made.body, "anthropic").calls()
+    assert len({call.id for call in calls}) == 2
+    home = translate(made.body, "anthropic", "openai-chat", ids=made.ids)
+    assert [call.id for call in decode(home.body, "openai-chat").calls()] == ["c1", "c1"]
+
+
+def test_an_answer_is_never_mended() -> None:
+    answer: JSON = {
+        "choices": [
+            {"index": 0, "message": asks("x" * 90, "x" * 90), "finish_reason": "tool_calls"}
+        ]
+    }
+    assert translate(answer, "openai-chat", "anthropic", "response").changes == []
+
+
+def test_on_its_own_wire_a_clean_history_keeps_its_bytes() -> None:
+    raw = b'{ "messages": [ {"role":"user", "content":"Hello"} ] }'
+    assert translate(raw, "openai-chat", "openai-chat").json() == raw
+    assert translate(raw, "openai-chat", "kimi").json() == raw
+
+
+def test_on_its_own_wire_a_stuck_history_is_mended() -> None:
+    made = translate({"messages": STUCK["partial-batch"]}, "openai-chat", "openai-chat")
+    assert [change.name for change in made.changes] == ["partial-batch"]
+    assert [pair.result is not None for pair in decode(made.body, "openai-chat").pairs()] == [
+        True,
+        True,
+    ]
+
+
+# --- rules that one cheap pass rules out ------------------------------------------------------------
+
+
+def screened(conversation: Conversation, target: str) -> list[str]:
+    """The rules that the observations rule out and that are broken all the same."""
+    facts = Facts(conversation, resolve(target)[1])
+    checked = {rule.name for rule in rules_for_translation(facts.observations.flags)}
+    return [
+        rule.name
+        for rule in all_rules()
+        if rule.ruled_out_by and rule.name not in checked and list(rule.check(facts))
+    ]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_no_rule_that_is_ruled_out_is_broken_in_any_case_for_any_profile(wire: str) -> None:
+    cases = [*(c for c in REQUESTS if c.wire == wire), *recorded(wire)]
+    for case in (case for case in cases if case.kind == "request"):
+        conversation = decode(case.body, wire)
+        for target in toolwire.profiles():
+            if resolve(target)[0].name != wire:
+                assert screened(conversation, target) == [], (case.name, target)
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_a_bad_example_is_never_ruled_out(rule: Rule) -> None:
+    for example in rule.bad:
+        if example.kind == "request":
+            conversation = decode(example.body, example.wire)
+            for target in toolwire.profiles():
+                if resolve(target)[0].name != example.wire:
+                    assert screened(conversation, target) == [], target
+
+
+@pytest.mark.parametrize("break_name", sorted(BREAKS))
+def test_a_broken_history_is_never_ruled_out(break_name: str) -> None:
+    for wire in ("openai-chat", "anthropic", "gemini", "openai-responses"):
+        for case in (case for case in REQUESTS if case.wire == wire and case.pairs):
+            body = broken(break_name, case.body, wire)
+            if body is None:
+                continue
+            conversation = decode(body, wire)
+            for target in ("openai-chat", "anthropic", "gemini", "mistral", "bedrock", "cohere"):
+                if target != wire:
+                    assert screened(conversation, target) == [], (case.name, target)
+
+
+def test_a_well_formed_history_is_checked_by_no_rule_that_walks_it() -> None:
+    body: JSON = {"messages": [says(), asks("c1", "c2"), told("c1"), told("c2"), says()]}
+    made = translate({**TOOLS, **body}, "openai-chat", "anthropic")  # type: ignore[dict-item]
+    assert made.changes == [] and made.findings == []
+    flags = observe(decode({**TOOLS, **body}, "openai-chat"), "anthropic").flags  # type: ignore[dict-item]
+    assert not any(rule.ruled_out_by for rule in rules_for_translation(flags))
+
+
+TOOLS: JSON = {"tools": [{"type": "function", "function": {"name": "search", "parameters": {}}}]}
+
+
+# --- repair comes before ids are fitted -------------------------------------------------------------
+
+
+def pairs_of(body: JSON, wire: str) -> list[tuple[str, str]]:
+    return [
+        (pair.call.arguments, pair.result.text)
+        for pair in decode(body, wire).pairs()
+        if pair.call is not None and pair.result is not None
+    ]
+
+
+def test_a_result_whose_id_is_its_output_reaches_its_call_on_another_wire() -> None:
+    body: JSON = {"messages": [says(), asks("call_1"), told("Sum: 15", "Sum: 15"), says()]}
+    made = translate(body, "openai-chat", "anthropic")
+    assert pairs_of(made.body, "anthropic") == [("{}", "Sum: 15")]
+    assert [change.name for change in made.changes] == ["id-is-result-content"]
+    assert made.findings == []
+    assert "interrupted" not in str(made.body)
+
+
+def test_half_of_a_composite_id_finds_its_call_on_another_wire() -> None:
+    body: JSON = {"messages": [says(), asks("call_X|fc_1"), told("call_X", "found"), says()]}
+    made = translate(body, "openai-chat", "anthropic")
+    assert pairs_of(made.body, "anthropic") == [("{}", "found")]
+
+
+def test_a_concatenated_id_finds_its_call_on_another_wire() -> None:
+    body: JSON = {"messages": [says(), asks("call_abc"), told("call_abccall_abc"), says()]}
+    made = translate(body, "openai-chat", "anthropic")
+    assert pairs_of(made.body, "anthropic") == [("{}", "found")]
+
+
+def test_a_call_that_is_there_twice_is_sent_once() -> None:
+    body: JSON = {"messages": [says(), asks("c1", "c1"), told("c1"), says()]}
+    made = translate(body, "openai-chat", "anthropic")
+    assert len(decode(made.body, "anthropic").calls()) == 1
+
+
+def test_what_no_safe_fix_exists_for_is_a_finding() -> None:
+    body: JSON = {"messages": [says(), told("c9", "BOB: 7"), says()]}
+    made = translate(body, "openai-chat", "anthropic")
+    assert [finding.pointer for finding in made.findings] == ["/messages/1"]
+    assert made.findings[0].fix == "unsafe"
+
+
+def test_a_result_never_goes_to_a_call_with_a_similar_id() -> None:
+    """The call `:1` was cut away; its result is not that of the call `:0`."""
+    body: JSON = {
+        "messages": [
+            says(),
+            asks("functions.get_ts_data:0"),
+            told("functions.get_ts_data:1", "BOB has 7"),
+            says(),
+        ]
+    }
+    for target in ("openai-chat", "anthropic"):
+        made = translate(body, "openai-chat", target)
+        results = [
+            pair.result.text
+            for pair in decode(made.body, target).pairs()
+            if pair.call and pair.result
+        ]
+        assert not any("BOB" in text for text in results)
+
+
+def test_two_definitions_of_one_tool_become_one() -> None:
+    tool: JSON = {"type": "function", "function": {"name": "search", "parameters": {}}}
+    made = translate({"messages": [says()], "tools": [tool, tool]}, "openai-chat", "anthropic")
+    assert [change.name for change in made.changes] == ["name-collision"]
+    assert len(decode(made.body, "anthropic").tools) == 1
+
+
+def test_a_blank_text_block_is_not_sent_to_a_target_that_refuses_it() -> None:
+    content: JSON = [{"type": "text", "text": " "}, {"type": "text", "text": "Hello"}]
+    made = translate(
+        {"messages": [{"role": "user", "content": content}]}, "openai-chat", "anthropic"
+    )
+    assert [change.name for change in made.changes] == ["content-shape"]
+    assert [
+        part.text for part in decode(made.body, "anthropic").parts() if isinstance(part, Text)
+    ] == ["Hello"]
+
+
+def test_check_for_a_target_on_another_wire_says_what_would_be_wrong_there() -> None:
+    body: JSON = {"messages": [says(), asks("c1"), says()]}
+    assert [f.name for f in check(body, "openai-chat", target="anthropic")] == ["missing-result"]
+    assert check(body, "openai-chat", target="xai") == []
+    clean: JSON = {"messages": [says(), asks("functions.search:0"), told("functions.search:0")]}
+    assert check(clean, "openai-chat", target="anthropic") == []
