@@ -114,11 +114,13 @@ def test_on_its_own_wire_a_stuck_history_is_mended() -> None:
 def screened(conversation: Conversation, target: str) -> list[str]:
     """The rules that the observations rule out and that are broken all the same."""
     facts = Facts(conversation, resolve(target)[1])
-    checked = {rule.name for rule in rules_for_translation(facts.observations.flags)}
+    checked = {rule.name for rule in rules_for_translation(facts.profile, facts.observations.flags)}
     return [
         rule.name
         for rule in all_rules()
-        if rule.ruled_out_by and rule.name not in checked and list(rule.check(facts))
+        if (rule.ruled_out_by or rule.applies)
+        and rule.name not in checked
+        and list(rule.check(facts))
     ]
 
 
@@ -160,7 +162,9 @@ def test_a_well_formed_history_is_checked_by_no_rule_that_walks_it() -> None:
     made = translate({**TOOLS, **body}, "openai-chat", "anthropic")  # type: ignore[dict-item]
     assert made.changes == [] and made.findings == []
     flags = observe(decode({**TOOLS, **body}, "openai-chat"), "anthropic").flags  # type: ignore[dict-item]
-    assert not any(rule.ruled_out_by for rule in rules_for_translation(flags))
+    assert not any(
+        rule.ruled_out_by for rule in rules_for_translation(resolve("anthropic")[1], flags)
+    )
 
 
 TOOLS: JSON = {"tools": [{"type": "function", "function": {"name": "search", "parameters": {}}}]}

@@ -164,6 +164,22 @@ def encode(
         raise LocalError(wire, (), f"server_tools is one of {options}, not {server_tools!r}")
     if target.name == conversation.wire and kind == conversation.kind and conversation.pristine:
         return Encoded(conversation.source.body, [], IdMap(), conversation.source.raw)
+    return encode_observed(
+        conversation, target, profile, kind, ids=ids, policy=server_tools, observations=None
+    )
+
+
+def encode_observed(
+    conversation: Conversation,
+    target: Wire,
+    profile: Profile,
+    kind: Kind,
+    *,
+    ids: IdMapInput,
+    policy: ServerToolPolicy,
+    observations: Observations | None,
+) -> Encoded:
+    """Write a conversation that was observed before, or was not."""
     reverse_map = IdMap.of(ids)
     if kind == "response":
         context = _context_of_plain_answer(conversation, target, profile, reverse_map)
@@ -180,7 +196,13 @@ def encode(
         if not isinstance(body, UnsetType):
             return Encoded(body, _unpaired_losses(followed, body, target, kind), IdMap())
     encoded = _lower_fit_write(
-        conversation, target, profile, kind, reverse_map=reverse_map, policy=server_tools
+        conversation,
+        target,
+        profile,
+        kind,
+        reverse_map=reverse_map,
+        policy=policy,
+        observations=observations or observe(conversation, target.name),
     )
     if own:
         encoded.losses += _unpaired_losses(followed, encoded.body, target, kind)
@@ -195,9 +217,9 @@ def _lower_fit_write(
     *,
     reverse_map: IdMap,
     policy: ServerToolPolicy,
+    observations: Observations,
 ) -> Encoded:
     """The stages after repair: lower to the target's capabilities, fit ids and names, write."""
-    observations = observe(conversation, target.name)
     leftovers = observations.leftovers
     losses: list[Loss] = []
     if not observations.holds(Observation.NO_SERVER_TOOLS) and not (
@@ -223,11 +245,7 @@ def _lower_fit_write(
     context.losses += losses
     for part in leftovers:
         context.report_unknown_fields(part)
-    encoded = _write(conversation, target, context)
-    encoded.well_formed = conversation.kind == "request" and observations.holds(
-        Observation.RESULTS_IN_PLACE, Observation.STARTS_WITH_USER, Observation.OTHER_WIRE
-    )
-    return encoded
+    return _write(conversation, target, context)
 
 
 def _write(conversation: Conversation, target: Wire, context: EncodeContext) -> Encoded:

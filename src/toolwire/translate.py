@@ -7,9 +7,9 @@ wrote. This module knows wires and rules only through their tables.
 
 from __future__ import annotations
 
-from toolwire.codec import Encoded, IdMapInput, decode, encode, resolve
+from toolwire.codec import Encoded, IdMapInput, decode, encode, encode_observed, resolve
 from toolwire.conversation.json import Body, load
-from toolwire.conversation.model import Conversation, Kind
+from toolwire.conversation.model import Conversation, Finding, Kind
 from toolwire.conversation.observations import observe
 from toolwire.errors import LocalError
 from toolwire.lint.repair_loop import (
@@ -72,24 +72,35 @@ def translate_conversation(
     """Repair a conversation for a target and write it as a body of the target's wire."""
     if not repair or kind != "request":
         return encode(conversation, target, kind, ids=ids, server_tools=server_tools)
-    repaired = repair_conversation(conversation, target)
-    if repaired is None:
-        encoded = encode(conversation, target, kind, ids=ids, server_tools=server_tools)
-        encoded.well_formed = True
-        return encoded
+    target_wire, profile = resolve(target)
+    if conversation.wire == target_wire.name and conversation.kind == "request":
+        repaired = repair_on_own_wire(conversation, profile, unsafe=False)
+    else:
+        observations = observe(conversation, target_wire.name)
+        checked = repair_for_translation(conversation, profile, observations)
+        if checked is None or checked.conversation is conversation:
+            encoded = encode_observed(
+                conversation,
+                target_wire,
+                profile,
+                kind,
+                ids=ids,
+                policy=server_tools,
+                observations=observations,
+            )
+            encoded.well_formed = checked is None
+            encoded.findings = [] if checked is None else _errors(checked)
+            return encoded
+        repaired = checked
     encoded = encode(repaired.conversation, target, kind, ids=ids, server_tools=server_tools)
     encoded.changes = repaired.changes
-    encoded.findings = [f for f in repaired.findings if f.severity == "error"]
+    encoded.findings = _errors(repaired)
     encoded.ids = encoded.ids.after(repaired.ids)
     return encoded
 
 
-def repair_conversation(conversation: Conversation, target: str) -> RepairedConversation | None:
-    """Apply safe fixes for a target; None if one pass shows that there is nothing to repair."""
-    target_wire, profile = resolve(target)
-    if conversation.wire == target_wire.name and conversation.kind == "request":
-        return repair_on_own_wire(conversation, profile, unsafe=False)
-    return repair_for_translation(conversation, profile, observe(conversation, target_wire.name))
+def _errors(repaired: RepairedConversation) -> list[Finding]:
+    return [finding for finding in repaired.findings if finding.severity == "error"]
 
 
 def detect(body: Body) -> str:

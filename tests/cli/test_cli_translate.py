@@ -181,7 +181,7 @@ def test_hosted_decides_what_becomes_of_a_tool_that_the_provider_ran(
     policy: str, reason: str, shown: str
 ) -> None:
     result = translate(
-        "--from", "anthropic", "--to", "openai-chat", "--hosted", policy, stdin=SEARCHED
+        "--from", "anthropic", "--to", "openai-chat", "--server-tools", policy, stdin=SEARCHED
     )
     assert f"loss /messages/1/content/0: a tool the provider ran; {reason}\n" in result.stderr
     assert shown in result.stdout

@@ -15,7 +15,7 @@ from toolwire.cli import _piped
 from toolwire.cli._misuse import printable
 from toolwire.cli._paper import Paper
 from toolwire.conversation.json import JSON
-from toolwire.conversation.model import Change, Loss
+from toolwire.conversation.model import Change, Finding, Loss
 
 LONGEST = 200_000
 """A body beyond this many characters is shown without colours: finding them takes longer than
@@ -43,6 +43,17 @@ class Drawn:
                 else "one thing was lost on the way"
             )
             Paper(stderr=True).print(_table(("pointer", "reason"), cells, title))
+
+    def findings(self, findings: Sequence[Finding]) -> None:
+        if not sys.stderr.isatty():
+            _piped.VIEW.findings(findings)
+        elif findings:
+            cells = [
+                (finding.pointer or "(the whole body)", finding.name, finding.message)
+                for finding in findings
+            ]
+            title = f"{len(findings)} findings that the target would refuse"
+            Paper(stderr=True).print(_table(("pointer", "rule", "what is wrong"), cells, title))
 
     def repairs(self, changes: Sequence[Change]) -> None:
         if not sys.stderr.isatty():

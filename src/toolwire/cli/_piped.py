@@ -8,7 +8,7 @@ import click
 
 from toolwire.cli._misuse import printable
 from toolwire.conversation.json import JSON, dump
-from toolwire.conversation.model import Change, Loss
+from toolwire.conversation.model import Change, Finding, Loss
 
 
 class Piped:
@@ -27,6 +27,10 @@ class Piped:
     def repairs(self, changes: Sequence[Change]) -> None:
         for change in changes:
             click.echo(f"repair {printable(str(change))}", err=True)
+
+    def findings(self, findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            click.echo(f"refused {printable(str(finding))}", err=True)
 
     def table(self, columns: Sequence[str], cells: Sequence[Sequence[str]], rows: JSON) -> None:
         click.echo(dump(rows))

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Protocol
 
 from toolwire.conversation.json import JSON
-from toolwire.conversation.model import Change, Loss
+from toolwire.conversation.model import Change, Finding, Loss
 
 
 class View(Protocol):
@@ -24,7 +24,10 @@ class View(Protocol):
         """What was lost, on stderr."""
 
     def repairs(self, changes: Sequence[Change]) -> None:
-        """What was mended, on stderr."""
+        """What was repaired, on stderr."""
+
+    def findings(self, findings: Sequence[Finding]) -> None:
+        """What the target would still refuse, on stderr."""
 
     def table(self, columns: Sequence[str], cells: Sequence[Sequence[str]], rows: JSON) -> None:
         """A list, on stdout: `cells` as a table for people, `rows` as JSON for programs."""

@@ -53,11 +53,11 @@ PIECE = 65536
     help="The version of the target, where it has several (ai-sdk: 5, 6, 7).",
 )
 @click.option(
-    "--hosted",
+    "--server-tools",
     type=click.Choice(POLICIES),
     default="text",
     show_default=True,
-    help="What becomes of tools that a provider ran itself.",
+    help="What calls that another provider ran become.",
 )
 @click.option(
     "--ids",
@@ -76,7 +76,7 @@ def verb(
     target: str | None,
     whole: bool,
     version: int | None,
-    hosted: ServerToolPolicy,
+    server_tools: ServerToolPolicy,
     ids: str | None,
     ids_file: str | None,
     quiet: bool,
@@ -100,7 +100,7 @@ def verb(
     if target is None:
         view().body(dump(fold(pieces, source)))
         return
-    made = restream(pieces, source, target, ids=home, server_tools=hosted, version=version)
+    made = restream(pieces, source, target, ids=home, server_tools=server_tools, version=version)
     out = sys.stdout.buffer
     for event in made:
         out.write(event)

@@ -43,11 +43,11 @@ from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
     help="A history going to a model, or a model's answer.",
 )
 @click.option(
-    "--hosted",
+    "--server-tools",
     type=click.Choice(POLICIES),
     default="text",
     show_default=True,
-    help="What becomes of tools that a provider ran itself.",
+    help="What calls that another provider ran become.",
 )
 @click.option(
     "--ids",
@@ -69,7 +69,7 @@ def verb(
     source: str | None,
     target: str,
     kind: Kind,
-    hosted: ServerToolPolicy,
+    server_tools: ServerToolPolicy,
     ids: str | None,
     ids_file: str | None,
     no_repair: bool,
@@ -80,10 +80,10 @@ def verb(
 
     FILE is a JSON file; - or nothing is stdin. The body goes to stdout: compact when piped,
     indented on a terminal. What the target cannot hold is reported on stderr, with its JSON pointer
-    in the input. A history that the target would refuse is mended on the way, and what was done is
-    reported too.
+    in the input. A history that the target would refuse is repaired on the way, and what was done
+    is reported too, as is what no safe fix exists for.
 
-    Exit codes: 0 nothing was lost, 1 something was lost, 2 misuse.
+    Exit codes: 0 the target accepts all of it, 1 something was lost or would be refused, 2 misuse.
     """
     if file is None and sys.stdin is not None and sys.stdin.isatty():
         click.echo(ctx.get_help(), err=True)
@@ -93,7 +93,7 @@ def verb(
     wire = source or _detected(body)
     try:
         made = translate(
-            body, wire, target, kind, ids=home, server_tools=hosted, repair=not no_repair
+            body, wire, target, kind, ids=home, server_tools=server_tools, repair=not no_repair
         )
     except RemoteError as error:
         raise _advised(error, body, wire, kind) from None
@@ -106,7 +106,8 @@ def verb(
     if not quiet:
         out.losses(made.losses)
         out.repairs(made.changes)
-    ctx.exit(1 if made.losses else 0)
+        out.findings(made.findings)
+    ctx.exit(1 if made.losses or made.findings else 0)
 
 
 def _detected(body: bytes) -> str:

@@ -26,6 +26,10 @@ class Observation(IntFlag):
     """No two calls share an id."""
     NAMED_CALLS = auto()
     """Every call has the name of a tool."""
+    OBJECT_ARGUMENTS = auto()
+    """The arguments of every call are an object, or text that begins like one."""
+    CLIENT_IDS = auto()
+    """No call has an id that a provider gives to calls that it runs itself."""
     NO_ERROR_RESULTS = auto()
     """No result is an error."""
     NO_BLANK_TEXT = auto()
@@ -45,6 +49,8 @@ class Observation(IntFlag):
 
 
 ALL = Observation(sum(Observation))
+SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
+"""Prefixes of ids that a provider gives to calls that it runs itself."""
 REASONING_SETTINGS = ("effort", "budget")
 
 
@@ -130,6 +136,11 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 pending.append(part.id)
                 if not part.name or part.name.isspace():
                     missing |= Observation.NAMED_CALLS
+                arguments = part.args.content
+                if arguments.__class__ is str and arguments[:1] != "{":
+                    missing |= Observation.OBJECT_ARGUMENTS
+                if part.id[:9] in SERVER_TOOL_IDS:
+                    missing |= Observation.CLIENT_IDS
                 if native and part.executor == "client":
                     seen.native_ids[part.id] = part.id
             elif part.__class__ is Result:
@@ -163,7 +174,10 @@ def observe(conversation: Conversation, target: str) -> Observations:
         missing |= Observation.UNIQUE_CALL_IDS
     seen.flags = ALL & ~(missing | _observe_settings(conversation, seen))
     if conversation.wire != target:
-        leftovers += conversation.tools
+        for tool in conversation.tools:
+            origin = tool.source
+            if origin.spec is not None and not origin.spec.clean(origin.raw):
+                leftovers.append(tool)
     return seen
 
 

@@ -70,7 +70,7 @@ def check(
     facts = Facts(conversation, resolve(target or wire)[1])
     if facts.own_wire:
         return find_all(facts)
-    return find(facts, rules_for_translation(facts.observations.flags))
+    return find(facts, rules_for_translation(facts.profile, facts.observations.flags))
 
 
 def repair(

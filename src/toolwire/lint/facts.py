@@ -15,13 +15,11 @@ from msgspec import Struct, UnsetType
 from toolwire.conversation.ids import IdRule, invalid_ids
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.observations import Observations, observe
+from toolwire.conversation.observations import SERVER_TOOL_IDS, Observations, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
 from toolwire.profiles.table import Profile
 
-HOSTED = ("srvtoolu_", "mcptoolu_")
-"""How ids begin that a provider gives to calls it runs itself."""
 _ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
 """Fields that say that the history goes on from one which the server keeps: what is missing here
 may be there."""
@@ -366,7 +364,7 @@ class Facts:
     def pretending(self) -> list[Call]:
         """Calls that a provider ran, by their ids, in the form of a client's, which no client has
         answered."""
-        likely = [call for call in self.calls if call.id.startswith(HOSTED)]
+        likely = [call for call in self.calls if call.id.startswith(SERVER_TOOL_IDS)]
         return [
             call
             for call in likely

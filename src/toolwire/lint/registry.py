@@ -11,6 +11,7 @@ from toolwire.conversation.observations import Observation
 from toolwire.errors import LocalError
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Rule
+from toolwire.profiles.table import PROFILES, Profile
 
 
 @cache
@@ -30,19 +31,33 @@ def rule(name: str) -> Rule:
     raise LocalError("", (), f"no such rule: {name}")
 
 
-@cache
-def rules_for_translation(flags: Observation) -> tuple[Rule, ...]:
+def rules_for_translation(profile: Profile, flags: Observation) -> tuple[Rule, ...]:
     """The rules that a conversation on its way to another wire may break.
 
     Rules about the JSON of the target's own wire do not apply, nor do those that a later stage
     takes care of, nor those that the observations rule out.
     """
+    registered = PROFILES.get(profile.name) is profile
+    rules = _SELECTED.get((profile.name, int(flags))) if registered else None
+    if rules is None:
+        rules = _select_rules(profile, flags)
+        if registered:
+            _SELECTED[profile.name, int(flags)] = rules
+    return rules
+
+
+_SELECTED: dict[tuple[str, int], tuple[Rule, ...]] = {}
+"""Selections that were made before, for the profiles of the table."""
+
+
+def _select_rules(profile: Profile, flags: Observation) -> tuple[Rule, ...]:
     return tuple(
         rule
         for rule in all_rules()
         if rule.scope == "conversation"
         and not rule.handled_by
         and rule.severity == "error"
+        and (rule.applies is None or rule.applies(profile))
         and not rule.is_ruled_out(flags)
     )
 

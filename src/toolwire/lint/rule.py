@@ -71,6 +71,8 @@ class Rule(Struct, frozen=True, eq=False):
     """`body`: about the JSON of the target's own wire, which a translation writes from scratch."""
     handled_by: Literal["", "fit", "write"] = ""
     """The later stage that takes care of it when a conversation goes to another wire."""
+    applies: Callable[[Profile], bool] | None = None
+    """Profiles that a translated conversation can break it for; all if not given."""
     ruled_out_by: tuple[Observation, ...] = ()
     """If any of these (combinations of) observations holds, there is no violation."""
     bad: tuple[Example, ...] = ()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.lint.argument_fixes import meant, reported
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
 from toolwire.lint.facts import Facts
@@ -44,6 +45,8 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=14,
+    ruled_out_by=(Observation.OBJECT_ARGUMENTS,),
+    applies=lambda profile: profile.arguments_format != "text",
     bad=(
         chat(USER, asks(call("c1", arguments=_TWICE)), told("c1"), target="minimax"),
         chat(USER, asks(call("c1", arguments=_THRICE)), told("c1"), target="xai"),

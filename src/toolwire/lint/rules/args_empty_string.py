@@ -42,6 +42,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=14,
+    scope="body",
     bad=(
         chat(USER, asks(call("c1", arguments="")), told("c1"), target="xai"),
         chat(USER, asks(call("c1", arguments=" ")), told("c1"), target="minimax"),

@@ -45,6 +45,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=14,
+    applies=lambda profile: profile.arguments_format == "json",
     bad=(
         chat(USER, asks(call("c1", arguments=_CUT)), told("c1"), target="minimax"),
         chat(USER, asks(call("c1", arguments="path=/etc")), told("c1"), target="xai"),

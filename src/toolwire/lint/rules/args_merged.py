@@ -87,6 +87,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=13,
+    applies=lambda profile: profile.arguments_format == "json",
     bad=(
         chat(USER, asks(_ONE), told("c1"), target="minimax"),
         chat(USER, asks(_ONE, call("c2", arguments="")), told("c1"), told("c2"), target="minimax"),

@@ -57,6 +57,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=14,
+    scope="body",
     bad=(
         chat(USER, asks(call("c1", arguments={"a": 1})), told("c1")),
         chat(USER, asks(call("c1", arguments=None)), told("c1")),

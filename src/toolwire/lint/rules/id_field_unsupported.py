@@ -167,6 +167,7 @@ RULE = Rule(
     fix=_fix,
     order=60,
     info_for=lambda profile: profile.has_id_field,
+    applies=lambda profile: not profile.has_id_field,
     bad=(
         _contents(("x",), ("x",)),
         _contents(("x", "y"), ("y", "x")),

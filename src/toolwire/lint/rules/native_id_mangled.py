@@ -60,6 +60,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=20,
+    applies=lambda profile: bool(profile.own_id_pattern),
     bad=(
         chat(USER, asks(call("functionsread0", "read")), told("functionsread0"), target="kimi"),
         chat(

@@ -106,6 +106,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
+    applies=lambda profile: profile.reasoning_to_return == "reasoning_content",
     bad=(
         chat(*_HISTORY, target="deepseek", model="deepseek-reasoner"),
         chat(*_HISTORY, target="deepseek", model="deepseek-chat", thinking=_ON),

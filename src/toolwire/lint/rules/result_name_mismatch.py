@@ -56,6 +56,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=36,
+    handled_by="write",
     bad=(
         contents(HI, asking(called("search")), saying(responded("call_176130"))),
         contents(HI, asking(called("search", "a")), saying(responded("unknown", one="a"))),

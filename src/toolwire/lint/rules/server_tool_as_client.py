@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message, Text, describe
 from toolwire.lint.examples.blocks import answer, model, use
 from toolwire.lint.examples.chat import USER, asks, blocks, call, chat, told
@@ -87,6 +88,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=28,
+    ruled_out_by=(Observation.CLIENT_IDS,),
     bad=(
         chat(USER, asks(call("srvtoolu_1", "web_search"))),
         chat(USER, asks(call("srvtoolu_1", "web_search"), call("c2")), told("c2"), USER),

@@ -130,6 +130,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=62,
+    applies=lambda profile: profile.reasoning_to_return == "signature",
     bad=(_called(""), _called("", ""), _called("", target="vertex-gemini")),
     good=(
         _called("CiQB"),
