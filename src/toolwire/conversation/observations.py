@@ -57,11 +57,14 @@ REASONING_SETTINGS = ("effort", "budget")
 class Observations:
     """What one pass over a conversation saw."""
 
-    __slots__ = ("calls", "flags", "leftovers", "native_ids", "results")
+    __slots__ = ("calls", "flags", "leftovers", "native_ids", "native_server_calls", "results")
 
     def __init__(self) -> None:
         self.flags = ALL
         self.calls: list[Call] = []
+        """Every call whose id may have to be fitted to the target."""
+        self.native_server_calls: list[Call] = []
+        """Calls that the target's own provider ran: they are written back as they are."""
         self.results: list[Result] = []
         self.native_ids: dict[str, str] = {}
         """Ids of calls that were read from the target's own wire: they stay as they are."""
@@ -129,6 +132,9 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 if part.executor != "client":
                     missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
                     missing |= Observation.RESULTS_IN_PLACE
+                if native and part.executor != "client":
+                    seen.native_server_calls.append(part)
+                    continue
                 calls.append(part)
                 if pending and caller is not message:
                     missing |= Observation.RESULTS_IN_PLACE
@@ -141,7 +147,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     missing |= Observation.OBJECT_ARGUMENTS
                 if part.id[:9] in SERVER_TOOL_IDS:
                     missing |= Observation.CLIENT_IDS
-                if native and part.executor == "client":
+                if native:
                     seen.native_ids[part.id] = part.id
             elif part.__class__ is Result:
                 results.append(part)

@@ -87,7 +87,9 @@ class Facts:
     @cached_property
     def hosted(self) -> list[Call]:
         """The calls that a provider ran, in order."""
-        return [call for call in self.observations.calls if call.executor != "client"]
+        seen = self.observations
+        foreign = [call for call in seen.calls if call.executor != "client"]
+        return [*seen.native_server_calls, *foreign] if foreign else seen.native_server_calls
 
     @cached_property
     def results(self) -> list[Result]:
