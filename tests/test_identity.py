@@ -115,7 +115,7 @@ def test_2_a_minted_id_is_sent_where_order_would_pair_otherwise(
         for ids, back in zip(calls, results, strict=True)
     ]
     body = chat(*turns)
-    made = toolwire.translate(body, "openai-chat", target)
+    made = toolwire.translate(body, "openai-chat", target, repair=False)
     assert [text for _, text, _ in joined(made.body, target)] == [
         text for _, text, _ in joined(body, "openai-chat")
     ]

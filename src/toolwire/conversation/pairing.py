@@ -1,8 +1,8 @@
-"""Join calls and results by an ordered walk with the open calls in hand.
+"""Join calls and results: walk the turns in order, with the open calls in hand.
 
-By id first; where a result has none, by name; by order only where the wire promises order and the
-counts agree, or where there is only one of each. What stays ambiguous stays unpaired: nothing here
-guesses. Linear in the number of parts. Knows no wire.
+By id first; where a result has none, by name; by order only where the wire guarantees order and the
+counts agree, or where there is only one of each. What is ambiguous stays unpaired: nothing here
+guesses. The walk is linear in the number of parts. This module knows no wire.
 """
 
 from __future__ import annotations
@@ -14,149 +14,164 @@ from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Result
 
 
 def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
-    """Every call with its result, in the order of the calls; then the results that found none, in
-    their order."""
+    """Every call with its result, in the order of the calls; then the results without a call.
+
+    Args:
+        messages: The messages of a conversation, in order.
+        ordered: True if the wire guarantees that results follow the order of their calls.
+    """
     walk = _Walk(ordered)
-    before = ""
+    previous_role = ""
     for message in messages:
         if message.role == "assistant":
-            if before != "assistant":
-                walk.turn()
-            walk.messages += 1
-        before = message.role
+            if previous_role != "assistant":
+                walk.start_turn()
+            walk.assistant_messages += 1
+        previous_role = message.role
         for part in message.parts:
             if isinstance(part, Call):
-                walk.call(part)
+                walk.add_call(part)
             elif isinstance(part, Result):
-                walk.result(part)
-    walk.turn()
-    joined = [Pair(call, *walk.found.get(id(call), (None, None))) for call in walk.calls]
-    return joined + [
-        Pair(None, result, None) for result in walk.results if id(result) not in walk.taken
-    ]
+                walk.add_result(part)
+    walk.start_turn()
+    with_calls = [Pair(call, *walk.joined.get(id(call), (None, None))) for call in walk.calls]
+    orphans = [result for result in walk.results if id(result) not in walk.paired]
+    return with_calls + [Pair(None, result, None) for result in orphans]
 
 
 class _Walk:
-    """The open calls of the newest turn, those of any turn by id, and the results that wait for the
-    turn to end."""
+    """The open calls of the current turn, the calls of all turns by id, and results that wait.
+
+    Parts are frozen values that may be equal, so they are told apart by their identity.
+    """
 
     def __init__(self, ordered: bool) -> None:
         self.ordered = ordered
         self.calls: list[Call] = []
         self.results: list[Result] = []
-        self.found: dict[int, tuple[Result, PairedBy]] = {}
-        self.taken: set[int] = set()
-        self.turns = 0
-        self.messages = 0
-        """Of the assistant, so far."""
-        self.spread: dict[str, int] = {}
-        """Ids that open calls of several messages of this turn bear, and in which message the
-        newest stands."""
-        self.crowd: dict[str, list[Result]] = {}
-        """Results under such ids: whose they are is known when all have come."""
-        self.said_in: dict[int, int] = {}
-        self.by_id: dict[str, tuple[int, deque[Call]]] = {}
-        self.by_item: dict[str, Call | None] = {}
-        self.batch: list[Call] = []
-        self.hosted: dict[str, deque[Call]] = {}
+        self.joined: dict[int, tuple[Result, PairedBy]] = {}
+        """The result of each call, by the identity of the call."""
+        self.paired: set[int] = set()
+        """The identities of results that have a call."""
+        self.turn = 0
+        self.assistant_messages = 0
+        self.message_of_call: dict[int, int] = {}
+        """The number of the assistant message that holds a call."""
+        self.open_by_id: dict[str, tuple[int, deque[Call]]] = {}
+        """The turn in which an id was last used, and its calls without a result."""
+        self.by_item_id: dict[str, Call | None] = {}
+        """Calls by the id of their item; None for an item id that is not unique."""
+        self.shared_ids: dict[str, int] = {}
+        """Ids that open calls of several messages of this turn share."""
+        self.results_of_shared_ids: dict[str, list[Result]] = {}
+        """Results under such ids: they are assigned when the turn is complete."""
+        self.turn_calls: list[Call] = []
+        self.server_calls: dict[str, deque[Call]] = {}
+        """Calls without an id that a provider ran in this turn, by family."""
         self.waiting: list[Result] = []
+        """Results that are paired by name or order when the turn is complete."""
 
-    def turn(self) -> None:
-        """A new turn begins: what waited is settled by name and order among the calls that are
-        still open."""
+    def start_turn(self) -> None:
+        """End the current turn: pair what is waiting by name and order among the open calls."""
         waiting, self.waiting = self.waiting, []
-        if self.crowd:
-            self._spread()
+        if self.results_of_shared_ids:
+            self._pair_shared_ids()
         if waiting:
-            self._settle(waiting)
-        self.spread = {}
-        self.batch = []
-        self.hosted = {}
-        self.turns += 1
+            self._pair_waiting(waiting)
+        self.shared_ids = {}
+        self.turn_calls = []
+        self.server_calls = {}
+        self.turn += 1
 
-    def _settle(self, waiting: list[Result]) -> None:
-        calls: dict[str, list[Call]] = {}
-        for call in self._open():
-            calls.setdefault(call.name, []).append(call)
-        results: dict[str, list[Result]] = {}
+    def _pair_waiting(self, waiting: list[Result]) -> None:
+        calls_by_name: dict[str, list[Call]] = {}
+        for call in self._open_calls():
+            calls_by_name.setdefault(call.name, []).append(call)
+        results_by_name: dict[str, list[Result]] = {}
         for result in waiting:
             if result.name:
-                results.setdefault(result.name, []).append(result)
-        for name, named in results.items():
-            self._match(calls.get(name, []), named, "name")
-        # A name that no call has contradicts; only a promised order outweighs it.
-        rest = [r for r in waiting if id(r) not in self.taken and (self.ordered or not r.name)]
-        self._match(self._open(), rest, "order")
+                results_by_name.setdefault(result.name, []).append(result)
+        for name, results in results_by_name.items():
+            self._match(calls_by_name.get(name, []), results, "name")
+        # A name that no call has contradicts a pairing; only a guaranteed order outweighs it.
+        rest = [r for r in waiting if id(r) not in self.paired and (self.ordered or not r.name)]
+        self._match(self._open_calls(), rest, "order")
 
-    def call(self, call: Call) -> None:
-        """A call opens. An id that comes back in a later turn names the newer call; within one turn
-        all are open."""
+    def add_call(self, call: Call) -> None:
+        """Open a call. An id that is used again in a later turn belongs to the newer call."""
         self.calls.append(call)
-        known = self.by_id.get(call.id)
-        if known is None or known[0] != self.turns:
-            self.by_id[call.id] = (self.turns, deque((call,)))
+        known = self.open_by_id.get(call.id)
+        if known is None or known[0] != self.turn:
+            self.open_by_id[call.id] = (self.turn, deque((call,)))
         else:
-            known[1].append(call)
-            if self.said_in.get(id(known[1][0]), self.messages) != self.messages:
-                self.spread[call.id] = self.messages
-        self.said_in[id(call)] = self.messages
+            turn_calls = known[1]
+            turn_calls.append(call)
+            first_message = self.message_of_call.get(id(turn_calls[0]), self.assistant_messages)
+            if first_message != self.assistant_messages:
+                self.shared_ids[call.id] = self.assistant_messages
+        self.message_of_call[id(call)] = self.assistant_messages
         if call.item is not None:
-            self.by_item[call.item] = None if call.item in self.by_item else call
-        self.batch.append(call)
+            self.by_item_id[call.item] = None if call.item in self.by_item_id else call
+        self.turn_calls.append(call)
         if call.executor == "provider" and call.origin == "minted":
-            self.hosted.setdefault(call.family, deque()).append(call)
+            self.server_calls.setdefault(call.family, deque()).append(call)
 
-    def result(self, result: Result) -> None:
-        """A result comes: joined at once if its id says so, else kept until the turn is whole."""
+    def add_result(self, result: Result) -> None:
+        """Pair a result by its id, or keep it until the turn is complete."""
         self.results.append(result)
         if result.origin != "minted":
-            self._by_id(result)
+            self._pair_by_id(result)
         elif result.executor == "provider":
             # A provider answers its own calls in place, one after the other.
-            own = self.hosted.get(result.family)
-            if own and (len(own) == 1 or self.ordered):
-                self._join(own.popleft(), result, "order")
+            calls = self.server_calls.get(result.family)
+            if calls and (len(calls) == 1 or self.ordered):
+                self._join(calls.popleft(), result, "order")
         else:
             self.waiting.append(result)
 
-    def _by_id(self, result: Result) -> None:
-        known = self.by_id.get(result.call_id)
+    def _pair_by_id(self, result: Result) -> None:
+        known = self.open_by_id.get(result.call_id)
         if known is not None:
-            if result.call_id in self.spread and len(known[1]) > 1:
-                self.crowd.setdefault(result.call_id, []).append(result)
-            elif known[1]:
-                self._join(_taken(known[1], result.name), result, "id")
+            calls = known[1]
+            if result.call_id in self.shared_ids and len(calls) > 1:
+                self.results_of_shared_ids.setdefault(result.call_id, []).append(result)
+            elif calls:
+                self._join(_take(calls, result.name), result, "id")
             return
-        item = self.by_item.get(result.call_id)
-        if (
-            item is not None and id(item) not in self.found
-        ):  # the id of the item where that of its call belongs
-            self._join(item, result, "id")
-            self.by_id[item.id][1].remove(item)
+        call = self.by_item_id.get(result.call_id)
+        if call is not None and id(call) not in self.joined:
+            # The result has the id of the item where the id of the call belongs.
+            self._join(call, result, "id")
+            self.open_by_id[call.id][1].remove(call)
         elif self.ordered:
             self.waiting.append(result)
 
-    def _spread(self) -> None:
-        """Results under an id that calls of several messages bear: one each, or else they answer
-        the message before them."""
-        crowd, self.crowd = self.crowd, {}
-        for one, results in crowd.items():
-            calls = self.by_id[one][1]
-            alike = (
-                len({(call.name, call.arguments) for call in calls}) == 1
-            )  # one call that was written twice
-            while len(calls) > len(results) and not alike:
+    def _pair_shared_ids(self) -> None:
+        """Pair results under an id that calls of several messages share.
+
+        One result for each call, or else they belong to the message directly before them.
+        """
+        shared, self.results_of_shared_ids = self.results_of_shared_ids, {}
+        for call_id, results in shared.items():
+            calls = self.open_by_id[call_id][1]
+            is_one_call = len({(call.name, call.arguments) for call in calls}) == 1
+            while len(calls) > len(results) and not is_one_call:
                 calls.popleft()
             for result in results:
                 if calls:
-                    self._join(_taken(calls, result.name), result, "id")
+                    self._join(_take(calls, result.name), result, "id")
 
-    def _open(self) -> list[Call]:
-        return [c for c in self.batch if id(c) not in self.found and c.executor == "client"]
+    def _open_calls(self) -> list[Call]:
+        return [
+            call
+            for call in self.turn_calls
+            if id(call) not in self.joined and call.executor == "client"
+        ]
 
     def _match(self, calls: list[Call], results: list[Result], how: PairedBy) -> None:
-        """One to one, or all of them in order where order is promised. A result with an id of its
-        own is no answer to a call that has one too, and another.
+        """Pair one call with one result, or all in order where order is guaranteed.
+
+        A result with an id of its own does not belong to a call with another id.
         """
         if any(result.origin != "minted" for result in results):
             calls = [call for call in calls if call.origin == "minted"]
@@ -169,12 +184,12 @@ class _Walk:
                 self._join(call, result, "order")
 
     def _join(self, call: Call, result: Result, how: PairedBy) -> None:
-        self.found[id(call)] = (result, how)
-        self.taken.add(id(result))
+        self.joined[id(call)] = (result, how)
+        self.paired.add(id(result))
 
 
-def _taken(calls: deque[Call], name: str | None) -> Call:
-    """The first open call of an id; among several, the first of the tool that the result names."""
+def _take(calls: deque[Call], name: str | None) -> Call:
+    """Remove and return the first open call of an id; of several, the first of the named tool."""
     if name and len(calls) > 1 and calls[0].name != name:
         for call in calls:
             if call.name == name:

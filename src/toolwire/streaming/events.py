@@ -1,8 +1,8 @@
-"""The neutral stream: what happens while an answer is being given.
+"""The neutral stream: what happens while an answer is generated.
 
-A part is opened, grows, and is closed; what came at once is whole. The texts of a part's deltas,
-joined, are its text (or the arguments of a call). A slot groups the events of one part inside one
-stream and means nothing outside it. Knows no wire.
+A part starts, grows and ends, or is complete at once. The texts of its deltas, joined, are its text
+(for a call: its arguments). A slot groups the events of one part of one stream and means nothing
+outside it. This module knows no wire.
 """
 
 from __future__ import annotations
@@ -17,28 +17,26 @@ from toolwire.conversation.parts import Part, Role
 
 
 class MessageStart(Struct, frozen=True, gc=False):
-    """An answer begins: its id, model and time, as far as the wire says."""
+    """An answer starts: its id, model and creation time, as far as the wire sends them."""
 
     settings: dict[str, Setting]
 
 
 class TurnStart(Struct, frozen=True, gc=False):
-    """The next message begins, in streams that hold several: a model's turn, or the results of its
-    calls."""
+    """The next message starts, in streams that hold several: a turn, or results of its calls."""
 
     role: Role
 
 
 class PartStart(Struct, frozen=True, gc=False):
-    """A part is opened: a text, reasoning, or a call whose id and name are known from here on and
-    do not change."""
+    """A part starts: text, reasoning, or a call, whose id and name do not change from here on."""
 
     slot: int
     part: Part
     choice: int = 0
-    """Which of several candidates."""
+    """The index of the candidate that the part belongs to."""
     more: bool = False
-    """Whether this is a text going on that something else interrupted, and not another text."""
+    """True if this text continues one that another part interrupted."""
 
 
 class PartDelta(Struct, frozen=True, gc=False):
@@ -49,38 +47,36 @@ class PartDelta(Struct, frozen=True, gc=False):
 
 
 class PartEnd(Struct, frozen=True, gc=False):
-    """An open part is closed."""
+    """An open part ends."""
 
     slot: int
     whole: str | None = None
-    """The text after all, where it is not what the deltas add up to."""
+    """The final text, if it is not what the deltas add up to."""
     signature: str | None = None
-    """The provider's signature over the part, which comes last."""
+    """The provider's signature over the part, which arrives last."""
     cut: bool = False
-    """Whether it was never finished: the stream broke off before the wire said that this part is
-    over."""
+    """True if the stream broke off before the wire ended this part."""
     alias: str | None = None
-    """The id that the wire gave a call after all, when it had been announced under another."""
+    """The id that the wire gave a call after it was announced under another."""
 
 
 class PartComplete(Struct, frozen=True, gc=False):
-    """A part that came at once."""
+    """A part that arrived at once."""
 
     part: Part
     choice: int = 0
     unseen: bool = False
-    """Whether nobody said it: a call that was told before this stream began, and is only known by
-    its result."""
+    """True if the call was emitted before this stream started; only its result appears here."""
 
 
 class Metadata(Struct, frozen=True, gc=False):
-    """Settings that come late: usage, above all."""
+    """Settings that arrive late, above all usage."""
 
     settings: dict[str, Setting]
 
 
 class Finish(Struct, frozen=True, gc=False):
-    """An answer is over, and why."""
+    """An answer is complete, and why the model stopped."""
 
     stop: str | None
     choice: int = 0
@@ -95,7 +91,7 @@ class StreamError(Struct, frozen=True, gc=False):
 
 
 class Unsupported(Struct, frozen=True, gc=False):
-    """Something that has no neutral form stays behind: where it stood, and what it was."""
+    """Something without a neutral form: where it was, and what it was."""
 
     path: JsonPath
     reason: str
