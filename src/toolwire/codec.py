@@ -20,7 +20,6 @@ from toolwire.conversation.ids import (
     IdRule,
     fit_calls,
     fit_names,
-    follow_calls,
     invalid_ids,
     is_minted,
     matcher,
@@ -189,12 +188,12 @@ def encode_observed(
         conversation = replace(
             conversation, wire=""
         )  # made by hand: there is no body to go back to
-    conversation, followed = _follow_edited_calls(conversation)
     own = target.name == conversation.wire and kind == conversation.kind
     if own and not reverse_map.ids and not reverse_map.names:
         body = _patch_source(conversation, target)
         if not isinstance(body, UnsetType):
-            return Encoded(body, _unpaired_losses(followed, body, target, kind), IdMap())
+            losses = _unpaired_losses(_edited_pairs(conversation), body, target, kind)
+            return Encoded(body, losses, IdMap())
     encoded = _lower_fit_write(
         conversation,
         target,
@@ -205,7 +204,7 @@ def encode_observed(
         observations=observations or observe(conversation, target.name),
     )
     if own:
-        encoded.losses += _unpaired_losses(followed, encoded.body, target, kind)
+        encoded.losses += _unpaired_losses(_edited_pairs(conversation), encoded.body, target, kind)
     return encoded
 
 
@@ -262,32 +261,32 @@ def _write(conversation: Conversation, target: Wire, context: EncodeContext) -> 
     return Encoded(body, losses, ids)
 
 
-def _follow_edited_calls(conversation: Conversation) -> tuple[Conversation, list[Pair]]:
-    """Edit the results that are paired with an edited call by name or item id; also return those
-    pairs.
-    """
-    before = conversation.source.messages or conversation.messages
-    if before is conversation.messages or not isinstance(before, tuple):
-        return conversation, []
-    messages = follow_calls(conversation.messages, before, ordered=conversation.ordered)
-    if messages is conversation.messages:
-        return conversation, []
-    kept = {id(result) for result in conversation.results()}
-    followed = replace(conversation, messages=messages)
-    return followed, [
-        pair for pair in followed.pairs() if pair.result is not None and id(pair.result) not in kept
+def _edited_pairs(conversation: Conversation) -> list[Pair]:
+    """The pairs of which both halves were edited."""
+    messages = conversation.source.messages
+    if messages is None or messages is conversation.messages:
+        return []
+    if not any(call.original is not None for call in conversation.calls()):
+        return []
+    return [
+        pair
+        for pair in conversation.pairs()
+        if pair.call is not None
+        and pair.result is not None
+        and pair.call.original is not None
+        and pair.result.original is not None
     ]
 
 
-def _unpaired_losses(followed: list[Pair], body: JSON, target: Wire, kind: Kind) -> list[Loss]:
+def _unpaired_losses(edited: list[Pair], body: JSON, target: Wire, kind: Kind) -> list[Loss]:
     """Results whose call was edited and that are not paired with it in the written body."""
-    if not followed:
+    if not edited:
         return []
     paired = {_pair_content(pair) for pair in target.read(body, kind).pairs()} - {None}
     reason = "it was paired with its call by what was edited, and this wire has no other tie"
     return [
         Loss(pair.result.path, reason)
-        for pair in followed
+        for pair in edited
         if pair.result is not None and _pair_content(pair) not in paired
     ]
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import Call, Message, Origin, Part, Result
+from toolwire.conversation.parts import Call, Message, Part, Result
 
 MINTED = "tw-"
 """Every id made here begins so."""
@@ -224,61 +224,6 @@ def _swap(messages: tuple[Message, ...], made: Mapping[int, Part]) -> tuple[Mess
         else m
         for m in messages
     )
-
-
-def follow_calls(
-    messages: tuple[Message, ...], before: tuple[Message, ...], *, ordered: bool
-) -> tuple[Message, ...]:
-    """The messages with the results that lean on an edited call edited along, so that they still
-    find it.
-
-    A result leans on its call if it has no call id of its own: it bears the name of the tool or the
-    id of the item, or is the only one. `before` are the messages as they were read. A result that
-    was edited itself says what it should.
-    """
-    edited: dict[int, Call] = {}
-    results: dict[int, Result] = {}
-    for message in messages:
-        for part in message.parts:
-            if isinstance(part, Result):
-                results[id(part.original or part)] = part
-            elif (
-                isinstance(part, Call)
-                and isinstance(part.original, Call)
-                and _ties(part) != _ties(part.original)
-            ):
-                edited[id(part.original)] = part
-    if not edited:
-        return messages
-    made: dict[int, Part] = {}
-    for pair in pairs(before, ordered=ordered):
-        call, was = edited.get(id(pair.call)), pair.result
-        result = results.get(id(was))
-        if (
-            call is None
-            or was is None
-            or result is None
-            or was.origin == "wire"
-            or was.executor != "client"
-        ):
-            continue
-        if (result.call_id, result.name) == (was.call_id, was.name):
-            origin: Origin = "minted" if was.origin == "minted" else "wire"
-            name = call.name if was.name else None
-            made[id(result)] = replace(
-                result,
-                call_id=call.id,
-                name=name,
-                origin=origin,
-                source=replace(result.source, original=was),
-            )
-    return _swap(messages, made)
-
-
-def _ties(call: Call) -> tuple[str, str, bool]:
-    """What of a call a result may lean on; one with broken arguments may become an item of another
-    kind."""
-    return call.id, call.name, call.args.broken
 
 
 def fit(text: str, rule: IdRule, taken: Iterable[str] = ()) -> str:

@@ -13,8 +13,9 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from toolwire.conversation.json import JSON, JsonPath, require_json
+from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.parts import Call, Message, Opaque, Pair, Part, Result, Traceable
+from toolwire.conversation.parts import Call, Message, Opaque, Output, Pair, Part, Result, Traceable
 from toolwire.errors import LocalError, RemoteError, pointer
 
 Kind: TypeAlias = Literal["request", "response", "stream"]
@@ -22,8 +23,8 @@ Severity: TypeAlias = Literal["error", "info"]
 Fix: TypeAlias = Literal["safe", "unsafe"]
 
 
-def _check(part: Part) -> None:
-    """Raise LocalError if a part made by hand holds what JSON cannot say."""
+def _require_json_part(part: Part) -> None:
+    """Raise LocalError if a part made by hand holds what is not JSON."""
     match part:
         case Call(args=held):
             value: JSON = held.value
@@ -208,24 +209,82 @@ class Conversation(Struct, frozen=True, eq=False):
         call."""
         return pairs(self.messages, ordered=self.ordered)
 
+    def pair_of(self, part: Call | Result) -> Pair:
+        """The pair that a call or result of this conversation belongs to.
+
+        Raises:
+            ValueError: The part is not in this conversation.
+        """
+        for pair in self.pairs():
+            if pair.call is part or pair.result is part:
+                return pair
+        raise ValueError("that part is not in this conversation")
+
     def replace(self, part: Part, new: Part) -> Conversation:
-        """The conversation with one part, found by identity, replaced; everything else stays to the
-        letter."""
-        if not any(p is part for p in self.parts()):
+        """Replace one part, found by identity; everything else stays verbatim.
+
+        A call that gets another id or name takes its result along.
+
+        Raises:
+            ValueError: The part is not in this conversation.
+            LocalError: The new part holds what is not JSON.
+        """
+        _require_json_part(new)
+        edits: list[tuple[Part, Part]] = [(part, new)]
+        if isinstance(part, Call) and isinstance(new, Call):
+            result = self.pair_of(part).result
+            if result is not None and (part.id, part.name) != (new.id, new.name):
+                edits.append((result, _follow_call(result, part, new)))
+        return self._with_edits(edits)
+
+    def rename_call(self, call: Call, name: str) -> Conversation:
+        """Give a call the name of another tool; its result follows."""
+        return self.replace(call, replace(call, name=name))
+
+    def change_arguments(self, call: Call, arguments: LazyJson | JSON) -> Conversation:
+        """Give a call other arguments: a dict, or JSON text."""
+        return self.replace(call, replace(call, args=arguments))
+
+    def change_call_id(self, call: Call, call_id: str) -> Conversation:
+        """Give a call another id; its result follows."""
+        return self.replace(call, replace(call, id=call_id, origin="wire"))
+
+    def replace_result(self, call: Call, output: Output, *, error: bool = False) -> Conversation:
+        """Replace the output of the result of a call.
+
+        Raises:
+            ValueError: The call is not in this conversation, or has no result.
+        """
+        result = self.pair_of(call).result
+        if result is None:
+            raise ValueError(f"the call {call.id} has no result")
+        return self.replace(result, replace(result, output=output, error=error))
+
+    def delete_pair(self, call: Call) -> Conversation:
+        """Remove a call and its result; a message that held nothing else goes too."""
+        pair = self.pair_of(call)
+        removed = [part for part in (pair.call, pair.result) if part is not None]
+        messages: list[Message] = []
+        for message in self.messages:
+            parts = tuple(p for p in message.parts if not any(p is part for part in removed))
+            if len(parts) == len(message.parts):
+                messages.append(message)
+            elif parts:
+                messages.append(replace(message, parts=parts))
+        return replace(self, messages=tuple(messages))
+
+    def _with_edits(self, edits: list[tuple[Part, Part]]) -> Conversation:
+        """Replace parts in place; each remembers the part it replaces."""
+        messages: list[Message] = []
+        found = False
+        for message in self.messages:
+            parts = tuple(_edit(part, edits) for part in message.parts)
+            edited = any(new is not old for new, old in zip(parts, message.parts, strict=True))
+            found = found or edited
+            messages.append(replace(message, parts=parts) if edited else message)
+        if not found:
             raise ValueError("that part is not in this conversation")
-        _check(new)
-        kept = replace(
-            new,
-            source=replace(part.source, original=part.original or part),
-            signature=new.signature or part.signature,
-        )
-        messages = tuple(
-            replace(message, parts=tuple(kept if p is part else p for p in message.parts))
-            if any(p is part for p in message.parts)
-            else message
-            for message in self.messages
-        )
-        return replace(self, messages=messages)
+        return replace(self, messages=tuple(messages))
 
     @property
     def pristine(self) -> bool:
@@ -253,3 +312,22 @@ class Conversation(Struct, frozen=True, eq=False):
 
     def __hash__(self) -> int:
         return hash(self.messages)
+
+
+def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
+    """The part that replaces another, with its source; the part itself if none does."""
+    for old, new in edits:
+        if part is old:
+            return replace(
+                new,
+                source=replace(old.source, original=old.original or old),
+                signature=new.signature or old.signature,
+            )
+    return part
+
+
+def _follow_call(result: Result, old: Call, new: Call) -> Result:
+    """A result as it is after its call got another id or name."""
+    origin = result.origin if result.origin == "minted" else "wire"
+    name = new.name if result.name == old.name else result.name
+    return replace(result, call_id=new.id, name=name, origin=origin)

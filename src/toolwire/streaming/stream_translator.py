@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolwire.codec import IdMapInput, resolve
 from toolwire.conversation.ids import IdFitter, IdMap
 from toolwire.conversation.json import text_of
-from toolwire.conversation.model import Loss, Usage
+from toolwire.conversation.model import Loss, Setting, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
@@ -37,8 +37,9 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
+from toolwire.wires.engine.capabilities import EVERYTHING
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower_opening, lower_part
+from toolwire.wires.engine.lowering import lower_opening, lower_part, lower_settings
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy, server_tool_as_text
 from toolwire.wires.engine.stream import StreamReader, StreamWriter
 
@@ -322,7 +323,7 @@ class StreamTranslator(Generic[Out]):
             self._writer.note(Metadata(event.settings))
             return []
         self._begun = True
-        return self._writer.begin(event)
+        return self._writer.begin(MessageStart(self._lower_settings(event.settings)))
 
     def _first(self) -> list[Chunk]:
         return [] if self._begun else self._begin(MessageStart({}))
@@ -514,7 +515,13 @@ class StreamTranslator(Generic[Out]):
         return False
 
     def _note(self, event: Metadata) -> list[Chunk]:
-        return [*self._first(), *self._writer.note(event)]
+        settings = self._lower_settings(event.settings)
+        return [*self._first(), *self._writer.note(Metadata(settings))]
+
+    def _lower_settings(self, settings: dict[str, Setting]) -> dict[str, Setting]:
+        if self._capabilities is EVERYTHING:
+            return settings
+        return lower_settings(settings, self._capabilities, {}, self._context.losses)
 
     def _finish(self, event: Finish) -> list[Chunk]:
         """Kept until no more comes: some servers go on after they gave the reason."""

@@ -7,9 +7,9 @@ knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JsonPath
@@ -25,6 +25,7 @@ from toolwire.conversation.parts import (
     Source,
     Text,
     describe,
+    output_text,
 )
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
 
@@ -76,7 +77,8 @@ def lower(
         tools = _lower_tools(tools, capabilities, kind=kind, losses=losses)
     settings = conversation.settings
     if conversation.wire != wire:
-        settings = _lower_settings(conversation, capabilities, losses)
+        paths = conversation.source.setting_paths
+        settings = lower_settings(settings, capabilities, paths, losses)
     unchanged = messages is conversation.messages and tools is conversation.tools
     if unchanged and settings is conversation.settings:
         return Lowered(conversation, losses)
@@ -122,11 +124,17 @@ def _lower_messages(
         if following and message.role == "assistant":
             out.append(Message("user", tuple(following)))
             following = []
-        if message.wire == wire:
+        if message.wire == wire and not any(_is_new(part) for part in message.parts):
             out.append(message)
             continue
         lowered = _lower_message(
-            message, capabilities, kind=kind, first=not out, losses=losses, following=following
+            message,
+            capabilities,
+            wire=wire,
+            kind=kind,
+            first=not out,
+            losses=losses,
+            following=following,
         )
         if (
             following
@@ -143,27 +151,36 @@ def _lower_messages(
     return tuple(out) if changed or len(out) != len(messages) else messages
 
 
+def _is_new(part: Part) -> bool:
+    """True if a part was not read from a body: an edit put it into its message."""
+    return part.source.raw is UNSET and part.source.spec is None
+
+
 def _lower_message(
     message: Message,
     capabilities: Capabilities,
     *,
+    wire: str,
     kind: str,
     first: bool,
     losses: list[Loss],
     following: list[Part],
 ) -> Message:
     role = message.role
-    if role == "system" and not first and not capabilities.system_anywhere:
+    if role == "system" and message.wire != wire and not first and not capabilities.system_anywhere:
         losses.append(Loss(message.path, "a system message in mid-conversation becomes a user's"))
         role = "user"
     place: Place = "user" if role == "tool" else role
     parts: list[Part] = []
+    native = message.wire == wire
     for part in message.parts:
-        if isinstance(part, Result):
+        if native and not _is_new(part):
+            parts.append(part)
+        elif isinstance(part, Result):
             parts.append(_lower_result(part, capabilities, losses, following))
         else:
             parts += lower_part(part, capabilities, place, kind=kind, losses=losses)
-    if not capabilities.text_after_calls:
+    if not native and not capabilities.text_after_calls:
         parts = _text_first(parts, losses)
     same = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
     if same and role == message.role:
@@ -284,6 +301,10 @@ def _lower_result(
         else:
             losses.append(Loss(part.path, f"a result cannot hold this here: {_quote(part)}"))
             output.append(Text(describe(part), source=Source(path=part.path)))
+    if not capabilities.result_parts and all(isinstance(part, Text) for part in output):
+        if len(output) > 1:
+            losses.append(Loss(result.path, "the parts of a result are joined to one text here"))
+        return replace(result, output=output_text(tuple(output)))
     if len(output) == len(result.output) and all(map(_is, output, result.output)):
         return result
     return replace(result, output=tuple(output))
@@ -307,7 +328,11 @@ def _lower_tools(
     if not capabilities.tool_definitions:
         losses += [Loss(tool.path, "this wire holds no tool definitions") for tool in tools]
         return ()
-    return tuple(_lower_tool(tool, capabilities, losses) for tool in tools)
+    if capabilities.strict_tools or all(tool.strict is None for tool in tools):
+        return tools
+    flagged = [tool for tool in tools if tool.strict is not None]
+    losses += [Loss(tool.path, "a tool has no strict flag here") for tool in flagged]
+    return tuple(tool if tool.strict is None else replace(tool, strict=None) for tool in tools)
 
 
 def _without_nameless_tools(conversation: Conversation, losses: list[Loss]) -> Conversation:
@@ -319,22 +344,16 @@ def _without_nameless_tools(conversation: Conversation, losses: list[Loss]) -> C
     return replace(conversation, tools=tools)
 
 
-def _lower_tool(tool: Tool, capabilities: Capabilities, losses: list[Loss]) -> Tool:
-    if tool.strict is None or capabilities.strict_tools:
-        return tool
-    if tool.strict:
-        losses.append(Loss(tool.path, "a tool has no strict flag here"))
-    return replace(tool, strict=None)
-
-
-def _lower_settings(
-    conversation: Conversation, capabilities: Capabilities, losses: list[Loss]
+def lower_settings(
+    settings: dict[str, Setting],
+    capabilities: Capabilities,
+    paths: Mapping[str, JsonPath],
+    losses: list[Loss],
 ) -> dict[str, Setting]:
-    settings = conversation.settings
+    """Settings as the target can hold them: the same dict if nothing changes."""
     changed: dict[str, Setting] = {}
     for name, value in settings.items():
-        path = conversation.source.setting_paths.get(name, (name,))
-        lowered = _lower_setting(value, capabilities, path, losses)
+        lowered = _lower_setting(value, capabilities, paths.get(name, (name,)), losses)
         if lowered is not value:
             changed[name] = lowered
     return {**settings, **changed} if changed else settings
