@@ -34,7 +34,7 @@ from toolwire.errors import LocalError, RemoteError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import wire
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.lowering import lower
+from toolwire.wires.engine.lowering import lower, lower_settings
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy, lower_server_tools
 from toolwire.wires.engine.specs import Wire, patch_parts
 
@@ -183,6 +183,12 @@ def encode_observed(
     if kind == "response":
         context = _context_of_plain_answer(conversation, target, profile, reverse_map)
         if context is not None:
+            paths = conversation.source.setting_paths
+            settings = lower_settings(
+                conversation.settings, target.capabilities, paths, context.losses
+            )
+            if settings is not conversation.settings:
+                conversation = replace(conversation, settings=settings)
             return _write(conversation, target, context)
     if conversation.wire and conversation.source.messages is None:
         conversation = replace(
@@ -361,7 +367,14 @@ def _context_of_plain_answer(
             return None
     if len(ids) > 1 and len(set(ids)) < len(ids):
         return None
+    if ids and not target.capabilities.text_after_calls and _has_text_after_call(message):
+        return None
     return EncodeContext(target.name, "response", ids=None, names={}, home=reverse_map)
+
+
+def _has_text_after_call(message: Message) -> bool:
+    calls = [n for n, part in enumerate(message.parts) if part.__class__ is Call]
+    return any(part.__class__ is Text for part in message.parts[calls[0] :])
 
 
 class _Fits(Struct):

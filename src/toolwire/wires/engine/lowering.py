@@ -28,6 +28,7 @@ from toolwire.conversation.parts import (
     output_text,
 )
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
+from toolwire.wires.engine.media import mime_of
 
 CLIENT_TOOLS = ("function", "custom")
 """Kinds of tools that a client runs; any other is a provider's own."""
@@ -62,8 +63,10 @@ def lower(
         plain: True if the messages are known to hold nothing that needs lowering.
     """
     losses: list[Loss] = []
-    if conversation.tools and conversation.wire != wire:
+    if conversation.wire != wire:
         conversation = _without_nameless_tools(conversation, losses)
+        if kind == "request":
+            conversation = _without_idle_settings(conversation, losses)
     if capabilities is EVERYTHING:
         return Lowered(conversation, losses)
     messages = conversation.messages
@@ -73,7 +76,7 @@ def lower(
     if not plain:
         messages = _lower_messages(messages, capabilities, wire=wire, kind=kind, losses=losses)
     tools = conversation.tools
-    if not native:
+    if not native and conversation.wire != wire:
         tools = _lower_tools(tools, capabilities, kind=kind, losses=losses)
     settings = conversation.settings
     if conversation.wire != wire:
@@ -258,8 +261,8 @@ def _lower_media(
         return Text(describe(media), source=Source(path=media.path))
     names = capabilities.media_names
     if media.name is not None and names is not None and media.kind not in names:
-        losses.append(Loss((*media.path,), f"the name of this {media.kind} is not kept here"))
-        return replace(media, name=None)
+        losses.append(Loss(media.path, f"the name of this {media.kind} is not kept here"))
+        return replace(media, name=None, mime=mime_of(media))  # the name may be all that tells it
     return media
 
 
@@ -328,6 +331,13 @@ def _lower_tools(
     if not capabilities.tool_definitions:
         losses += [Loss(tool.path, "this wire holds no tool definitions") for tool in tools]
         return ()
+    if any(tool.kind not in CLIENT_TOOLS for tool in tools):
+        losses += [
+            Loss(tool.path, f"a tool of another provider: {tool.kind}")
+            for tool in tools
+            if tool.kind not in CLIENT_TOOLS
+        ]
+        tools = tuple(tool for tool in tools if tool.kind in CLIENT_TOOLS)
     if capabilities.strict_tools or all(tool.strict is None for tool in tools):
         return tools
     flagged = [tool for tool in tools if tool.strict is not None]
@@ -342,6 +352,36 @@ def _without_nameless_tools(conversation: Conversation, losses: list[Loss]) -> C
     losses += [Loss(tool.path, "a tool without a name cannot be defined") for tool in nameless]
     tools = tuple(tool for tool in conversation.tools if tool.name or tool.kind not in CLIENT_TOOLS)
     return replace(conversation, tools=tools)
+
+
+def _without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Conversation:
+    """Drop settings about tools that are not defined: servers refuse even a free choice of none.
+
+    A choice that demands a call is kept where no tools were defined in the first place: the server
+    says what is wrong with it.
+    """
+    settings = conversation.settings
+    if "choice" not in settings and "parallel" not in settings:
+        return conversation
+    choice = settings.get("choice")
+    names = choice.names if isinstance(choice, Choice) else ()
+    defined = {tool.name for tool in conversation.tools if tool.kind in CLIENT_TOOLS}
+    idle: tuple[str, ...] = ()
+    if not defined:
+        demanded = isinstance(choice, Choice) and choice.mode == "required"
+        were_defined = bool(conversation.source.tools or conversation.tools)
+        idle = () if demanded and not were_defined else ("choice", "parallel")
+    elif names and defined.isdisjoint(names):
+        idle = ("choice",)
+    paths = conversation.source.setting_paths
+    for name in idle:
+        if name in settings:
+            reason = "there are no tool definitions"
+            if defined:
+                reason = f"tool_choice names a tool that is not defined: {', '.join(names)}"
+            losses.append(Loss(paths.get(name, (name,)), reason))
+    kept = {name: value for name, value in settings.items() if name not in idle}
+    return replace(conversation, settings=kept) if len(kept) < len(settings) else conversation
 
 
 def lower_settings(
@@ -386,8 +426,10 @@ def _without_fields(
     losses: list[Loss],
 ) -> Format | Usage:
     """A setting without the fields that the target does not hold."""
-    gone = [name for name in names if name not in held and getattr(value, name) is not None]
-    if not gone:
+    dropped = [name for name in names if name not in held and getattr(value, name) is not None]
+    if not dropped:
         return value
-    losses.append(Loss(path, f"not held here: {', '.join(gone)}"))
-    return replace(value, **dict.fromkeys(gone))
+    reported = [name for name in dropped if getattr(value, name) is False or getattr(value, name)]
+    if reported:
+        losses.append(Loss(path, f"not held here: {', '.join(reported)}"))
+    return replace(value, **dict.fromkeys(dropped))

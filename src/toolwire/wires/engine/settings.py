@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
-from toolwire.conversation.model import Choice, Conversation, Setting, Tool
+from toolwire.conversation.model import Conversation, Setting
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import EncodeContext
 
@@ -195,14 +195,10 @@ def write_settings(
     before = conversation.source.settings if own else None
     writers = _index(fields).writers
     places = conversation.source.setting_paths
-    idle = () if own or context.kind != "request" else _idle(conversation)
     for name, value in conversation.settings.items():
         if before.__class__ is dict and name in before and before[name] == value:
             continue
         place = context.setting_path = places.get(name) or (name,)
-        if name in idle:
-            context.report_loss(place, "there is no tool that it could be about")
-            continue
         one = writers.get(name)
         told = len(context.losses)
         written = UNSET if one is None or one.write is None else one.write(value, context)
@@ -217,39 +213,6 @@ def write_settings(
         for path in conversation.source.unknown_fields:
             context.report_loss(path, "no such field on this wire")
     return body
-
-
-_PORTABLE = ("function", "custom")
-"""Kinds of tools that go to another wire; a provider's own stay behind."""
-
-
-def _idle(conversation: Conversation) -> tuple[str, ...]:
-    """Settings about tools that are none, or all stay behind: servers refuse a choice among none,
-    even a free one.
-
-    One that demands a call is told to the server all the same, which says what is wrong with it,
-    unless there were tools and we left them behind, because they have no names.
-    """
-    if not conversation.tools:
-        asked = conversation.settings.get("choice")
-        before = conversation.source.tools
-        nameless = isinstance(before, tuple) and any(
-            isinstance(tool, Tool) and not tool.name for tool in before
-        )
-        return (
-            ()
-            if isinstance(asked, Choice) and asked.mode == "required" and not nameless
-            else ("choice", "parallel")
-        )
-    offered = {tool.name for tool in conversation.tools if tool.kind in _PORTABLE}
-    if not offered:
-        return ("choice", "parallel")
-    choice = conversation.settings.get("choice")
-    return (
-        ("choice",)
-        if isinstance(choice, Choice) and choice.names and offered.isdisjoint(choice.names)
-        else ()
-    )
 
 
 _USER = 64
