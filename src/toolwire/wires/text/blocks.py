@@ -284,6 +284,8 @@ def _write_output_part(part: Part, context: EncodeContext) -> Object:
 
 def write_text(text: Text, role: Role, context: EncodeContext) -> str:
     """The text; a loss is reported if its tags would be read as calls, results or tools."""
+    if text.refusal:  # lowering does not see responses of text and calls only
+        context.report_loss(text, "a refusal is sent as plain text")
     if not is_plain(text.text, role):
         context.report_loss(text, TAGS_IN_TEXT)
     return text.text

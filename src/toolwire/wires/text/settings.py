@@ -28,17 +28,19 @@ REQUEST = (
 )
 
 
+_OTHER_COUNTS = ("cached", "cache_write", "reasoning")
+
+
 def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(count_at(value, "prompt_tokens"), count_at(value, "completion_tokens"))
 
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    if (value.cached, value.cache_write, value.reasoning) != (None, None, None):
-        # Lowering removes these counts from bodies, but not from the metadata of streams.
-        context.report_loss(
-            context.setting_path, "usage has no counts of cached or reasoning tokens here"
-        )
+    # Lowering removes these counts from bodies, but not from the metadata of streams.
+    dropped = [name for name in _OTHER_COUNTS if getattr(value, name) is not None]
+    if dropped:
+        context.report_loss(context.setting_path, f"not held here: {', '.join(dropped)}")
     read, generated = value.input or 0, value.output or 0
     return {"prompt_tokens": read, "completion_tokens": generated, "total_tokens": read + generated}
 
