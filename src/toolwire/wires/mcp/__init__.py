@@ -18,9 +18,9 @@
 
 from __future__ import annotations
 
+from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.specs import Wire, all_blocks
-from toolwire.wires.families.rpc_log.log import log_capabilities
-from toolwire.wires.mcp.blocks import BLOCKS, NAME, RESULT_MEDIA
+from toolwire.wires.mcp.blocks import BLOCKS, MEDIA, NAME
 from toolwire.wires.mcp.bodies import match_score, read, write
 from toolwire.wires.mcp.messages import CALL, ERROR, INPUT_REQUIRED, RESULT
 
@@ -31,5 +31,12 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
-    capabilities=log_capabilities(RESULT_MEDIA),
+    capabilities=Capabilities(
+        media=MEDIA,
+        reasoning_in_history=False,
+        reasoning_in_answers=False,
+        messages_in_answers=True,
+        tools_in_answers=True,
+        strict_tools=False,
+    ),
 )

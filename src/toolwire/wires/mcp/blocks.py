@@ -15,7 +15,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Call, Media, Output, Part, Result, Source, Text, describe
-from toolwire.wires.engine.capabilities import DATA_OR_URL, MediaForm, MediaSupport
+from toolwire.wires.engine.capabilities import DATA_OR_URL, MediaForm, MediaSupport, Place
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import kind_by, mime_of
 from toolwire.wires.engine.specs import (
@@ -119,10 +119,19 @@ def _write_resource(media: Media, context: EncodeContext) -> JSON:
     return {"type": "resource", "resource": resource}
 
 
+_ALL_FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file", "text"})
+_MESSAGE_MEDIA = MediaSupport(image=_ALL_FORMS, audio=_ALL_FORMS, video=_ALL_FORMS, file=_ALL_FORMS)
+"""Media of messages are not lowered: a log drops them and reports each once, and only a model's
+answer holds some of them."""
 _FILE_FORMS: frozenset[MediaForm] = frozenset({"data", "url", "text"})
-RESULT_MEDIA = MediaSupport(
-    image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=_FILE_FORMS
-)
+MEDIA: dict[Place, MediaSupport] = {
+    "system": _MESSAGE_MEDIA,
+    "user": _MESSAGE_MEDIA,
+    "assistant": _MESSAGE_MEDIA,
+    "result": MediaSupport(
+        image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=_FILE_FORMS
+    ),
+}
 
 
 def write_media(media: Media, context: EncodeContext) -> JSON:
@@ -348,6 +357,8 @@ def _write_tool(tool: Tool, context: EncodeContext) -> JSON:
     if not isinstance(schema, dict):
         schema = {"type": "object", "properties": {}}
     out["inputSchema"] = schema
+    if tool.strict is not None:  # lowering does not see definitions that were edited on this wire
+        context.report_loss(tool, "a tool has no strict flag here")
     return out
 
 

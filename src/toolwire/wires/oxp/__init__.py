@@ -18,9 +18,8 @@
 
 from __future__ import annotations
 
-from toolwire.wires.engine.capabilities import NO_MEDIA
+from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.specs import Wire
-from toolwire.wires.families.rpc_log.log import log_capabilities
 from toolwire.wires.oxp.blocks import CALL, ERROR, NAME, REFUSAL, VALUE
 from toolwire.wires.oxp.bodies import match_score, read, write
 
@@ -31,5 +30,12 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
-    capabilities=log_capabilities(NO_MEDIA),
+    # A body holds one part, and only the writer knows which one. What it cannot hold of that part
+    # is reported by the writer: lowering would also report the content of dropped parts.
+    capabilities=Capabilities(
+        reasoning_in_history=False,
+        reasoning_in_answers=False,
+        messages_in_answers=True,
+        tools_in_answers=True,
+    ),
 )

@@ -59,11 +59,15 @@ def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def write_image(media: Media, context: EncodeContext) -> JSON:
-    """The block of an image."""
+    """The block of an image.
+
+    Losses are reported for media that were edited on this wire, which lowering does not see.
+    """
     url = data_url(media)
     if media.kind == "image" and url is not None:
+        if media.name is not None:
+            context.report_loss(media, "the name of this image is not kept here")
         return {"type": "image_url", "image_url": {"url": url}}
-    # Lowering does not see parts that were edited on this wire.
     context.report_loss(media, f"this wire takes no such {media.kind}; it is named in text")
     return {"type": "text", "text": describe(media)}
 

@@ -122,6 +122,8 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
+    for tool in conversation.tools:  # lowering does not see tools that were added on this wire
+        context.report_loss(tool, "an answer holds no tool definitions")
     seed = body.get("id")
     context.seed = seed if isinstance(seed, str) else ""
     own = conversation.wire == NAME

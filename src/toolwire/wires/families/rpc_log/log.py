@@ -15,34 +15,8 @@ from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object, patch
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source, describe
-from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, patch_parts
-
-_ALL_FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file", "text"})
-_ALL_MEDIA = MediaSupport(image=_ALL_FORMS, audio=_ALL_FORMS, video=_ALL_FORMS, file=_ALL_FORMS)
-
-
-def log_capabilities(result_media: MediaSupport) -> Capabilities:
-    """The capabilities of a tool protocol whose results hold these media.
-
-    A log drops all content of messages except calls and results. The writer reports it, so media
-    outside of results are not lowered: each would be reported twice.
-    """
-    return Capabilities(
-        media={
-            "system": _ALL_MEDIA,
-            "user": _ALL_MEDIA,
-            "assistant": _ALL_MEDIA,
-            "result": result_media,
-        },
-        reasoning_in_history=False,
-        reasoning_in_answers=False,
-        messages_in_answers=True,
-        tools_in_answers=True,
-        strict_tools=False,
-    )
-
 
 # --- reading --------------------------------------------------------------------------------------
 
