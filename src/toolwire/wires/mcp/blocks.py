@@ -149,19 +149,15 @@ def write_media(media: Media, context: EncodeContext) -> JSON:
 
 CONTENT = blocks(
     Block("text", part=Text, read=_read_text, write=_write_text, keys=keys("type", "text")),
-    Block(
-        "image",
-        part=Media,
-        read=_read_data,
-        write=_write_data,
-        keys=keys("type", "data", "mimeType"),
-    ),
-    Block(
-        "audio",
-        part=Media,
-        read=_read_data,
-        write=_write_data,
-        keys=keys("type", "data", "mimeType"),
+    *(
+        Block(
+            kind,
+            part=Media,
+            read=_read_data,
+            write=_write_data,
+            keys=keys("type", "data", "mimeType"),
+        )
+        for kind in ("image", "audio")
     ),
     Block(
         "resource_link",

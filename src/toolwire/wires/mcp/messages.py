@@ -131,28 +131,20 @@ RESULT = Block(
 STRUCTURED_RESULT = replace(RESULT, inner=(("result", _RESULT_KEYS | {"structuredContent"}),))
 UNKNOWN_RESULT = replace(RESULT, inner=())
 """A result of an unknown type: its output is the whole result."""
-INPUT_REQUIRED = Block(
-    "input_required",
-    part=Result,
+INPUT_REQUIRED = replace(
+    UNKNOWN_RESULT,
+    name="input_required",
     read=read_input_required,
-    write=write_result,
-    keys=keys("jsonrpc", "id", "result"),
     discriminator={"jsonrpc_result_of": "tools/call", "resultType": "input_required"},
-    direction="output",
     family="mcp-input-required",
-    executor="client",
-    ids=(Id("id"),),
 )
-ERROR = Block(
-    "error",
-    part=Result,
+ERROR = replace(
+    UNKNOWN_RESULT,
+    name="error",
     read=read_error,
     write=_write_error,
     keys=keys("jsonrpc", "id", "error"),
     discriminator={"jsonrpc": "error"},
-    direction="output",
-    family="mcp",
-    executor="client",
     ids=(Id("id", nullable=True),),
 )
 ALL_SPECS = (CALL, RESULT, STRUCTURED_RESULT, INPUT_REQUIRED, UNKNOWN_RESULT, ERROR)

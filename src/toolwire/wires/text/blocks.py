@@ -34,7 +34,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     require_string,
 )
-from toolwire.wires.text.dialect import Dialect, FoundCall
+from toolwire.wires.text.dialect import CallMatch, Dialect
 from toolwire.wires.text.dialects import DIALECTS
 from toolwire.wires.text.scanner import find_calls
 from toolwire.wires.text.tags import find_results, find_tools, write_result
@@ -145,7 +145,7 @@ class PartSpan(Struct, frozen=True):
     part: Part
 
 
-class _TaggedRange(Struct, frozen=True):
+class _TagRange(Struct, frozen=True):
     """A range of a string with tags, and the parts inside it."""
 
     start: int
@@ -160,7 +160,7 @@ def spans_of(text: str, path: JsonPath, role: Role) -> list[PartSpan]:
         ranges = _call_ranges(text, path)
     elif role == "system":
         section = find_tools(text)
-        ranges = [] if section is None else [_TaggedRange(section.start, section.end, [])]
+        ranges = [] if section is None else [_TagRange(section.start, section.end, [])]
         line_breaks = 2
     else:
         ranges = _result_ranges(text, path)
@@ -176,10 +176,10 @@ def spans_of(text: str, path: JsonPath, role: Role) -> list[PartSpan]:
     return spans + _text_between(text, last, len(text), path, line_breaks)
 
 
-def _call_ranges(text: str, path: JsonPath) -> list[_TaggedRange]:
+def _call_ranges(text: str, path: JsonPath) -> list[_TagRange]:
     dialect, found = find_calls(text)
     return [
-        _TaggedRange(
+        _TagRange(
             block.start,
             block.end,
             [
@@ -191,8 +191,8 @@ def _call_ranges(text: str, path: JsonPath) -> list[_TaggedRange]:
     ]
 
 
-def _result_ranges(text: str, path: JsonPath) -> list[_TaggedRange]:
-    ranges: list[_TaggedRange] = []
+def _result_ranges(text: str, path: JsonPath) -> list[_TagRange]:
+    ranges: list[_TagRange] = []
     for found in find_results(text):
         start, end = found.span
         call_id, origin = read_result_id(found.id)
@@ -204,11 +204,11 @@ def _result_ranges(text: str, path: JsonPath) -> list[_TaggedRange]:
             origin=origin,
             source=Source(text[start:end], path, RESULT),
         )
-        ranges.append(_TaggedRange(found.start, found.end, [PartSpan(start, end, result)]))
+        ranges.append(_TagRange(found.start, found.end, [PartSpan(start, end, result)]))
     return ranges
 
 
-def read_call(call: FoundCall, dialect: Dialect, text: str, path: JsonPath) -> Call:
+def read_call(call: CallMatch, dialect: Dialect, text: str, path: JsonPath) -> Call:
     """The part of a call that was found in a text."""
     call_id, origin = read_id(call.id)
     source = Source(text[call.start : call.end], path, CALLS[dialect.name])

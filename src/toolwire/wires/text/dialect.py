@@ -28,7 +28,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.wires.text.cursor import Cursor, Recognizer
 
 
-class FoundCall(Struct, frozen=True):
+class CallMatch(Struct, frozen=True):
     """A call in a text: the span that is rewritten when it is edited, and its content."""
 
     start: int
@@ -38,9 +38,9 @@ class FoundCall(Struct, frozen=True):
     id: JSON = None
     """The JSON value in the place of the id, of any type."""
 
-    def shift(self, offset: int) -> FoundCall:
+    def shift(self, offset: int) -> CallMatch:
         """The same call with its span moved."""
-        return FoundCall(self.start + offset, self.end + offset, self.name, self.args, self.id)
+        return CallMatch(self.start + offset, self.end + offset, self.name, self.args, self.id)
 
 
 class CallBlock(Struct, frozen=True):
@@ -48,7 +48,7 @@ class CallBlock(Struct, frozen=True):
 
     start: int
     end: int
-    calls: tuple[FoundCall, ...]
+    calls: tuple[CallMatch, ...]
 
 
 class Frame(NamedTuple):

@@ -16,11 +16,11 @@ from toolwire.wires.text.cursor import (
     recognize_json,
     skip_blanks,
 )
-from toolwire.wires.text.dialect import CallBlock, Dialect, FoundCall, Frame, SpanWriter
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame, SpanWriter
 from toolwire.wires.text.embedded_json import json_text, object_at, skip_space
 
 
-def _parse_call(text: str, start: int, field: str) -> FoundCall | None:
+def _parse_call(text: str, start: int, field: str) -> CallMatch | None:
     """The call in the JSON object at a position; `field` holds its arguments."""
     found = object_at(text, start)
     if found is None:
@@ -29,7 +29,7 @@ def _parse_call(text: str, start: int, field: str) -> FoundCall | None:
     name = value.get("name")
     if not isinstance(name, str) or not name:
         return None
-    return FoundCall(start, end, name, _arguments(value.get(field)), value.get("id"))
+    return CallMatch(start, end, name, _arguments(value.get(field)), value.get("id"))
 
 
 def _arguments(value: JSON) -> LazyJson:
@@ -101,7 +101,7 @@ _LIST_MARK = "[TOOL_CALLS]"
 
 def _parse_list(text: str, start: int) -> CallBlock | None:
     """A block; None if anything in the list is not a call."""
-    calls: list[FoundCall] = []
+    calls: list[CallMatch] = []
     position = skip_space(text, start + len(_LIST_MARK))
     separator = "["
     while text.startswith(separator, position):
@@ -166,7 +166,7 @@ def recognize_message_end(cursor: Cursor) -> Recognizer:
 
 def _parse_message(text: str, start: int) -> CallBlock | None:
     position = after_python_tag(text, start)
-    calls: list[FoundCall] = []
+    calls: list[CallMatch] = []
     while True:
         call = _parse_call(text, position, "parameters")
         found = object_at(text, position)

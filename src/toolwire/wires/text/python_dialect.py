@@ -17,7 +17,7 @@ from toolwire.wires.text.cursor import (
     recognize_brackets,
     skip_blanks,
 )
-from toolwire.wires.text.dialect import CallBlock, Dialect, FoundCall, Frame
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame
 from toolwire.wires.text.json_dialects import (
     PYTHON_TAG,
     after_python_tag,
@@ -64,7 +64,7 @@ def _recognize(cursor: Cursor) -> Recognizer:
     return (yield from recognize_brackets(cursor)) and (yield from recognize_message_end(cursor))
 
 
-def _read_call(node: ast.expr, source: str, lines: list[int], shift: int) -> FoundCall:
+def _read_call(node: ast.expr, source: str, lines: list[int], shift: int) -> CallMatch:
     if not isinstance(node, ast.Call) or node.args:
         raise TypeError("expected a call with named arguments")
     if node.end_lineno is None or node.end_col_offset is None:
@@ -80,7 +80,7 @@ def _read_call(node: ast.expr, source: str, lines: list[int], shift: int) -> Fou
             raise TypeError("expected an object after **")
     start = _offset(source, lines, node.lineno, node.col_offset)
     end = _offset(source, lines, node.end_lineno, node.end_col_offset)
-    return FoundCall(shift + start, shift + end, _dotted_name(node.func), LazyJson.from_value(args))
+    return CallMatch(shift + start, shift + end, _dotted_name(node.func), LazyJson.from_value(args))
 
 
 def _offset(source: str, lines: list[int], line: int, column: int) -> int:
@@ -127,10 +127,10 @@ def _write(name: str, args: Object | None, call_id: str | None, old: str | None)
     if not _NAME.fullmatch(name) or args is None:
         return None
     if all(key.isidentifier() and key.isascii() for key in args):
-        given = ", ".join(f"{key}={value!r}" for key, value in args.items())
+        arguments = ", ".join(f"{key}={value!r}" for key, value in args.items())
     else:
-        given = f"**{args!r}"
-    text = f"{name}({given})"
+        arguments = f"**{args!r}"
+    text = f"{name}({arguments})"
     return text if _parse(f"[{text}]", 0) else None
 
 

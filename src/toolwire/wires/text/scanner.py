@@ -13,7 +13,7 @@ from functools import cache
 from msgspec import Struct
 
 from toolwire.wires.text.cursor import Cursor
-from toolwire.wires.text.dialect import CallBlock, Dialect, FoundCall, Parser, StartRecognizer
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Parser, StartRecognizer
 from toolwire.wires.text.dialects import DEFAULT, DIALECTS
 from toolwire.wires.text.embedded_json import skip_space
 
@@ -25,7 +25,7 @@ class Span(Struct, frozen=True):
     """A piece of a text; the joined pieces are the text."""
 
     text: str
-    calls: tuple[FoundCall, ...] | None = None
+    calls: tuple[CallMatch, ...] | None = None
     """The calls of a block, with positions in this piece; None if the piece is plain text."""
 
 

@@ -115,16 +115,18 @@ class TextStreamReader(ChatReader):
                 return bool
         return None
 
-    def _speak(self, one: Candidate, field: str, text: str, *, listed: bool = False) -> list[Event]:
+    def _speak(
+        self, candidate: Candidate, field: str, text: str, *, listed: bool = False
+    ) -> list[Event]:
         if field == "thought":
-            return super()._speak(one, field, text, listed=listed)
+            return super()._speak(candidate, field, text, listed=listed)
         if field != "content":
             return []  # an unknown field, which is reported as one
-        one.said = True
-        string = self.strings.get(one.index)
+        candidate.said = True
+        string = self.strings.get(candidate.index)
         if string is None:
-            string = self.strings[one.index] = _StringReader()
-        return self._emit(one, string.feed(text))
+            string = self.strings[candidate.index] = _StringReader()
+        return self._emit(candidate, string.feed(text))
 
     def _emit(self, candidate: Candidate, items: list[str | Call]) -> list[Event]:
         out: list[Event] = []
@@ -150,32 +152,34 @@ class TextStreamReader(ChatReader):
         candidate.spoken.discard("content")
         return out
 
-    def _blocks(self, one: Candidate, content: list[JSON], place: int) -> list[Event]:
+    def _blocks(self, candidate: Candidate, content: list[JSON], place: int) -> list[Event]:
         """Content as blocks: text blocks in a row are one string."""
         out: list[Event] = []
         for i, block in enumerate(content):
             if self.keep:
-                one.pieces.append(copy_json(block))
+                candidate.pieces.append(copy_json(block))
             text = block["text"] if isinstance(block, dict) and is_text(block) else block
             if isinstance(text, str):
-                out += self._speak(one, "content", text)
+                out += self._speak(candidate, "content", text)
             elif isinstance(block, dict):
                 path = (self.count, "choices", place, "delta", "content", i)
                 part = read_block(NAME, CONTENT, block, path)
-                out += [*self._end_string(one), PartComplete(part, one.index)]
+                out += [*self._end_string(candidate), PartComplete(part, candidate.index)]
         return out
 
-    def _piece(self, one: Candidate, entry: Object) -> list[Event]:
-        super()._piece(one, entry)
-        return self._note("tool_calls", (self.count, "choices", one.index, "delta", "tool_calls"))
+    def _piece(self, candidate: Candidate, entry: Object) -> list[Event]:
+        super()._piece(candidate, entry)
+        return self._note(
+            "tool_calls", (self.count, "choices", candidate.index, "delta", "tool_calls")
+        )
 
-    def _opened(self, one: Candidate, held: Growing) -> list[Event]:
-        held.slot = self.slots
-        self.native_slots.add(held.slot)
+    def _opened(self, candidate: Candidate, call: Growing) -> list[Event]:
+        call.slot = self.slots
+        self.native_slots.add(call.slot)
         self.slots += 1
-        self.waiting = [pair for pair in self.waiting if pair[1] is not held]
+        self.waiting = [pair for pair in self.waiting if pair[1] is not call]
         if not self.keep:
-            held.texts.clear()
+            call.texts.clear()
         return []
 
     def _rest(self, *, cut: bool) -> list[Event]:

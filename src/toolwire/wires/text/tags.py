@@ -13,7 +13,7 @@ from toolwire.wires.text.embedded_json import json_text, object_at, skip_space, 
 # --- results --------------------------------------------------------------------------------------
 
 
-class FoundResult(Struct, frozen=True):
+class ResultMatch(Struct, frozen=True):
     """A result in a text: the range with its tags, the span inside them, and its content."""
 
     start: int
@@ -33,10 +33,10 @@ RESULT_TAGS: tuple[tuple[str, str], ...] = (
 _ID_KEYS = ("id", "tool_call_id", "call_id")
 
 
-def find_results(text: str) -> list[FoundResult]:
+def find_results(text: str) -> list[ResultMatch]:
     """All results in a text, in order; only the first kind of tag that occurs counts."""
     for opening, closing in RESULT_TAGS:
-        out: list[FoundResult] = []
+        out: list[ResultMatch] = []
         position = 0
         while (start := text.find(opening, position)) >= 0:
             found = _parse_result(text, start, opening, closing)
@@ -48,7 +48,7 @@ def find_results(text: str) -> list[FoundResult]:
     return []
 
 
-def _parse_result(text: str, tag: int, opening: str, closing: str) -> FoundResult | None:
+def _parse_result(text: str, tag: int, opening: str, closing: str) -> ResultMatch | None:
     """A result: a JSON object with `content`, or else plain text."""
     content = tag + len(opening)
     start = skip_space(text, content)
@@ -59,7 +59,7 @@ def _parse_result(text: str, tag: int, opening: str, closing: str) -> FoundResul
         if text.startswith(closing, closing_tag):
             name = value.get("name")
             ids = (value[key] for key in _ID_KEYS if value.get(key) is not None)
-            return FoundResult(
+            return ResultMatch(
                 tag,
                 closing_tag + len(closing),
                 span=(start, end),
@@ -76,7 +76,7 @@ def _parse_result(text: str, tag: int, opening: str, closing: str) -> FoundResul
     end = closing_tag
     if text.endswith("\n", content + 1, closing_tag) and closing_tag > content + 1:
         end -= 1
-    return FoundResult(tag, closing_tag + len(closing), span=(start, end), output=text[start:end])
+    return ResultMatch(tag, closing_tag + len(closing), span=(start, end), output=text[start:end])
 
 
 def write_result(

@@ -7,7 +7,7 @@ import re
 from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.wires.text.cursor import Cursor, Recognizer, proper_prefixes, recognize, skip_blanks
-from toolwire.wires.text.dialect import CallBlock, Dialect, FoundCall, Frame
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Frame
 
 _PREFIX = r"(?:\w{1,32}:)?"
 """A namespace prefix, which some models put before the names of their tags."""
@@ -87,7 +87,7 @@ def _recognize_closing(cursor: Cursor) -> Recognizer:
     return (yield from recognize(cursor, _WRAPPER_END, _PARTIAL_WRAPPER_END))
 
 
-def _read_call(found: re.Match[str]) -> FoundCall | None:
+def _read_call(found: re.Match[str]) -> CallMatch | None:
     attributes = dict(_ATTRIBUTE.findall(found[1]))
     content = found[2]
     args: Object = {}
@@ -100,7 +100,7 @@ def _read_call(found: re.Match[str]) -> FoundCall | None:
         position = argument.end()
     if not attributes.get("name") or content[position:].strip():
         return None
-    return FoundCall(
+    return CallMatch(
         found.start(),
         found.end(),
         name=attributes["name"],

@@ -58,12 +58,12 @@ def group_turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
     log = list(parts)
     result_index = _result_indexes(log)
     out: list[Message] = []
-    turn = _Turn()
+    turn = _LogTurn()
     for i, part in enumerate(log):
         if isinstance(part, Call):
             if not turn.accepts(part, i):
                 out += turn.messages(wire)
-                turn = _Turn()
+                turn = _LogTurn()
             turn.calls.append(part)
             turn.last_result = max(turn.last_result, result_index.get(i, -1))
         else:
@@ -84,7 +84,7 @@ def _result_indexes(log: list[Part]) -> dict[int, int]:
     return indexes
 
 
-class _Turn:
+class _LogTurn:
     """Calls that were open at the same time, and the parts that followed the first of them."""
 
     __slots__ = ("calls", "has_results", "last_result", "others")
