@@ -30,8 +30,9 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.text.dialects import CALLS, CallBlock, Dialect
-from toolwire.wires.text.scanner import MARKS, Scan, find_calls
+from toolwire.wires.text.dialect import CallBlock, Dialect
+from toolwire.wires.text.dialects import DIALECTS
+from toolwire.wires.text.scanner import MARK_STARTS, Scanner, find_calls
 
 CASES = load_streams("text")
 TAGGED = '<tool_call>{"id": "c1", "name": "f", "arguments": {"a": 1}}</tool_call>'
@@ -160,10 +161,10 @@ PIECES = (
 
 def by_force(text: str) -> tuple[Dialect | None, list[CallBlock]]:
     """The blocks of a text, found by trying every dialect at every place."""
-    for one in CALLS.values():
+    for one in DIALECTS.values():
         whole = (
             one.parse(text, 0)
-            if one.alone and text.lstrip(" \t\n\r").startswith(one.alone)
+            if one.bare_start and text.lstrip(" \t\n\r").startswith(one.bare_start)
             else None
         )
         if whole is not None:
@@ -174,7 +175,7 @@ def by_force(text: str) -> tuple[Dialect | None, list[CallBlock]]:
     while at < len(text):
         tried = [
             one
-            for one in ([spoken] if spoken else CALLS.values())
+            for one in ([spoken] if spoken else DIALECTS.values())
             if re.compile(one.opens).match(text, at)
         ]
         found = next(
@@ -184,7 +185,7 @@ def by_force(text: str) -> tuple[Dialect | None, list[CallBlock]]:
             at += 1
             continue
         spoken, block = found
-        after = spoken.closes[1](text, block.end) if spoken.closes is not None else None
+        after = spoken.parse_closing(text, block.end) if spoken.parse_closing else None
         out += [block] if after is None else [block, after]
         at = out[-1].end
     return spoken, out
@@ -199,7 +200,7 @@ def test_a_text_in_pieces_has_the_calls_that_trying_every_place_finds(
 ) -> None:
     dialect, blocks = by_force(text)
     assert find_calls(text)[1] == blocks
-    scan = Scan()
+    scan = Scanner()
     stretches = []
     at = n = 0
     while at < len(text):
@@ -233,7 +234,7 @@ def test_wherever_a_stream_ends_its_events_say_what_its_body_says(
 
 
 def test_marks_begin_with_the_characters_that_are_looked_for() -> None:
-    assert {one.opens.lstrip("\\")[0] for one in CALLS.values()} == set(MARKS)
+    assert {one.opens.lstrip("\\")[0] for one in DIALECTS.values()} == set(MARK_STARTS)
 
 
 # --- what is held back, and for how long ----------------------------------------------------------
@@ -246,7 +247,7 @@ def test_words_go_on_at_once_and_only_the_beginning_of_a_mark_waits() -> None:
     for n, events in enumerate(read(stream(*text))[1 : len(text) + 1], 1):
         said += words(events)
         held = text[len(said) : n]
-        assert held == "" or (held[0] in MARKS and len(held) < longest)
+        assert held == "" or (held[0] in MARK_STARTS and len(held) < longest)
         assert not re.search(r"\s", held)
     assert said == text
 
@@ -570,7 +571,7 @@ def test_words_that_would_be_read_as_a_call_are_reported() -> None:
     out = restream(events, "anthropic", "text")
     list(out)
     assert [loss.reason for loss in out.losses] == [
-        "these words have tags in them that mean something here"
+        "this text contains tags that are read as calls, results or tools here"
     ]
 
 

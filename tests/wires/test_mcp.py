@@ -29,6 +29,7 @@ from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
 from toolwire.wires import mcp
+from toolwire.wires.mcp.ids import json_id, neutral_id
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
 FOLDERS = Path(__file__).parents[1] / "cases" / "mcp"
@@ -146,9 +147,9 @@ def test_an_integer_and_a_string_of_the_same_digits_are_two_ids() -> None:
     ],
 )
 def test_an_id_and_its_neutral_form_lead_to_each_other(one: JSON) -> None:
-    neutral, origin = mcp.neutral_id(one)
+    neutral, origin = neutral_id(one)
     assert origin == "wire"
-    back = mcp.json_id(neutral)
+    back = json_id(neutral)
     assert (type(back), back) == (type(one), one)
 
 
@@ -156,7 +157,7 @@ def test_an_id_and_its_neutral_form_lead_to_each_other(one: JSON) -> None:
     "text", ["1", '"1"', "01", "call_1", '"call_1"', '"\\"1\\""', "-0", "toolu_01", "½"]
 )
 def test_an_id_of_another_wire_comes_back_as_it_was(text: str) -> None:
-    assert mcp.neutral_id(mcp.json_id(text))[0] == text
+    assert neutral_id(json_id(text))[0] == text
 
 
 @pytest.mark.parametrize("over", OTHERS)
@@ -467,5 +468,5 @@ def test_a_message_added_to_a_request_for_one_leaves_the_rest_to_the_letter() ->
 def test_only_json_rpc_is_taken_for_this_wire() -> None:
     assert detect([ask(1), tell(1, "x")]) == "mcp"
     assert detect(case("answer-of-a-model", "response")) == "mcp"
-    assert mcp.match_score({"method": "tools/call"}) == 0
-    assert mcp.match_score([]) == 0
+    assert mcp.WIRE.match_score({"method": "tools/call"}) == 0
+    assert mcp.WIRE.match_score([]) == 0

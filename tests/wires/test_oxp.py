@@ -20,6 +20,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
 from toolwire.errors import RemoteError, pointer
 from toolwire.wires import oxp
+from toolwire.wires.oxp.tools import TOOL_ID
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 FOLDERS = Path(__file__).parents[1] / "cases" / "oxp"
@@ -62,7 +63,7 @@ def judge(body: JSON) -> None:
             assert ("error" in one) is (one["success"] is False)
             assert not {"error", "value"} <= one.keys()
         else:
-            assert oxp.TOOL_ID.fullmatch(str(one.get("tool_id", one.get("id"))))
+            assert TOOL_ID.fullmatch(str(one.get("tool_id", one.get("id"))))
         for schema in description(key):
             Draft202012Validator(schema).validate(one)
 
@@ -434,8 +435,8 @@ def test_bodies_of_this_wire_are_told_from_others() -> None:
         if one.name != "refused-for-missing-requirements":
             assert detect(one.body) == "oxp"
     assert (
-        oxp.match_score({"message": "x"})
-        == oxp.match_score([])
-        == oxp.match_score({"tools": [{"name": "f"}]})
+        oxp.WIRE.match_score({"message": "x"})
+        == oxp.WIRE.match_score([])
+        == oxp.WIRE.match_score({"tools": [{"name": "f"}]})
         == 0
     )

@@ -3,6 +3,8 @@ the tools."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from cases import Case, load
 from msgspec.structs import replace
@@ -23,7 +25,8 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
-from toolwire.wires.text.dialects import CALLS, write_block
+from toolwire.wires import text as text_wire
+from toolwire.wires.text.dialects import DIALECTS
 from toolwire.wires.text.scanner import find_calls
 from toolwire.wires.text.tags import find_results, find_tools, write_tools
 
@@ -51,6 +54,12 @@ def asked(text: str) -> list[tuple[str, JSON]]:
     ]
 
 
+def test_every_peculiarity_of_the_docstring_has_a_case_of_its_name() -> None:
+    names = set(re.findall(r"^- ([a-z-]+):", text_wire.__doc__ or "", re.MULTILINE))
+    assert names
+    assert names <= {case.name for case in load("text")}
+
+
 # --- dialects -------------------------------------------------------------------------------------
 
 ARGUMENTS: tuple[Object, ...] = (
@@ -62,20 +71,20 @@ ARGUMENTS: tuple[Object, ...] = (
 
 
 @pytest.mark.parametrize("args", ARGUMENTS, ids=range(len(ARGUMENTS)))
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", DIALECTS)
 def test_every_dialect_reads_what_it_writes(name: str, args: Object) -> None:
-    dialect = CALLS[name]
+    dialect = DIALECTS[name]
     spans = [
-        dialect.write(tool, args, one if dialect.ids else None, None)
+        dialect.write(tool, args, one if dialect.has_ids else None, None)
         for tool, one in (("look", "c1"), ("go.on", "c2"))
     ]
-    block = write_block(dialect, [span for span in spans if span is not None])
+    block = dialect.write_block([span for span in spans if span is not None])
     found, blocks = find_calls(block)
     assert found is dialect
     calls = [call for one in blocks for call in one.calls]
     assert [(call.name, call.args.value, call.id) for call in calls] == [
-        ("look", args, "c1" if dialect.ids else None),
-        ("go.on", args, "c2" if dialect.ids else None),
+        ("look", args, "c1" if dialect.has_ids else None),
+        ("go.on", args, "c2" if dialect.has_ids else None),
     ]
     assert [block[call.start : call.end] for call in calls] == spans
 

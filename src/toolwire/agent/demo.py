@@ -22,7 +22,7 @@ from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Choice, Conversation, Tool
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, output_text
-from toolwire.wires.text.parts import RESULT, is_plain, spans_of
+from toolwire.wires.text.blocks import RESULT, is_plain, spans_of
 from toolwire.wires.text.tags import find_tools
 
 __all__ = ["DIRECTIVES", "Directive", "Said", "answer", "said"]

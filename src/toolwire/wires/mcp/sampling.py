@@ -1,8 +1,8 @@
-"""Model Context Protocol: sampling, by which a server asks the client's model.
+"""Model Context Protocol: sampling, in which a server asks the client's model.
 
-A `sampling/createMessage` request is a whole conversation, and its result is a model's answer: the
-one place on this wire where text and calls stand together. A message's content is one block or a
-list of them.
+A `sampling/createMessage` request holds a whole conversation, and its result is a model's answer:
+only here does this wire hold text and calls side by side. The content of a message is one block or
+a list of blocks.
 """
 
 from __future__ import annotations
@@ -49,20 +49,23 @@ from toolwire.wires.engine.specs import (
     require_string,
 )
 from toolwire.wires.families.blocks.history import BlockHistory
-from toolwire.wires.mcp.content import (
+from toolwire.wires.mcp.blocks import (
     BLOCKS,
     NAME,
-    read_offer,
+    read_tool,
     write_media,
+    write_tool_result,
+    write_tool_use,
     write_tools,
-    write_use,
-    write_used,
 )
+from toolwire.wires.mcp.ids import json_id, neutral_id
 
 METHOD = "sampling/createMessage"
-PLAIN = Block("content", Text, write=lambda part, context: part.text)
-MESSAGE = Block("message", Message, keys=keys("role", "content"))
-ANSWER = Block("result", Message, keys=keys("role", "content", "model", "stopReason", "resultType"))
+PLAIN_TEXT = Block("content", part=Text, write=lambda part, context: part.text)
+MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
+ANSWER = Block(
+    "result", part=Message, keys=keys("role", "content", "model", "stopReason", "resultType")
+)
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 FINISH_REASON_FROM_WIRE = {
     "endTurn": "stop",
@@ -70,12 +73,7 @@ FINISH_REASON_FROM_WIRE = {
     "maxTokens": "length",
     "toolUse": "tool",
 }
-FINISH_REASON_TO_WIRE = {
-    "stop": "endTurn",
-    "sequence": "stopSequence",
-    "length": "maxTokens",
-    "tool": "toolUse",
-}
+FINISH_REASON_TO_WIRE = {reason: word for word, reason in FINISH_REASON_FROM_WIRE.items()}
 
 # --- settings -------------------------------------------------------------------------------------
 
@@ -87,33 +85,39 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Choice)
-    if value.names:
-        context.report_loss(("tool_choice",), "no tool can be named here")
+    if value.names:  # lowering does not see settings that were edited on this wire
+        context.report_loss(context.setting_path, "a tool choice names no tools here")
     return {"mode": value.mode}
 
 
-REQUEST = (
+def _read_stop_sequences(value: JSON) -> Setting | UnsetType:
+    if not isinstance(value, list):
+        return UNSET
+    return tuple(require_string(sequence) for sequence in value)
+
+
+REQUEST_SETTINGS = (
     SettingSpec("max_tokens", ("params", "maxTokens")),
     SettingSpec("temperature", ("params", "temperature")),
+    SettingSpec("stop", ("params", "stopSequences"), read=_read_stop_sequences),
     SettingSpec(
-        "stop",
-        ("params", "stopSequences"),
-        lambda v: tuple(require_string(s) for s in v) if isinstance(v, list) else UNSET,
+        "choice",
+        ("params", "toolChoice"),
+        read=_read_choice,
+        write=_write_choice,
+        knows=keys("mode"),
     ),
-    SettingSpec("choice", ("params", "toolChoice"), _read_choice, _write_choice, keys("mode")),
 )
-_HELD = keys("messages", "tools", "systemPrompt")
-
-
-def answer_fields(
-    neutral: Callable[[JSON], str], wire: Callable[[str], JSON]
-) -> tuple[SettingSpec, ...]:
-    """The settings of an answer; the message's id is the answer's, spelt as the wire spells ids."""
-    return (
-        SettingSpec("id", ("id",), neutral, lambda value, context: wire(str(value))),
-        SettingSpec("model", ("result", "model")),
-    )
-
+ANSWER_SETTINGS = (
+    SettingSpec(
+        "id",
+        ("id",),
+        read=lambda value: neutral_id(value)[0],
+        write=lambda value, context: json_id(str(value)),
+    ),
+    SettingSpec("model", ("result", "model")),
+)
+_PARAMS_KEYS = keys("messages", "tools", "systemPrompt")
 
 # --- messages -------------------------------------------------------------------------------------
 
@@ -122,19 +126,19 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
     if isinstance(content, list):
         return tuple(read_block(NAME, BLOCKS, block, (*path, i)) for i, block in enumerate(content))
     if isinstance(content, str):
-        return (Text(content, source=Source(content, path, PLAIN)),)
+        return (Text(content, source=Source(content, path, PLAIN_TEXT)),)
     return (read_block(NAME, BLOCKS, content, path),)
 
 
 def _read_message(message: JSON, path: JsonPath) -> Message:
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, "an object", message)
-    said = message.get("role", UNSET)
-    role = ROLES.get(said) if isinstance(said, str) else None
+    word = message.get("role", UNSET)
+    role = ROLES.get(word) if isinstance(word, str) else None
     if role is None:
-        raise_unexpected(NAME, (*path, "role"), "user or assistant", said)
+        raise_unexpected(NAME, (*path, "role"), "user or assistant", word)
     parts = _read_content(message.get("content"), (*path, "content"))
-    return Message(role, parts, None, NAME, source=Source(message, path, MESSAGE))
+    return Message(role, parts, wire=NAME, source=Source(message, path, MESSAGE))
 
 
 def _write_text(part: Text, context: EncodeContext) -> JSON:
@@ -144,195 +148,184 @@ def _write_text(part: Text, context: EncodeContext) -> JSON:
 
 
 def _write_media(media: Media, context: EncodeContext) -> JSON:
-    """A picture or a sound: messages hold no resources."""
+    """The block of an image or audio: messages hold no resources."""
     if media.data is not None and media.kind in ("image", "audio"):
         return write_media(media, context)
-    context.report_loss(media, f"a message cannot take this {media.kind} here; it is named in text")
+    context.report_loss(media, f"a message takes no such {media.kind} here; it is named in text")
     return {"type": "text", "text": describe(media)}
 
 
-def _no_block(part: Part, context: EncodeContext) -> JSON:
+def _report_unsupported(part: Part, context: EncodeContext) -> JSON:
     context.report_loss(part, f"no such block in a message on this wire: {describe(part)[:80]}")
     return None
 
 
-FOREIGN: dict[type[Part], Callable[..., JSON]] = {
+WRITERS: dict[type[Part], Callable[..., JSON]] = {
     Text: _write_text,
     Media: _write_media,
-    Call: write_use,
-    Result: write_used,
-    Reasoning: _no_block,
-    Opaque: _no_block,
+    Call: write_tool_use,
+    Result: write_tool_result,
+    Reasoning: _report_unsupported,
+    Opaque: _report_unsupported,
 }
+
+
+def _write_message(role: Role, content: list[JSON]) -> JSON:
+    word = "assistant" if role == "assistant" else "user"
+    return {"role": word, "content": _unwrap_single(content)}
+
+
+def _unwrap_single(content: list[JSON]) -> JSON:
+    """A single block without its list: clients from before 2025-11-25 accept no list."""
+    return content[0] if len(content) == 1 else content
+
+
 HISTORY = BlockHistory(
-    NAME,
-    _read_message,
-    FOREIGN,
-    lambda role, blocks: {
-        "role": "assistant" if role == "assistant" else "user",
-        "content": _short(blocks),
-    },
-    lambda role, text: {
-        "role": "assistant" if role == "assistant" else "user",
-        "content": {"type": "text", "text": text},
-    },
+    name=NAME,
+    read=_read_message,
+    foreign=WRITERS,
+    message=_write_message,
+    text=lambda role, text: _write_message(role, [{"type": "text", "text": text}]),
     alone=True,
 )
 
-
-def _short(blocks: list[JSON]) -> JSON:
-    """A single block goes alone: clients of before 2025-11-25 take no list."""
-    return blocks[0] if len(blocks) == 1 else blocks
+# --- requests -------------------------------------------------------------------------------------
 
 
-# --- whole bodies ---------------------------------------------------------------------------------
-
-
-def _unknown(
-    settings: SettingsRead, holder: str, held: Object, known: frozenset[str]
+def _unknown_fields(
+    settings: SettingsRead, container: str, fields: Object, known: frozenset[str]
 ) -> tuple[JsonPath, ...]:
-    """What nobody understands, beside the object that holds it all and in it."""
-    outside = (path for path in settings.unknown if path[0] != holder or len(path) > 2)
+    """Paths of unknown fields inside and outside of the object that holds most fields."""
+    outside = (path for path in settings.unknown if path[0] != container or len(path) > 2)
     inside = (
-        (holder, key) for key, value in held.items() if key not in known and value is not None
+        (container, key) for key, value in fields.items() if key not in known and value is not None
     )
     return (*outside, *(path for path in inside if path not in settings.places.values()))
 
 
 def read_request(body: Object) -> Conversation:
-    """A request for a message as the conversation it holds."""
+    """The conversation of a sampling request."""
     params = object_at(NAME, body, ("params",))
     messages: list[Message] = []
     prompt = params.get("systemPrompt")
     if isinstance(prompt, str):
         path: JsonPath = ("params", "systemPrompt")
-        messages.append(
-            Message(
-                "system",
-                (Text(prompt, source=Source(prompt, path, PLAIN)),),
-                None,
-                NAME,
-                source=Source(raw=prompt, path=path),
-            )
-        )
-    where: JsonPath = ("params", "messages")
+        text = Text(prompt, source=Source(prompt, path, PLAIN_TEXT))
+        messages.append(Message("system", (text,), wire=NAME, source=Source(prompt, path)))
     messages += [
-        _read_message(message, (*where, i)) for i, message in enumerate(list_at(NAME, body, where))
+        _read_message(message, ("params", "messages", i))
+        for i, message in enumerate(list_at(NAME, body, ("params", "messages")))
     ]
-    offered = list_at(NAME, body, ("params", "tools")) if params.get("tools") is not None else []
-    tools = tuple(read_offer(tool, ("params", "tools", i)) for i, tool in enumerate(offered))
-    settings = read_settings(REQUEST, body, keys("jsonrpc", "id", "method"))
-    unknown = _unknown(settings, "params", params, _HELD)
+    tools = list_at(NAME, body, ("params", "tools")) if params.get("tools") is not None else []
+    settings = read_settings(REQUEST_SETTINGS, body, keys("jsonrpc", "id", "method"))
     return Conversation(
         assign_ids(tuple(messages), seed="", ordered=False),
-        tools,
-        settings.values,
-        NAME,
-        "request",
-        source=BodySource(body, unknown_fields=unknown, setting_paths=settings.places),
+        tools=[read_tool(tool, ("params", "tools", i)) for i, tool in enumerate(tools)],
+        settings=settings.values,
+        wire=NAME,
+        kind="request",
+        source=BodySource(
+            body,
+            unknown_fields=_unknown_fields(settings, "params", params, _PARAMS_KEYS),
+            setting_paths=settings.places,
+        ),
     )
 
 
 def write_request(conversation: Conversation, context: EncodeContext) -> JSON:
-    """A request of this wire's own after its messages, tools or settings were changed."""
-    body: JSON = write_settings(REQUEST, conversation, context)
-    system = [message for message in conversation.messages if message.role == "system"]
-    rest = tuple(message for message in conversation.messages if message.role != "system")
-    texts = [
-        part.text if isinstance(part, Text) else describe(part)
-        for message in system
-        for part in message.parts
-    ]
-    if texts:
-        body = put(body, ("params", "systemPrompt"), "\n\n".join(texts))
-    elif isinstance(params := get(body, ("params",)), dict) and "systemPrompt" in params:
-        body = put(
-            body,
-            ("params",),
-            {key: value for key, value in params.items() if key != "systemPrompt"},
-        )
-    body = put(
-        body,
-        ("params", "messages"),
-        HISTORY.write(replace(conversation, messages=rest), context).messages,
-    )
+    """A sampling request of this wire after its messages, tools or settings were edited."""
+    body: JSON = write_settings(REQUEST_SETTINGS, conversation, context)
+    prompts: list[str] = []
+    messages: list[Message] = []
+    for message in conversation.messages:
+        if message.role == "system":
+            prompts += map(describe, message.parts)
+        else:
+            messages.append(message)
+    params = get(body, ("params",))
+    if prompts:
+        body = put(body, ("params", "systemPrompt"), "\n\n".join(prompts))
+    elif isinstance(params, dict) and "systemPrompt" in params:
+        rest: Object = {key: value for key, value in params.items() if key != "systemPrompt"}
+        body = put(body, ("params",), rest)
+    history = HISTORY.write(replace(conversation, messages=tuple(messages)), context)
+    body = put(body, ("params", "messages"), history.messages)
     if not conversation.same_tools:
         body = put(body, ("params", "tools"), write_tools(conversation.tools, context))
     return body
 
 
-def _write_part(part: Part, context: EncodeContext) -> JSON:
-    kept = (
-        patch_block(part, context, part.raw)
-        if part.spec in BLOCKS.values() and part.raw is not UNSET
-        else UNSET
-    )
-    return FOREIGN[type(part)](part, context) if isinstance(kept, UnsetType) else kept
+# --- answers --------------------------------------------------------------------------------------
 
 
 def is_answer(body: Object) -> bool:
-    """Whether a response is a model's answer, and not a tool's."""
-    held = body.get("result")
-    return isinstance(held, dict) and "role" in held and "content" in held
+    """True if a response is a model's answer, and not a tool's result."""
+    result = body.get("result")
+    return isinstance(result, dict) and "role" in result and "content" in result
 
 
-def read_answer(body: Object, fields: tuple[SettingSpec, ...]) -> Conversation:
+def read_answer(body: Object) -> Conversation:
     """The answer of a model as one message."""
-    held = object_at(NAME, body, ("result",))
-    parts = _read_content(held["content"], ("result", "content"))
-    reason = held.get("stopReason")
+    result = object_at(NAME, body, ("result",))
+    parts = _read_content(result["content"], ("result", "content"))
+    reason = result.get("stopReason")
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
-    message = Message("assistant", parts, stop, NAME, source=Source(held, ("result",), ANSWER))
-    settings = read_settings(fields, body, keys("jsonrpc"))
-    unknown = _unknown(settings, "result", held, ANSWER.keys)
+    source = Source(result, ("result",), ANSWER)
+    message = Message("assistant", parts, stop=stop, wire=NAME, source=source)
+    settings = read_settings(ANSWER_SETTINGS, body, keys("jsonrpc"))
     return Conversation(
         assign_ids((message,), seed=str(settings.values.get("id", "")), ordered=False),
-        (),
-        settings.values,
-        NAME,
-        "response",
-        source=BodySource(body, unknown_fields=unknown, setting_paths=settings.places),
+        settings=settings.values,
+        wire=NAME,
+        kind="response",
+        source=BodySource(
+            body,
+            unknown_fields=_unknown_fields(settings, "result", result, ANSWER.keys),
+            setting_paths=settings.places,
+        ),
     )
 
 
-def write_answer(
-    conversation: Conversation, context: EncodeContext, fields: tuple[SettingSpec, ...]
-) -> JSON:
-    """The answer of a model, which is its last message."""
+def write_answer(conversation: Conversation, context: EncodeContext) -> JSON:
+    """The answer of a model: the last assistant message."""
     last = next(
         (message for message in reversed(conversation.messages) if message.role == "assistant"),
         Message("assistant", ()),
     )
     for message in conversation.messages:
         if message is not last:
-            context.report_loss(message, "an answer is one message; the others stay behind")
+            context.report_loss(message, "an answer is one message here; the others are dropped")
     for tool in conversation.tools:
-        context.report_loss(tool, "an answer offers no tools")
-    body = write_settings(fields, conversation, context)
-    held = get(body, ("result",))
-    frame: Object = {
-        "role": "assistant",
-        "content": [],
-        "model": "",
-        **(held if isinstance(held, dict) else {}),
-    }
-    kept = patch_message(
-        last,
-        context,
-        lambda raw, path: Message(
-            "assistant",
-            _read_content(get(raw, ("content",)), (*path, "content")),  # type: ignore[arg-type]
-            source=Source(raw=raw),
-        ),
-    )
-    if isinstance(kept, UnsetType):
-        frame["content"] = _short(
-            [block for part in last.parts if (block := _write_part(part, context)) is not None]
-        )
-    else:
-        frame["content"] = get(kept, ("content",))  # type: ignore[assignment]
-    if (
-        reason := write_finish_reason(last, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
-    ) is not None and "stopReason" not in frame:
-        frame["stopReason"] = reason
-    return {"jsonrpc": "2.0", "id": "", **body, "result": frame}
+        context.report_loss(tool, "an answer holds no tool definitions")
+    body = write_settings(ANSWER_SETTINGS, conversation, context)
+    written = body.get("result")
+    result: Object = {"role": "assistant", "content": [], "model": ""}
+    if isinstance(written, dict):
+        result.update(written)
+    result["content"] = _write_answer_content(last, context)
+    reason = write_finish_reason(last, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
+    if reason is not None and "stopReason" not in result:
+        result["stopReason"] = reason
+    return {"jsonrpc": "2.0", "id": "", **body, "result": result}
+
+
+def _write_answer_content(message: Message, context: EncodeContext) -> JSON:
+    patched = patch_message(message, context, _read_answer_message)
+    if isinstance(patched, dict):
+        return patched["content"]
+    content = (_write_part(part, context) for part in message.parts)
+    return _unwrap_single([block for block in content if block is not None])
+
+
+def _read_answer_message(result: JSON, path: JsonPath) -> Message:
+    content = require_object(result)["content"]
+    return Message("assistant", _read_content(content, (*path, "content")))
+
+
+def _write_part(part: Part, context: EncodeContext) -> JSON:
+    """The block of a part; a block of this wire changes only where it was edited."""
+    if part.spec in BLOCKS.values() and not isinstance(part.raw, UnsetType):
+        patched = patch_block(part, context, part.raw)
+        if not isinstance(patched, UnsetType):
+            return patched
+    return WRITERS[type(part)](part, context)

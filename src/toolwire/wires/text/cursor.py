@@ -1,8 +1,8 @@
-"""A text that is still growing, and whether it can still become what it looks like.
+"""Recognizers: decide whether a growing text can still become what its start suggests.
 
-A guard walks along a tape. It yields when it needs more text, and returns True when what it guards
-is whole, False as soon as that cannot be any more. It keeps nothing of what it has passed. Knows
-JSON and brackets; knows no wire and no dialect.
+A recognizer is a generator that moves a cursor forward. It yields when it needs more text, returns
+True when the recognized text is complete, and False as soon as it cannot be completed any more. It
+keeps none of the text that it has passed. This module knows JSON and brackets, but no dialect.
 """
 
 from __future__ import annotations
@@ -12,167 +12,175 @@ import re
 from collections.abc import Generator
 from typing import TypeAlias
 
-Guard: TypeAlias = "Generator[None, None, bool]"
+Recognizer: TypeAlias = "Generator[None, None, bool]"
 
 
-class Tape:
-    """The text from the place on that a guard has reached."""
+class Cursor:
+    """A growing text and the position that a recognizer has reached in it."""
 
-    __slots__ = ("path", "text")
+    __slots__ = ("position", "text")
 
-    def __init__(self, text: str, path: int = 0) -> None:
+    def __init__(self, text: str, position: int = 0) -> None:
         self.text = text
-        self.path = path
+        self.position = position
 
-    def more(self, piece: str) -> None:
-        """Let it grow; what was passed is forgotten."""
-        self.text = self.text[self.path :] + piece
-        self.path = 0
+    def append(self, text: str) -> None:
+        """Add text at the end and drop the text before the position."""
+        self.text = self.text[self.position :] + text
+        self.position = 0
 
-    def pass_over(self, pattern: re.Pattern[str]) -> str:
-        """Move over what a pattern matches, which may be nothing."""
-        found = pattern.match(self.text, self.path)
+    def skip(self, pattern: re.Pattern[str]) -> str:
+        """Move past the match of a pattern, which may be empty, and return it."""
+        found = pattern.match(self.text, self.position)
         if found is None:
             return ""
-        self.path = found.end()
+        self.position = found.end()
         return found[0]
 
+    def starts_with(self, text: str) -> bool:
+        """True if this text is at the position."""
+        return self.text.startswith(text, self.position)
+
     @property
-    def spent(self) -> bool:
-        """Whether nothing is left to look at."""
-        return self.path >= len(self.text)
+    def at_end(self) -> bool:
+        """True if no text is left after the position."""
+        return self.position >= len(self.text)
 
 
-def beginnings(*words: str) -> str:
-    """A pattern for what is the beginning of one of these words, but not all of it."""
+def proper_prefixes(*words: str) -> str:
+    """A pattern that matches any start of one of these words, but not a whole word."""
     return "|".join(re.escape(word[:n]) for word in words for n in range(len(word) - 1, 0, -1))
 
 
-def expected(tape: Tape, whole: re.Pattern[str], part: re.Pattern[str]) -> Guard:
-    """Move over a pattern; `part` is what could still become it."""
-    while (found := whole.match(tape.text, tape.path)) is None:
-        if part.fullmatch(tape.text, tape.path) is None:
+def recognize(cursor: Cursor, whole: re.Pattern[str], partial: re.Pattern[str]) -> Recognizer:
+    """Move past a pattern; `partial` matches the text that can still become it."""
+    while (found := whole.match(cursor.text, cursor.position)) is None:
+        if partial.fullmatch(cursor.text, cursor.position) is None:
             return False
         yield
-    tape.path = found.end()
+    cursor.position = found.end()
     return True
 
 
-def blanks(tape: Tape, pattern: re.Pattern[str]) -> Generator[None, None, None]:
-    """Move on to something that is no blank."""
-    tape.pass_over(pattern)
-    while tape.spent:
+def skip_blanks(cursor: Cursor, blanks: re.Pattern[str]) -> Generator[None, None, None]:
+    """Move to the next character that is not blank."""
+    cursor.skip(blanks)
+    while cursor.at_end:
         yield
-        tape.pass_over(pattern)
+        cursor.skip(blanks)
 
 
 # --- JSON -----------------------------------------------------------------------------------------
 
 SPACE = re.compile(r"[ \t\n\r]*")
-_INSIDE = re.compile(r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
-_ESCAPE = re.compile(r"(?:\\(?:u[0-9a-fA-F]{0,3})?)?")
-_BARE = re.compile(r"[-+.0-9A-Za-z]*")
+_STRING_TEXT = re.compile(r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
+_PARTIAL_ESCAPE = re.compile(r"(?:\\(?:u[0-9a-fA-F]{0,3})?)?")
+_SCALAR_TEXT = re.compile(r"[-+.0-9A-Za-z]*")
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
 _CLOSERS = {"{": "}", "[": "]"}
 
 
-def _string(tape: Tape, known: frozenset[str] | None = None) -> Guard:
-    """Move to the end of a string whose quotation mark is passed; where only some are known, it has
-    to be one of them."""
-    said: list[str] = []
+def _recognize_string(cursor: Cursor, allowed: frozenset[str] | None = None) -> Recognizer:
+    """Move past the rest of a string after its opening quote.
+
+    With `allowed`, the string must be one of these.
+    """
+    pieces: list[str] = []
     while True:
-        piece = tape.pass_over(_INSIDE)
-        if known is not None:
-            said.append(piece)
-        if tape.text.startswith('"', tape.path):
-            tape.path += 1
-            return known is None or json.loads(f'"{"".join(said)}"') in known
-        if _ESCAPE.fullmatch(tape.text, tape.path) is None:
+        piece = cursor.skip(_STRING_TEXT)
+        if allowed is not None:
+            pieces.append(piece)
+        if cursor.starts_with('"'):
+            cursor.position += 1
+            return allowed is None or json.loads(f'"{"".join(pieces)}"') in allowed
+        if _PARTIAL_ESCAPE.fullmatch(cursor.text, cursor.position) is None:
             return False
         yield
 
 
-def json_value(tape: Tape, known: frozenset[str] | None = None) -> Guard:
-    """Move over a JSON object or list. `known` are the only keys that the object itself
-    may have.
+def recognize_json(cursor: Cursor, allowed_keys: frozenset[str] | None = None) -> Recognizer:
+    """Move past a JSON object or list.
+
+    `allowed_keys` are the only keys that the outermost object may have.
     """
     closers: list[str] = []
-    wanted = "value"
+    expected = "value"
     while True:
-        yield from blanks(tape, SPACE)
-        here = tape.text[tape.path]
-        if wanted in ("value", "first item") and here in _CLOSERS:
-            tape.path += 1
-            closers.append(_CLOSERS[here])
-            wanted = "first key" if here == "{" else "first item"
+        yield from skip_blanks(cursor, SPACE)
+        character = cursor.text[cursor.position]
+        if expected in ("value", "first item") and character in _CLOSERS:
+            cursor.position += 1
+            closers.append(_CLOSERS[character])
+            expected = "first key" if character == "{" else "first item"
             continue
         if not closers:
             return False
-        if here == '"' and wanted in ("key", "first key"):
-            tape.path += 1
-            if not (yield from _string(tape, known if len(closers) == 1 else None)):
+        if character == '"' and expected in ("key", "first key"):
+            cursor.position += 1
+            allowed = allowed_keys if len(closers) == 1 else None
+            if not (yield from _recognize_string(cursor, allowed)):
                 return False
-            wanted = "colon"
-        elif here == ":" and wanted == "colon":
-            tape.path += 1
-            wanted = "value"
-        elif here == "," and wanted == "next":
-            tape.path += 1
-            wanted = "key" if closers[-1] == "}" else "value"
-        elif here == closers[-1] and wanted in ("next", "first key", "first item"):
-            tape.path += 1
+            expected = "colon"
+        elif character == ":" and expected == "colon":
+            cursor.position += 1
+            expected = "value"
+        elif character == "," and expected == "next":
+            cursor.position += 1
+            expected = "key" if closers[-1] == "}" else "value"
+        elif character == closers[-1] and expected in ("next", "first key", "first item"):
+            cursor.position += 1
             closers.pop()
             if not closers:
                 return True
-            wanted = "next"
-        elif wanted in ("value", "first item"):
-            if not (yield from _scalar(tape, here)):
+            expected = "next"
+        elif expected in ("value", "first item"):
+            if not (yield from _recognize_scalar(cursor, character)):
                 return False
-            wanted = "next"
+            expected = "next"
         else:
             return False
 
 
-def _scalar(tape: Tape, here: str) -> Guard:
-    if here == '"':
-        tape.path += 1
-        return (yield from _string(tape))
-    while (found := _BARE.match(tape.text, tape.path)) is not None and found.end() == len(
-        tape.text
-    ):
+def _recognize_scalar(cursor: Cursor, character: str) -> Recognizer:
+    if character == '"':
+        cursor.position += 1
+        return (yield from _recognize_string(cursor))
+    while True:
+        found = _SCALAR_TEXT.match(cursor.text, cursor.position)
+        if found is None or found.end() < len(cursor.text):
+            break
         yield
     if found is None or _SCALAR.fullmatch(found[0]) is None:
         return False
-    tape.path = found.end()
+    cursor.position = found.end()
     return True
 
 
 # --- brackets -------------------------------------------------------------------------------------
 
-_PLAIN = re.compile(r"[^\[\](){}'\"]*")
+_UNQUOTED = re.compile(r"[^\[\](){}'\"]*")
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\]+|\\.)*", re.DOTALL) for quote in "'\""}
 
 
-def bracketed(tape: Tape) -> Guard:
-    """Move over something in brackets, such as a list of Python: only strings and brackets are
-    looked at."""
+def recognize_brackets(cursor: Cursor) -> Recognizer:
+    """Move past a bracketed text such as a Python list: only strings and brackets are checked."""
     depth = 0
     while True:
-        tape.pass_over(_PLAIN)
-        if tape.spent:
+        cursor.skip(_UNQUOTED)
+        if cursor.at_end:
             yield
             continue
-        here = tape.text[tape.path]
-        tape.path += 1
-        if here in "([{":
+        character = cursor.text[cursor.position]
+        cursor.position += 1
+        if character in "([{":
             depth += 1
-        elif here in ")]}":
+        elif character in ")]}":
             depth -= 1
             if depth <= 0:
                 return True
         else:
-            tape.pass_over(_QUOTED[here])
-            while not tape.text.startswith(here, tape.path):
+            cursor.skip(_QUOTED[character])
+            while not cursor.starts_with(character):
                 yield
-                tape.pass_over(_QUOTED[here])
-            tape.path += 1
+                cursor.skip(_QUOTED[character])
+            cursor.position += 1

@@ -1,5 +1,4 @@
-"""JSON inside plain text: a value that begins somewhere, and one that is written where tags end.
-Knows no wire."""
+"""JSON inside plain text: find a value at a position, write a value without closing tags."""
 
 from __future__ import annotations
 
@@ -10,16 +9,16 @@ from typing import NoReturn
 from toolwire.conversation.json import JSON, Object, parse, text_of
 
 
-def _refuse(word: str) -> NoReturn:
+def _reject_constant(word: str) -> NoReturn:
     raise ValueError(word)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant)
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def value_at(text: str, start: int) -> tuple[JSON, int] | None:
-    """The JSON value that begins here and where it ends; None if there is none."""
+    """The JSON value that starts at a position, and its end; None if there is none."""
     try:
         _, end = _DECODER.raw_decode(text, start)
         return parse(text[start:end]), end
@@ -28,17 +27,17 @@ def value_at(text: str, start: int) -> tuple[JSON, int] | None:
 
 
 def object_at(text: str, start: int) -> tuple[Object, int] | None:
-    """The JSON object that begins here and where it ends."""
+    """The JSON object that starts at a position, and its end; None if there is none."""
     found = value_at(text, start) if text.startswith("{", start) else None
     return (found[0], found[1]) if found is not None and isinstance(found[0], dict) else None
 
 
-def skip(text: str, path: int) -> int:
-    """The next place that is no blank of JSON."""
-    found = _SPACE.match(text, path)
-    return found.end() if found else path
+def skip_space(text: str, position: int) -> int:
+    """The next position that holds no JSON whitespace."""
+    found = _SPACE.match(text, position)
+    return found.end() if found else position
 
 
 def json_text(value: JSON) -> str:
-    """JSON in which no closing tag can occur: a slash may be escaped."""
+    """JSON text without any `</`: its slash is escaped, so no closing tag can occur in it."""
     return text_of(value).replace("</", "<\\/")

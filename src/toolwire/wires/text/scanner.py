@@ -1,217 +1,220 @@
-"""Calls in a text that may still be growing: what is said goes on at once, what may be a call is
-held until that is known.
+"""Find calls in a text that may still be growing.
 
-One reading for both: a body is a stream that came in one piece. Outside of calls only what could be
-the beginning of a mark is held back. A block is held until it is whole, or cannot become one; one
-that has to fill the whole message, until that is over. Knows dialects only by their rows; knows no
-wire.
+The same scanner reads bodies and streams: a body is a stream of one piece. Outside of calls, only
+text that could be the start of a mark is held back. A block is held back until it is complete or
+cannot be completed; a block that must fill the whole message, until the message is complete.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 
 from msgspec import Struct
 
-from toolwire.wires.text.cursor import Guard, Tape
-from toolwire.wires.text.dialects import CALLS, DEFAULT, CallBlock, Dialect, Found
-from toolwire.wires.text.embedded_json import skip
+from toolwire.wires.text.cursor import Cursor
+from toolwire.wires.text.dialect import CallBlock, CallMatch, Dialect, Parser, StartRecognizer
+from toolwire.wires.text.dialects import DEFAULT, DIALECTS
+from toolwire.wires.text.embedded_json import skip_space
+
+MARK_STARTS = "<["
+"""Every mark of every dialect starts with one of these characters."""
 
 
-class Stretch(Struct, frozen=True):
-    """A piece of a text. The texts of all stretches, joined, are the text."""
+class Span(Struct, frozen=True):
+    """A piece of a text; the joined pieces are the text."""
 
     text: str
-    calls: tuple[Found, ...] | None = None
-    """The calls in it, by their spans in this piece; None if it is words."""
+    calls: tuple[CallMatch, ...] | None = None
+    """The calls of a block, with positions in this piece; None if the piece is plain text."""
 
 
-class _Try:
-    """A block that a dialect may have here."""
+class _Attempt:
+    """A block that may start at a position, in one dialect."""
 
-    __slots__ = ("dialect", "guard", "parse", "tape", "verdict")
+    __slots__ = ("complete", "cursor", "dialect", "parse", "recognizer")
 
     def __init__(
         self,
         dialect: Dialect,
-        guard: Callable[[Tape], Guard],
-        parse: Callable[[str, int], CallBlock | None],
+        recognize: StartRecognizer,
+        parse: Parser,
+        *,
         text: str,
-        path: int,
+        position: int,
     ) -> None:
         self.dialect = dialect
         self.parse = parse
-        self.tape = Tape(text, path)
-        self.guard = guard(self.tape)
-        self.verdict: bool | None = None
-        """Whether it is whole, or cannot become so; None as long as that is open."""
-        self._step()
+        self.cursor = Cursor(text, position)
+        self.recognizer = recognize(self.cursor)
+        self.complete: bool | None = None
+        """True if the block is complete, False if it cannot be completed, None if undecided."""
+        self._advance()
 
-    def more(self, piece: str) -> None:
-        if self.verdict is None:
-            self.tape.more(piece)
-            self._step()
+    def append(self, text: str) -> None:
+        if self.complete is None:
+            self.cursor.append(text)
+            self._advance()
 
-    def _step(self) -> None:
+    def _advance(self) -> None:
         try:
-            next(self.guard)
+            next(self.recognizer)
         except StopIteration as stop:
-            self.verdict = stop.value
+            self.complete = stop.value
 
 
 @cache
 def _marks(names: tuple[str, ...], final: bool) -> re.Pattern[str]:
-    """The marks of these dialects; also the beginnings of marks where the text ends, unless it ends
-    for good."""
-    whole = "|".join(dict.fromkeys(CALLS[name].opens for name in names))
-    part = "|".join(dict.fromkeys(CALLS[name].nearly for name in names))
-    return re.compile(whole if final else rf"{whole}|(?P<part>(?:{part})\Z)")
+    """A pattern for the marks of these dialects.
+
+    Unless the text is final, it also matches the start of a mark at the end of the text.
+    """
+    whole = "|".join(dict.fromkeys(DIALECTS[name].opens for name in names))
+    partial = "|".join(dict.fromkeys(DIALECTS[name].partly_opens for name in names))
+    return re.compile(whole if final else rf"{whole}|(?P<partial>(?:{partial})\Z)")
 
 
-MARKS = "<["
-"""With one of these begins every mark of every dialect."""
-_START, _WITHIN, _AFTER = "start", "within", "after"
-"""At the beginning of the message; in its midst; right behind a block."""
+_AT_START, _IN_TEXT, _AFTER_BLOCK = "at start", "in text", "after block"
 
 
-class Scan:
-    """Reads one message."""
+class Scanner:
+    """Reads the text of one message, piece by piece."""
 
-    __slots__ = ("_held", "_place", "_tries", "dialect")
+    __slots__ = ("_attempts", "_buffer", "_state", "dialect")
 
     def __init__(self) -> None:
         self.dialect: Dialect | None = None
-        """That of the first block: the others mean nothing from there on."""
-        self._place = _START
-        self._held: list[str] = []
-        self._tries: list[_Try] = []
+        """The dialect of the first block: from there on, no other dialect is read."""
+        self._state = _AT_START
+        self._buffer: list[str] = []
+        self._attempts: list[_Attempt] = []
 
-    def feed(self, text: str) -> list[Stretch]:
-        """What is sure now that this much more has come."""
+    def feed(self, text: str) -> list[Span]:
+        """Add text and return the spans that are decided now."""
         if not text:
             return []
-        self._held.append(text)
-        for one in self._tries:
-            one.more(text)
-        if any(one.verdict is None for one in self._tries) and not any(
-            one.verdict for one in self._tries
-        ):
-            return []
-        return self._read(final=False)
+        self._buffer.append(text)
+        for attempt in self._attempts:
+            attempt.append(text)
+        return [] if self._undecided() else self._read(final=False)
 
     @property
     def idle(self) -> bool:
-        """Whether it is in the midst of words and holds nothing."""
-        return self._place == _WITHIN and not self._held and not self._tries
+        """True if the scanner is inside plain text and holds nothing back."""
+        return self._state == _IN_TEXT and not self._buffer and not self._attempts
 
-    def end(self) -> list[Stretch]:
-        """The rest, when no more comes."""
+    def end(self) -> list[Span]:
+        """Return the spans of the text that was held back, when the text is complete."""
         return self._read(final=True)
 
-    def _read(self, *, final: bool) -> list[Stretch]:
-        text = "".join(self._held)
-        self._held.clear()
-        out: list[Stretch] = []
-        if self._place == _START and not final and skip(text, 0) == len(text):
-            return self._hold(text, 0, 0, out)
-        begin = look = 0
-        while begin < len(text):
-            if not self._tries:
-                look = self._next(text, look, final)
-            if not self._tries:  # only words, and perhaps the beginning of a mark
-                return self._hold(text, begin, look, out)
-            alive = [one for one in self._tries if one.verdict is None]
-            if alive and not final and not any(one.verdict for one in self._tries):
-                return self._hold(text, begin, look, out)
-            block = self._won(text, look, final)
+    def _undecided(self) -> bool:
+        """True if an attempt needs more text, and none is complete."""
+        outcomes = [attempt.complete for attempt in self._attempts]
+        return None in outcomes and True not in outcomes
+
+    def _read(self, *, final: bool) -> list[Span]:
+        text = "".join(self._buffer)
+        self._buffer.clear()
+        out: list[Span] = []
+        if self._state == _AT_START and not final and skip_space(text, 0) == len(text):
+            return self._release(text, 0, 0, out)
+        start = position = 0
+        while start < len(text):
+            if not self._attempts:
+                position = self._find_start(text, position, final)
+            if not self._attempts or (not final and self._undecided()):
+                return self._release(text, start, position, out)
+            block = self._take_block(text, position, final)
             if block is None:
-                look += self._place == _WITHIN
-                self._place = _WITHIN
+                position += self._state == _IN_TEXT
+                self._state = _IN_TEXT
                 continue
-            if begin < look:
-                out.append(Stretch(text[begin:look]))
-            calls = tuple(
-                Found(c.start - look, c.end - look, c.name, c.args, c.id) for c in block.calls
-            )
-            out.append(Stretch(text[look : block.end], calls))
-            self._place = _AFTER if calls else _WITHIN
-            begin = look = block.end
+            if start < position:
+                out.append(Span(text[start:position]))
+            calls = tuple(call.shift(-position) for call in block.calls)
+            out.append(Span(text[position : block.end], calls))
+            self._state = _AFTER_BLOCK if calls else _IN_TEXT
+            start = position = block.end
         return out
 
-    def _hold(self, text: str, begin: int, look: int, out: list[Stretch]) -> list[Stretch]:
-        """Let go of the words before a place, and hold the rest."""
-        if begin < look:
-            out.append(Stretch(text[begin:look]))
-        if look < len(text):
-            self._held.append(text[look:])
+    def _release(self, text: str, start: int, position: int, out: list[Span]) -> list[Span]:
+        """Release the plain text before a position, and hold the rest back."""
+        if start < position:
+            out.append(Span(text[start:position]))
+        if position < len(text):
+            self._buffer.append(text[position:])
         return out
 
-    def _won(self, text: str, path: int, final: bool) -> CallBlock | None:
-        """The block that is here; when no more comes, one that was waiting for that may
-        be whole.
+    def _take_block(self, text: str, position: int, final: bool) -> CallBlock | None:
+        """The block at a position, if an attempt succeeded.
+
+        At the end of the message, undecided attempts may turn out to be complete.
         """
-        tries, self._tries = self._tries, []
-        for one in tries:
-            if one.verdict or (final and one.verdict is None):
-                block = one.parse(text, path)
+        attempts, self._attempts = self._attempts, []
+        for attempt in attempts:
+            if attempt.complete or (final and attempt.complete is None):
+                block = attempt.parse(text, position)
                 if block is not None:
-                    self.dialect = one.dialect
+                    self.dialect = attempt.dialect
                     return block
         return None
 
-    def _next(self, text: str, look: int, final: bool) -> int:
-        """Where the next block may begin; those that may are tried. Without any, where the words
-        end that are sure."""
-        if self._place == _START:
-            first = text[(path := skip(text, look)) : path + 1]
-            self._tries = [
-                _Try(one, one.guard, one.parse, text, look)
-                for one in CALLS.values()
-                if first and one.alone == first
+    def _find_start(self, text: str, position: int, final: bool) -> int:
+        """Start attempts at the next position where a block may start, and return it.
+
+        Without such a position, return the end of the text that is certainly plain.
+        """
+        if self._state == _AT_START:
+            first = skip_space(text, position)
+            self._attempts = [
+                _Attempt(dialect, dialect.recognize, dialect.parse, text=text, position=position)
+                for dialect in DIALECTS.values()
+                if dialect.bare_start and text.startswith(dialect.bare_start, first)
             ]
-        elif self._place == _AFTER and self.dialect is not None and self.dialect.closes is not None:
-            self._tries = [_Try(self.dialect, *self.dialect.closes, text, look)]
-        if self._tries:
-            return look
-        self._place = _WITHIN
-        names = tuple(CALLS) if self.dialect is None else (self.dialect.name,)
-        if final:  # what cannot be whole any more need not be tried, again and again
-            names = tuple(
-                name for name in names if not CALLS[name].needs or CALLS[name].needs in text[look:]
-            )
-        found = _marks(names, final).search(text, look) if names else None
+        elif self._state == _AFTER_BLOCK and self.dialect is not None:
+            recognize, parse = self.dialect.recognize_closing, self.dialect.parse_closing
+            if recognize is not None and parse is not None:
+                self._attempts = [
+                    _Attempt(self.dialect, recognize, parse, text=text, position=position)
+                ]
+        if self._attempts:
+            return position
+        self._state = _IN_TEXT
+        names = tuple(DIALECTS) if self.dialect is None else (self.dialect.name,)
+        if final:  # do not try again and again what cannot be completed
+            rest = text[position:]
+            names = tuple(name for name in names if DIALECTS[name].end_marker in rest)
+        found = _marks(names, final).search(text, position) if names else None
         if found is None:
             return len(text)
-        if final or found["part"] is None:
-            self._tries = [
-                _Try(one, one.guard, one.parse, text, found.start())
-                for one in map(CALLS.__getitem__, names)
-                if re.compile(one.opens).match(text, found.start())
+        if final or found["partial"] is None:
+            self._attempts = [
+                _Attempt(
+                    dialect, dialect.recognize, dialect.parse, text=text, position=found.start()
+                )
+                for dialect in map(DIALECTS.__getitem__, names)
+                if re.compile(dialect.opens).match(text, found.start())
             ]
         return found.start()
 
 
-_MIGHT = re.compile(
-    r"\A["
-    rf" \t\n\r]*[{''.join(re.escape(one.alone) for one in CALLS.values())}]"
-    rf"|{_marks(tuple(CALLS), True).pattern}"
+_BARE_STARTS = "".join(re.escape(dialect.bare_start) for dialect in DIALECTS.values())
+_MAY_HOLD_CALLS = re.compile(
+    rf"\A[ \t\n\r]*[{_BARE_STARTS}]|{_marks(tuple(DIALECTS), True).pattern}"
 )
 
 
 def find_calls(text: str) -> tuple[Dialect, list[CallBlock]]:
-    """The blocks in a text, and their dialect: that of the first."""
-    if _MIGHT.search(text) is None:
+    """The blocks of calls in a text, and the dialect that they are in."""
+    if _MAY_HOLD_CALLS.search(text) is None:
         return DEFAULT, []
-    scan = Scan()
+    scanner = Scanner()
     blocks: list[CallBlock] = []
-    path = 0
-    for stretch in (*scan.feed(text), *scan.end()):
-        if stretch.calls is not None:
-            calls = tuple(
-                Found(path + c.start, path + c.end, c.name, c.args, c.id) for c in stretch.calls
-            )
-            blocks.append(CallBlock(path, path + len(stretch.text), calls))
-        path += len(stretch.text)
-    return scan.dialect or DEFAULT, blocks
+    position = 0
+    for span in (*scanner.feed(text), *scanner.end()):
+        end = position + len(span.text)
+        if span.calls is not None:
+            calls = tuple(call.shift(position) for call in span.calls)
+            blocks.append(CallBlock(position, end, calls))
+        position = end
+    return scanner.dialect or DEFAULT, blocks

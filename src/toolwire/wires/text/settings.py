@@ -1,6 +1,4 @@
-"""Tools in plain text: the settings, usage and stop reasons of a chat server that knows
-no tools.
-"""
+"""Tools in plain text: settings, usage and finish reasons of a chat server without tools."""
 
 from __future__ import annotations
 
@@ -30,14 +28,21 @@ REQUEST = (
 )
 
 
+_OTHER_COUNTS = ("cached", "cache_write", "reasoning")
+
+
 def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(count_at(value, "prompt_tokens"), count_at(value, "completion_tokens"))
 
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     assert isinstance(value, Usage)
-    read, made = value.input or 0, value.output or 0
-    return {"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
+    # Lowering removes these counts from bodies, but not from the metadata of streams.
+    dropped = [name for name in _OTHER_COUNTS if getattr(value, name) is not None]
+    if dropped:
+        context.report_loss(context.setting_path, f"not held here: {', '.join(dropped)}")
+    read, generated = value.input or 0, value.output or 0
+    return {"prompt_tokens": read, "completion_tokens": generated, "total_tokens": read + generated}
 
 
 RESPONSE = (
@@ -47,9 +52,9 @@ RESPONSE = (
     SettingSpec(
         "usage",
         ("usage",),
-        _read_usage,
-        _write_usage,
-        keys("prompt_tokens", "completion_tokens", "total_tokens"),
+        read=_read_usage,
+        write=_write_usage,
+        knows=keys("prompt_tokens", "completion_tokens", "total_tokens"),
     ),
 )
 FINISH_REASON_FROM_WIRE = {"stop": "stop", "length": "length", "content_filter": "filter"}
@@ -59,4 +64,3 @@ FINISH_REASON_TO_WIRE = {
     "length": "length",
     "filter": "content_filter",
 }
-_CHOICE = keys("index", "message", "finish_reason")

@@ -1,1 +1,1 @@
-"""The RPC shape: requests and responses of a tool protocol, in a log."""
+"""The RPC shape: calls and results as requests and responses of a tool protocol, in a log."""

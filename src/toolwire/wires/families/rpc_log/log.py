@@ -1,196 +1,270 @@
-"""The exchange shape: calls and results are messages of their own, as a tool protocol sends them,
-and a log holds many.
+"""The log of a tool protocol: every call and every result is an entry of its own.
 
-A call that is made while an earlier one is still waiting belongs to the same turn, so other wires
-see parallel calls as such. Each kind keeps its order: calls among calls, results among results.
-Knows no wire by name.
+A call that is made while an earlier one is open belongs to the same turn, so other wires see
+parallel calls. Calls keep their order among calls, and results among results. This module knows no
+wire by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
-from toolwire.conversation.json import JSON
-from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
+from toolwire.conversation.ids import assign_ids
+from toolwire.conversation.json import JSON, JsonPath, Object, patch
+from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source, describe
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import patch_parts
+from toolwire.wires.engine.specs import Block, patch_parts
+
+# --- reading --------------------------------------------------------------------------------------
 
 
-def turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
-    """The messages of a log: the calls of each turn together, then what came back."""
+class LogReader:
+    """Collects what the entries of a log hold."""
+
+    def __init__(self, wire: str) -> None:
+        self.wire = wire
+        self.parts: list[Part] = []
+        self.tools: list[Tool] = []
+        self.unknown: list[JsonPath] = []
+        """Paths of unknown fields outside of calls and results."""
+
+    def note_unknown(self, value: Object, path: JsonPath, known: frozenset[str]) -> None:
+        """Note the fields of an object that are not known and not empty."""
+        self.unknown += [
+            (*path, key)
+            for key, item in value.items()
+            if key not in known and item is not None and item != {}
+        ]
+
+    def conversation(self, body: JSON, kind: Kind) -> Conversation:
+        """The conversation that the log holds."""
+        messages = assign_ids(group_turns(self.parts, self.wire), seed="", ordered=False)
+        if not messages and kind == "response":
+            messages = (Message("assistant", (), wire=self.wire),)
+        return Conversation(
+            messages,
+            tools=tuple(self.tools),
+            wire=self.wire,
+            kind=kind,
+            source=BodySource(body, unknown_fields=tuple(self.unknown)),
+        )
+
+
+def group_turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
+    """The messages of a log: for each turn its calls in one message, then everything else."""
     log = list(parts)
-    until = _answered(log)
+    result_index = _result_indexes(log)
     out: list[Message] = []
-    turn = _Turn()
+    turn = _LogTurn()
     for i, part in enumerate(log):
         if isinstance(part, Call):
-            if not turn.takes(part, i):
+            if not turn.accepts(part, i):
                 out += turn.messages(wire)
-                turn = _Turn()
+                turn = _LogTurn()
             turn.calls.append(part)
-            turn.until = max(turn.until, until.get(i, -1))
+            turn.last_result = max(turn.last_result, result_index.get(i, -1))
         else:
-            turn.rest.append(part)
-            turn.answered |= isinstance(part, Result)
+            turn.others.append(part)
+            turn.has_results |= isinstance(part, Result)
     return (*out, *turn.messages(wire))
 
 
-def _answered(log: list[Part]) -> dict[int, int]:
-    """Where in a log each call that has an id is answered; an id that comes again names the newer
-    call."""
-    asked: dict[str, int] = {}
-    until: dict[int, int] = {}
+def _result_indexes(log: list[Part]) -> dict[int, int]:
+    """The index of the result of each call that has an id; a repeated id means the newer call."""
+    open_calls: dict[str, int] = {}
+    indexes: dict[int, int] = {}
     for i, part in enumerate(log):
         if isinstance(part, Call) and part.id:
-            asked[part.id] = i
-        elif isinstance(part, Result) and part.call_id in asked:
-            until[asked.pop(part.call_id)] = i
-    return until
+            open_calls[part.id] = i
+        elif isinstance(part, Result) and part.call_id in open_calls:
+            indexes[open_calls.pop(part.call_id)] = i
+    return indexes
 
 
-class _Turn:
-    """Calls that were open at the same time, and what came after the first of them."""
+class _LogTurn:
+    """Calls that were open at the same time, and the parts that followed the first of them."""
 
-    __slots__ = ("answered", "calls", "rest", "until")
+    __slots__ = ("calls", "has_results", "last_result", "others")
 
     def __init__(self) -> None:
-        self.calls: list[Part] = []
-        self.rest: list[Part] = []
-        self.answered = False
-        self.until = -1
+        self.calls: list[Call] = []
+        self.others: list[Part] = []
+        self.has_results = False
+        self.last_result = -1
+        """The index in the log of the last result of these calls."""
 
-    def takes(self, call: Call, i: int) -> bool:
-        """Whether a call belongs here: nothing has come back yet, or something is still
-        waited for.
-        """
+    def accepts(self, call: Call, index: int) -> bool:
+        """True if a call belongs to this turn: it has no result yet, or a call is still open."""
         if not self.calls:
-            return not self.rest
-        again = any(
-            isinstance(other, Call) and other.id == call.id for other in self.calls if call.id
-        )
-        return not again and (not self.answered or self.until > i)
+            return not self.others
+        if call.id and any(other.id == call.id for other in self.calls):
+            return False
+        return not self.has_results or self.last_result > index
 
     def messages(self, wire: str) -> list[Message]:
         out = [_message("assistant", self.calls, wire)] if self.calls else []
-        if self.rest:
-            out.append(_message("tool" if self.answered else "user", self.rest, wire))
+        if self.others:
+            out.append(_message("tool" if self.has_results else "user", self.others, wire))
         return out
 
 
-def _message(role: Role, parts: list[Part], wire: str) -> Message:
-    """A message has no JSON of its own here; it stands where its only part does."""
-    return Message(
-        role, tuple(parts), None, wire, source=Source(path=parts[0].path if len(parts) == 1 else ())
+def _message(role: Role, parts: Iterable[Part], wire: str) -> Message:
+    """A message of a log, which has no JSON of its own; its path is that of its only part."""
+    content = tuple(parts)
+    path = content[0].path if len(content) == 1 else ()
+    return Message(role, content, wire=wire, source=Source(path=path))
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def patch_body(
+    conversation: Conversation, context: EncodeContext, original: Conversation
+) -> JSON | UnsetType:
+    """The body that was read with the edits of single parts; UNSET if more was edited."""
+    if not conversation.same_tools or conversation.settings != conversation.source.settings:
+        return UNSET
+    return patch_parts(
+        conversation.parts(), original.parts(), conversation.source.body, (), context
     )
 
 
-def unchanged(
-    conversation: Conversation, context: EncodeContext, before: Conversation
-) -> JSON | UnsetType:
-    """The body that was read, with the edits of single parts; UNSET if more than that was
-    changed.
-    """
-    if not conversation.same_tools or conversation.settings != conversation.source.settings:
-        return UNSET
-    return patch_parts(conversation.parts(), before.parts(), conversation.source.body, (), context)
+class _LogPart(Struct, frozen=True):
+    """A part, the index of its entry in the log, and whether it was read from this wire."""
+
+    entry: int
+    part: Part
+    own: bool
 
 
-def rewrite(
+def rewrite_log(
     conversation: Conversation,
     context: EncodeContext,
+    *,
     source: list[JSON],
-    before: Conversation | None,
+    original: Conversation | None,
     write: Callable[[Part, bool], JSON],
 ) -> list[JSON]:
-    """A log after parts came or went, or one made of another wire's conversation, which has no
-    `before`.
+    """The entries of a log after parts were added or removed.
 
-    An entry whose parts are all still there goes as it came, with their edits; entries that never
-    held a part stay where they were. `write` gives the entry of a single part, and is told whether
-    the part is this wire's own.
+    An entry whose parts are all still there stays, with their edits; entries that never held a part
+    stay where they were.
+
+    Args:
+        conversation: The conversation to write.
+        context: The encode context.
+        source: The entries that were read; empty for a conversation of another wire.
+        original: The conversation as it was read; None for a conversation of another wire.
+        write: Writes the entry of one part, given whether the part was read from this wire.
     """
-    was: dict[int, list[Part]] = {}
-    for part in before.parts() if before is not None else ():
-        was.setdefault(_entry(part), []).append(part)
-    now: dict[int, list[Part]] = {}
-    said = _in_order(conversation, context.wire, len(source))
-    for place, part, own in said:
-        if own and place in was:
-            now.setdefault(place, []).append(part)
-    silent = [i for i in range(len(source)) if i not in was]
+    originals: dict[int, list[Part]] = {}
+    for part in original.parts() if original is not None else ():
+        originals.setdefault(_entry_of(part), []).append(part)
+    log = _in_log_order(conversation, context.wire, len(source))
+    current: dict[int, list[Part]] = {}
+    for item in log:
+        if item.own and item.entry in originals:
+            current.setdefault(item.entry, []).append(item.part)
+    without_parts = [i for i in range(len(source)) if i not in originals]
     out: list[JSON] = []
-    done: set[int] = set()
-    for place, part, own in said:
-        while silent and own and silent[0] < place:
-            out.append(source[silent.pop(0)])
-        if own and place in done:
+    patched_entries: set[int] = set()
+    for item in log:
+        entry = item.entry
+        while without_parts and item.own and without_parts[0] < entry:
+            out.append(source[without_parts.pop(0)])
+        if item.own and entry in patched_entries:
             continue
-        whole = (
-            patch_parts(now[place], was[place], source[place], (place,), context)
-            if own and place in was
-            else UNSET
-        )
-        if isinstance(whole, UnsetType):
-            out.append(write(part, own))
+        patched: JSON | UnsetType = UNSET
+        if item.own and entry in originals:
+            patched = patch_parts(
+                current[entry], originals[entry], source[entry], (entry,), context
+            )
+        if isinstance(patched, UnsetType):
+            out.append(write(item.part, item.own))
         else:
-            out.append(whole)
-            done.add(place)
-    return [entry for entry in (*out, *(source[i] for i in silent)) if entry is not None]
+            out.append(patched)
+            patched_entries.add(entry)
+    out += (source[i] for i in without_parts)
+    return [entry for entry in out if entry is not None]
 
 
-def _entry(part: Part) -> int:
+def _entry_of(part: Part) -> int:
     return part.path[0] if part.path and isinstance(part.path[0], int) else -1
 
 
-def _in_order(conversation: Conversation, wire: str, length: int) -> list[tuple[int, Part, bool]]:
-    """Every part with the entry it stood in, in the order of the log; a new part stays behind the
-    one before it."""
-    said: list[tuple[int, Part, bool]] = []
+def _in_log_order(conversation: Conversation, wire: str, length: int) -> list[_LogPart]:
+    """Every part in the order of the log; a new part follows the part before it."""
+    log: list[_LogPart] = []
     last = -1
     for message in conversation.messages:
+        own = message.wire == wire
         for part in message.parts:
-            own = message.wire == wire and 0 <= _entry(part) < length
-            last = _entry(part) if own else last
-            said.append((last, part, message.wire == wire))
-    kinds = (
-        [place for place, part, _ in said if isinstance(part, kind)] for kind in (Call, Result)
-    )
-    return (
-        sorted(said, key=lambda one: one[0])
-        if all(places == sorted(places) for places in kinds)
-        else said
-    )
+            if own and 0 <= _entry_of(part) < length:
+                last = _entry_of(part)
+            log.append(_LogPart(last, part, own))
+    for kind in (Call, Result):
+        entries = [item.entry for item in log if isinstance(item.part, kind)]
+        if entries != sorted(entries):
+            return log
+    return sorted(log, key=lambda item: item.entry)
 
 
-def lose_rest(
-    conversation: Conversation, context: EncodeContext, spoken: Iterable[Part], why: str
+def write_tools(
+    tools: tuple[Tool, ...],
+    context: EncodeContext,
+    *,
+    specs: tuple[Block, ...],
+    read: Callable[[JSON, JsonPath], Tool],
+    write: Callable[[Tool, EncodeContext], JSON],
+) -> list[JSON]:
+    """The tool definitions; those read from this wire (`specs`) change only where edited."""
+    out: list[JSON] = []
+    for tool in tools:
+        if tool.spec in specs and not isinstance(tool.raw, UnsetType):
+            original = write(read(tool.raw, tool.path), context)
+            out.append(patch(tool.raw, original, write(tool, context)))
+        elif tool.kind in ("function", "custom"):
+            out.append(write(tool, context))
+        else:
+            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+    return out
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+ONLY_CALLS_AND_RESULTS = "a tool protocol holds only calls and results"
+
+
+def report_unsupported(part: Part, context: EncodeContext) -> None:
+    """Report a part that is neither a call nor a result."""
+    context.report_loss(part, f"{ONLY_CALLS_AND_RESULTS}: {describe(part)[:80]}")
+
+
+def report_other_parts(
+    conversation: Conversation, context: EncodeContext, written: Iterable[Part], reason: str
 ) -> None:
-    """Report every part that is none of those that are said."""
-    said = {id(part) for part in spoken}
+    """Report every part except those that are written."""
+    kept = list(written)
     for part in conversation.parts():
-        if id(part) not in said:
-            context.report_loss(part, why)
+        if not any(part is other for other in kept):
+            context.report_loss(part, reason)
 
 
-def lose_settings(conversation: Conversation, context: EncodeContext) -> None:
-    """Report all settings, and what only another wire understood."""
-    before = (
-        conversation.source.settings
-        if conversation.wire == context.wire and conversation.source.messages is not None
-        else {}
-    )
+def report_settings(conversation: Conversation, context: EncodeContext) -> None:
+    """Report all settings, unknown fields and stop reasons: a log holds none of them."""
+    own = conversation.wire == context.wire
+    source = conversation.source
+    original = source.settings if own and source.messages is not None else None
     for name, value in conversation.settings.items():
-        if not isinstance(before, dict) or before.get(name, UNSET) != value:
-            context.report_loss(
-                conversation.source.setting_paths.get(name, (name,)),
-                f"a tool protocol has no such setting: {name}",
-            )
-    if conversation.wire == context.wire:
+        if original is None or original.get(name, UNSET) != value:
+            path = source.setting_paths.get(name, (name,))
+            context.report_loss(path, f"a tool protocol has no such setting: {name}")
+    if own:
         return
-    for path in conversation.source.unknown_fields:
+    for path in source.unknown_fields:
         context.report_loss(path, "no such field on this wire")
     for message in conversation.messages:
         if message.stop is not None:

@@ -1,0 +1,299 @@
+"""Open eXecution Protocol: whole bodies. A body is one request, one result or a list of tools; a
+list of bodies, or a request and its result in one object, is a recorded log."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Conversation, Kind
+from toolwire.conversation.parts import Call, Part, Result
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import keys, list_at, patch_block, patch_parts, raise_unexpected
+from toolwire.wires.families.rpc_log.log import (
+    ONLY_CALLS_AND_RESULTS,
+    LogReader,
+    patch_body,
+    report_other_parts,
+    report_settings,
+    report_unsupported,
+    rewrite_log,
+)
+from toolwire.wires.oxp.blocks import (
+    ALL_SPECS,
+    CALL,
+    NAME,
+    REFUSAL,
+    is_refusal,
+    read_call,
+    read_refusal,
+    read_result,
+    write_result,
+)
+from toolwire.wires.oxp.tools import SPECS as TOOL_SPECS
+from toolwire.wires.oxp.tools import fit_tool_ids, read_tool, write_tools
+
+SCHEMA = "urn:oxp:1.0"
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+class _BodyReader(LogReader):
+    """Reads bodies in the order in which they were sent."""
+
+    def read(self, body: JSON, path: JsonPath) -> None:
+        """Read one body."""
+        if not isinstance(body, dict):
+            raise_unexpected(NAME, path, "an object", body)
+        if "tool_id" in body:
+            self.parts.append(read_call(body, path))
+        elif "success" in body:
+            self.parts.append(read_result(body, path))
+        elif isinstance(body.get("request"), dict) or isinstance(body.get("result"), dict):
+            self._read_envelope(body, path)
+        elif (key := _tool_list_key(body)) is not None:
+            self.tools += [
+                read_tool(tool, (*path, key, i))
+                for i, tool in enumerate(list_at(NAME, body, (key,)))
+            ]
+            self.note_unknown(body, path, keys("$schema", key))
+        elif isinstance(body.get("message"), str):
+            self.parts.append(read_refusal(body, path))
+        else:
+            expected = "a request, a result, a list of tools or an error message"
+            raise_unexpected(NAME, path, expected, body)
+
+    def _read_envelope(self, body: Object, path: JsonPath) -> None:
+        self.note_unknown(body, path, keys("$schema", "request", "result", "response"))
+        for key in ("request", "result", "response"):
+            value = body.get(key)
+            if value is None:
+                continue
+            if not isinstance(value, dict):
+                raise_unexpected(NAME, (*path, key), "an object", value)
+            nested = "request" in value or "result" in value or is_refusal(value)
+            if nested and key != "result":
+                self.read(value, (*path, key))
+            elif key == "request":
+                self.parts.append(read_call(value, (*path, key)))
+            else:
+                self.parts.append(read_result(value, (*path, key)))
+
+
+def _tool_list_key(body: Object) -> str | None:
+    return next((key for key in ("items", "tools") if isinstance(body.get(key), list)), None)
+
+
+def _share_ids(parts: list[Part]) -> list[Part]:
+    """The parts with ids that only the call or only its result has copied to the other.
+
+    A server makes the id of a call that has none, and a refusal has no id. Either belongs to the
+    request in the same object, or else to the only open one; two candidates are never guessed at.
+    """
+    call_ids = {part.id for part in parts if isinstance(part, Call)}
+    out = list(parts)
+    open_calls: list[tuple[int, Call]] = []
+    for i, part in enumerate(parts):
+        if isinstance(part, Call):
+            open_calls.append((i, part))
+        if not isinstance(part, Result):
+            continue
+        candidates = _candidates(part, open_calls, known=part.call_id in call_ids)
+        if len(candidates) != 1:
+            continue
+        index, call = candidates[0]
+        open_calls.remove(candidates[0])
+        if part.call_id and not call.id:
+            out[index] = replace(call, id=part.call_id, origin="wire")
+        elif call.id and not part.call_id:
+            out[i] = replace(part, call_id=call.id, origin="wire")
+    return out
+
+
+def _candidates(
+    result: Result, open_calls: list[tuple[int, Call]], *, known: bool
+) -> list[tuple[int, Call]]:
+    """The open calls that a result may belong to; `known` if some call has its id."""
+    if known and result.call_id:
+        return [item for item in open_calls if item[1].id == result.call_id]
+    if len(result.path) > 1:
+        beside = [item for item in open_calls if item[1].path[:1] == result.path[:1]]
+        open_calls = beside or open_calls
+    return [item for item in open_calls if not (result.call_id and item[1].id)]
+
+
+def read(body: JSON, kind: Kind) -> Conversation:
+    """One body, or a list of bodies in the order in which they were sent."""
+    log = _BodyReader(NAME)
+    if not isinstance(body, list):
+        log.read(body, ())
+    elif body and all(isinstance(item, dict) and _is_tool(item) for item in body):
+        log.tools += [read_tool(item, (i,)) for i, item in enumerate(body)]
+    else:
+        for i, item in enumerate(body):
+            log.read(item, (i,))
+    log.parts = _share_ids(log.parts)
+    return log.conversation(body, kind)
+
+
+def _is_tool(body: Object) -> bool:
+    return "id" in body and "tool_id" not in body
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write(conversation: Conversation, context: EncodeContext) -> JSON:
+    """One call, or as a response one result; without either, the tools. A log stays a log."""
+    source = conversation.source.body
+    own = conversation.wire == NAME and conversation.kind == context.kind
+    if own:
+        original = read(source, context.kind)
+        patched = patch_body(conversation, context, original)
+        if not isinstance(patched, UnsetType):
+            return patched
+    report_settings(conversation, context)
+    if own and not isinstance(source, list):
+        patched = _patch_single(conversation, context, original)
+        if not isinstance(patched, UnsetType):
+            return patched
+    if own and isinstance(source, list) and any(conversation.parts()):
+        return _write_log(conversation, context, source)
+    part = _last_part(conversation, context.kind)
+    if part is None:
+        return _write_tool_list(conversation, context)
+    if isinstance(part, Call):
+        fit_tool_ids([part.name], context)
+    noun = "call" if isinstance(part, Call) else "result"
+    report_other_parts(conversation, context, [part], f"a body is one {noun} here")
+    for tool in conversation.tools:
+        context.report_loss(tool, f"a {noun} holds no tool definitions")
+    own_part = any(
+        message.wire == NAME and any(other is part for other in message.parts)
+        for message in conversation.messages
+    )
+    return _write_part(part, own_part, conversation, context)
+
+
+def _patch_single(
+    conversation: Conversation, context: EncodeContext, original: Conversation
+) -> JSON | UnsetType:
+    """A body of one exchange with its edits, if all of its parts are still there.
+
+    UNSET if parts were added that the body could hold instead.
+    """
+    old: list[Part] = []
+    new: list[Part] = []
+    for message in conversation.messages:
+        (old if message.wire == NAME else new).extend(message.parts)
+    wanted = Result if context.kind == "response" else Call
+    if not conversation.same_tools or any(isinstance(part, wanted) for part in new):
+        return UNSET
+    body = patch_parts(old, original.parts(), conversation.source.body, (), context)
+    if not isinstance(body, UnsetType):
+        report_other_parts(conversation, context, old, "a body is one exchange here")
+    return body
+
+
+def _last_part(conversation: Conversation, kind: str) -> Call | Result | None:
+    """The part to send: the last result, or the last open call, or else the last call."""
+    if kind == "response":
+        return next(reversed(conversation.results()), None)
+    open_calls = [pair.call for pair in conversation.pairs() if pair.result is None]
+    return next(reversed(open_calls or conversation.calls()), None)
+
+
+def _write_part(part: Part, own: bool, conversation: Conversation, context: EncodeContext) -> JSON:
+    """The body of a call or a result, bare if it was read so; None, with a loss, for others."""
+    if not isinstance(part, Call | Result):
+        report_unsupported(part, context)
+        return None
+    key = "request" if isinstance(part, Call) else "result"
+    if own and part.spec in ALL_SPECS and not isinstance(part.raw, UnsetType):
+        patched = patch_block(part, context, part.raw)
+        if not isinstance(patched, UnsetType):
+            in_envelope = any(isinstance(step, str) for step in part.path)
+            if part.spec is REFUSAL or not in_envelope:
+                return patched
+            return {**_schema_field(conversation, own), key: patched}
+    if isinstance(part, Result):
+        written = write_result(part, context)
+    else:
+        assert CALL.write is not None
+        written = CALL.write(part, context)
+    return {**_schema_field(conversation, own), key: written}
+
+
+def _schema_field(conversation: Conversation, own: bool) -> Object:
+    """The `$schema` of an envelope: as in the body that was read, or the current version."""
+    source = conversation.source.body if own else None
+    if not isinstance(source, dict):
+        return {"$schema": SCHEMA}
+    return {"$schema": source["$schema"]} if "$schema" in source else {}
+
+
+def _write_log(conversation: Conversation, context: EncodeContext, source: list[JSON]) -> JSON:
+    new_calls = (call for call in conversation.calls() if call.raw is UNSET)
+    fit_tool_ids((call.name for call in new_calls), context)
+    if not conversation.same_tools:
+        for tool in conversation.tools:
+            context.report_loss(tool, "tools of a log cannot be changed")
+    return rewrite_log(
+        conversation,
+        context,
+        source=source,
+        original=read(list(source), context.kind),
+        write=lambda part, own: _write_part(part, own, conversation, context),
+    )
+
+
+def _write_tool_list(conversation: Conversation, context: EncodeContext) -> JSON:
+    """The list of tools: there is no call and no result."""
+    new_tools = (tool for tool in conversation.tools if tool.spec not in TOOL_SPECS)
+    fit_tool_ids((tool.name for tool in new_tools), context)
+    report_other_parts(conversation, context, (), ONLY_CALLS_AND_RESULTS)
+    tools = write_tools(conversation.tools, context)
+    source = conversation.source.body if conversation.wire == NAME else None
+    if isinstance(source, list):
+        return tools
+    if isinstance(source, dict):
+        key = next((key for key in ("items", "tools") if key in source), None)
+        if key is not None:
+            return {**source, key: tools}
+    return {"$schema": SCHEMA, "items": tools}
+
+
+# --- recognizing bodies ---------------------------------------------------------------------------
+
+_MARKS = (("request", "tool_id"), ("result", "success"), ("response", "success"))
+"""Keys of an envelope, and a field that the object under each has."""
+
+
+def match_score(body: JSON) -> int:
+    """How likely a body is this wire's."""
+    if isinstance(body, list):
+        scores = [
+            match_score(item) for item in body if not (isinstance(item, dict) and is_refusal(item))
+        ]
+        return min(scores, default=0)
+    if not isinstance(body, dict) or "jsonrpc" in body:
+        return 0
+    if str(body.get("$schema", "")).startswith(("urn:oxp:", "otc://")):
+        return 3
+    for key, mark in _MARKS:
+        value = body.get(key)
+        if isinstance(value, dict) and (mark in value or (key != "result" and match_score(value))):
+            return 3
+    if isinstance(body.get("tool_id"), str):
+        return 3
+    if isinstance(body.get("success"), bool) and "call_id" in body:
+        return 3
+    tools = body.get("items", body.get("tools"))
+    if not isinstance(tools, list) or not tools or "messages" in body:
+        return 0
+    return (
+        3
+        if all(isinstance(tool, dict) and {"id", "version"} <= tool.keys() for tool in tools)
+        else 0
+    )

@@ -1,0 +1,305 @@
+"""Tools in plain text: block specs, and the parts that share one string.
+
+A string holds several parts, so the specs of these parts have no writer: only the writer of the
+message knows the whole string.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Source,
+    Text,
+    describe,
+)
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.media import data_url, split_data_url
+from toolwire.wires.engine.specs import (
+    Block,
+    Id,
+    blocks,
+    keys,
+    read_id,
+    read_result_id,
+    require_object,
+    require_string,
+)
+from toolwire.wires.text.dialect import CallMatch, Dialect
+from toolwire.wires.text.dialects import DIALECTS
+from toolwire.wires.text.scanner import find_calls
+from toolwire.wires.text.tags import find_results, find_tools, write_result
+
+NAME = "text"
+
+# --- block specs ----------------------------------------------------------------------------------
+
+
+def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Text(require_string(block["text"]), source=Source(block, path, spec))
+
+
+def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
+    url = require_string(require_object(block["image_url"])["url"])
+    source = Source(block, path, spec)
+    inline = split_data_url(url)
+    if inline is None:
+        return Media("image", url=url, source=source)
+    mime, data = inline
+    return Media("image", mime, data, source=source)
+
+
+def write_image(media: Media, context: EncodeContext) -> JSON:
+    """The block of an image.
+
+    Losses are reported for media that were edited on this wire, which lowering does not see.
+    """
+    url = data_url(media)
+    if media.kind == "image" and url is not None:
+        if media.name is not None:
+            context.report_loss(media, "the name of this image is not kept here")
+        return {"type": "image_url", "image_url": {"url": url}}
+    context.report_loss(media, f"this wire takes no such {media.kind}; it is named in text")
+    return {"type": "text", "text": describe(media)}
+
+
+CONTENT = blocks(
+    Block(
+        "text",
+        part=Text,
+        read=_read_text,
+        write=lambda part, context: {"type": "text", "text": part.text},
+        keys=keys("type", "text"),
+    ),
+    Block(
+        "image_url",
+        part=Media,
+        read=_read_image,
+        write=write_image,
+        keys=keys("type", "image_url"),
+        inner=(("image_url", keys("url")),),
+    ),
+)
+PLAIN_TEXT = Block("content", part=Text, write=lambda part, context: part.text)
+"""A string without tags."""
+PIECE = Block("piece", part=Text)
+"""Text between the tags of a string."""
+REASONING = Block("reasoning", part=Reasoning, write=lambda part, context: part.text)
+_ID = (Id("id", required=False, nullable=True),)
+CALLS = blocks(
+    *(
+        Block(
+            dialect.name,
+            part=Call,
+            discriminator={"dialect": dialect.name},
+            direction="call",
+            family="function",
+            executor="client",
+            ids=_ID if dialect.has_ids else (),
+        )
+        for dialect in DIALECTS.values()
+    )
+)
+RESULT = Block(
+    "tool_response",
+    part=Result,
+    discriminator={"tag": "tool_response"},
+    direction="output",
+    family="function",
+    executor="client",
+    ids=_ID,
+    forms=("request",),
+)
+MESSAGE = Block("message", part=Message, keys=keys("role", "content", "reasoning_content"))
+ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+}
+
+
+def is_text(block: Object) -> bool:
+    """True if a block is text and nothing else."""
+    return len(block) == 2 and block.get("type") == "text" and isinstance(block.get("text"), str)
+
+
+# --- reading a string -----------------------------------------------------------------------------
+
+
+class PartSpan(Struct, frozen=True):
+    """A part and the range of the string that it was read from."""
+
+    start: int
+    end: int
+    part: Part
+
+
+class _TagRange(Struct, frozen=True):
+    """A range of a string with tags, and the parts inside it."""
+
+    start: int
+    end: int
+    spans: list[PartSpan]
+
+
+def spans_of(text: str, path: JsonPath, role: Role) -> list[PartSpan]:
+    """The parts of a string in order: the text between tags, and the content of the tags."""
+    line_breaks = 1
+    if role == "assistant":
+        ranges = _call_ranges(text, path)
+    elif role == "system":
+        section = find_tools(text)
+        ranges = [] if section is None else [_TagRange(section.start, section.end, [])]
+        line_breaks = 2
+    else:
+        ranges = _result_ranges(text, path)
+    if not ranges:
+        whole = Text(text, source=Source(text, path, PLAIN_TEXT))
+        return [PartSpan(0, len(text), whole)] if text else []
+    spans: list[PartSpan] = []
+    last = 0
+    for tagged in ranges:
+        spans += _text_between(text, last, tagged.start, path, line_breaks)
+        spans += tagged.spans
+        last = tagged.end
+    return spans + _text_between(text, last, len(text), path, line_breaks)
+
+
+def _call_ranges(text: str, path: JsonPath) -> list[_TagRange]:
+    dialect, found = find_calls(text)
+    return [
+        _TagRange(
+            block.start,
+            block.end,
+            [
+                PartSpan(call.start, call.end, read_call(call, dialect, text, path))
+                for call in block.calls
+            ],
+        )
+        for block in found
+    ]
+
+
+def _result_ranges(text: str, path: JsonPath) -> list[_TagRange]:
+    ranges: list[_TagRange] = []
+    for found in find_results(text):
+        start, end = found.span
+        call_id, origin = read_result_id(found.id)
+        result = Result(
+            call_id,
+            _read_output(found.output, path),
+            error=found.error,
+            name=found.name,
+            origin=origin,
+            source=Source(text[start:end], path, RESULT),
+        )
+        ranges.append(_TagRange(found.start, found.end, [PartSpan(start, end, result)]))
+    return ranges
+
+
+def read_call(call: CallMatch, dialect: Dialect, text: str, path: JsonPath) -> Call:
+    """The part of a call that was found in a text."""
+    call_id, origin = read_id(call.id)
+    source = Source(text[call.start : call.end], path, CALLS[dialect.name])
+    return Call(call_id, call.name, call.args, origin, source=source)
+
+
+def _text_between(
+    text: str, start: int, end: int, path: JsonPath, line_breaks: int
+) -> list[PartSpan]:
+    """The text between two tags, without the line breaks that separate it from them."""
+    if not text[start:end].strip():
+        return []
+    for _ in range(line_breaks):
+        start += start > 0 and text.startswith("\n", start)
+        end -= end < len(text) and text.endswith("\n", start, end)
+    piece = text[start:end]
+    return [PartSpan(start, end, Text(piece, source=Source(piece, path, PIECE)))]
+
+
+def _read_output(value: JSON, path: JsonPath) -> Output:
+    """The content of a result: any JSON value; a list of text blocks becomes parts."""
+    if value is None:
+        return ""
+    if not isinstance(value, list) or not value:
+        return value
+    if not all(isinstance(block, dict) and is_text(block) for block in value):
+        return value
+    return tuple(Text(str(get(block, ("text",))), source=Source(path=path)) for block in value)
+
+
+# --- writing parts --------------------------------------------------------------------------------
+
+
+def write_call(call: Call, dialect: Dialect, context: EncodeContext, old: str | None) -> str | None:
+    """The span of a call that replaces `old`; None if the dialect cannot express the call."""
+    call_id = context.wire_id(call)
+    if call_id is not None and not dialect.has_ids:
+        context.report_loss(call, "a call has no id in this dialect")
+    # Arguments that were not edited stay as they are, even if they are not an object.
+    unchanged = (
+        isinstance(call.original, Call)
+        and call.original.args == call.args
+        and not isinstance(call.input, dict)
+    )
+    return dialect.write(
+        context.name(call.name),
+        None if unchanged else require_object(context.arguments_object(call)),
+        call_id if dialect.has_ids else None,
+        old,
+    )
+
+
+def write_result_span(result: Result, context: EncodeContext, old: str | None) -> str:
+    """The span of a result, which replaces `old`."""
+    call_id = context.result_id(result)
+    output = context.output(result)
+    content: JSON
+    if isinstance(output, tuple):
+        content = [_write_output_part(part, context) for part in output] or ""
+    else:
+        content = output
+    name = context.called_names.get(result.call_id) or result.name
+    return write_result(
+        content,
+        name=context.name(name) if name else None,
+        call_id=None if context.hides_id(call_id) else call_id,
+        error=context.is_error(result),
+        old=old,
+    )
+
+
+def _write_output_part(part: Part, context: EncodeContext) -> Object:
+    if not isinstance(part, Text):  # lowering does not see parts that were edited on this wire
+        context.report_loss(part, f"a result is text here: {describe(part)[:80]}")
+    return {"type": "text", "text": describe(part)}
+
+
+def write_text(text: Text, role: Role, context: EncodeContext) -> str:
+    """The text; a loss is reported if its tags would be read as calls, results or tools."""
+    if text.refusal:  # lowering does not see responses of text and calls only
+        context.report_loss(text, "a refusal is sent as plain text")
+    if not is_plain(text.text, role):
+        context.report_loss(text, TAGS_IN_TEXT)
+    return text.text
+
+
+TAGS_IN_TEXT = "this text contains tags that are read as calls, results or tools here"
+
+
+def is_plain(text: str, role: Role) -> bool:
+    """True if no tags in a text have a meaning in a message of this role."""
+    if role == "assistant":
+        return not find_calls(text)[1]
+    return find_tools(text) is None if role == "system" else not find_results(text)

@@ -1,0 +1,194 @@
+"""Read the chunks of a chat server whose text holds calls in tags.
+
+- Text is emitted at once. Held back are only text that could be the start of a mark, blanks at the
+  start of a text, and one line break: they are dropped if a call follows.
+- A call is emitted when it is complete. A call that fills the whole message is held back until the
+  message is complete, or until the text can no longer be a call.
+- A call that never ends is emitted as text.
+- Chunks with native `tool_calls` have no meaning here: they are kept for the body and reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.parts import Call
+from toolwire.streaming.events import Event, PartComplete, PartDelta, PartEnd
+from toolwire.wires.engine.specs import read_block
+from toolwire.wires.engine.stream import copy_json
+from toolwire.wires.families.chat.choice import Candidate
+from toolwire.wires.families.chat.messages import Chat
+from toolwire.wires.families.chat.stream_reader import ChatReader, Speech
+from toolwire.wires.families.chat.tool_call_deltas import Growing
+from toolwire.wires.text.blocks import CALLS, CONTENT, MESSAGE, NAME, ROLES, is_text, read_call
+from toolwire.wires.text.dialects import DEFAULT
+from toolwire.wires.text.scanner import MARK_STARTS, Scanner, Span
+
+CHAT = Chat(NAME, CONTENT, CALLS, {}, MESSAGE, ROLES, ("reasoning_content",))
+_NEEDS_SCAN = re.compile(rf"[{re.escape(MARK_STARTS)}]|\n\Z|\A\Z")
+"""Text that may hold a mark or a line break before one, and empty text."""
+
+
+class _StringReader:
+    """Reads one string of an answer as it grows: the texts and calls of the whole string."""
+
+    __slots__ = ("_after_block", "_blank", "_in_text", "_scanner")
+
+    def __init__(self) -> None:
+        self._scanner = Scanner()
+        self._after_block = False
+        """True if a block was read before."""
+        self._in_text = False
+        """True if the text since the last block has a character that is not blank."""
+        self._blank = ""
+        """Blanks that are dropped if a block follows."""
+
+    def feed(self, text: str) -> list[str | Call]:
+        """Add text and return the texts and calls that are decided now."""
+        return [item for span in self._scanner.feed(text) for item in self._read(span)]
+
+    def is_plain(self, text: str) -> bool:
+        """True if more text can be emitted as it is: nothing is held back, and it has no mark."""
+        return (
+            self._in_text
+            and not self._blank
+            and self._scanner.idle
+            and _NEEDS_SCAN.search(text) is None
+        )
+
+    def end(self) -> list[str | Call]:
+        """Return the texts and calls that were held back, when the string is complete."""
+        out = [item for span in self._scanner.end() for item in self._read(span)]
+        if self._blank and (self._in_text or not self._after_block):
+            out.append(self._blank)
+        return out
+
+    def _read(self, span: Span) -> list[str | Call]:
+        if span.calls is not None:
+            self._after_block, self._in_text, self._blank = True, False, ""
+            dialect = self._scanner.dialect or DEFAULT
+            return [read_call(call, dialect, span.text, ()) for call in span.calls]
+        text = self._blank + span.text
+        if not self._in_text:
+            if not text.strip():
+                self._blank = text
+                return []
+            self._in_text = True
+            if self._after_block:
+                text = text.removeprefix("\n")
+        self._blank = "\n" if text[-1] == "\n" else ""
+        text = text[: len(text) - len(self._blank)]
+        return [text] if text else []
+
+
+class TextStreamReader(ChatReader):
+    """Reads one stream of this wire."""
+
+    def __init__(self, speech: Speech, *, keep: bool = False) -> None:
+        super().__init__(CHAT, speech, keep=keep)
+        self.fields = frozenset({"role", "content", *CHAT.thoughts})
+        self.strings: dict[int, _StringReader] = {}
+        """The open string of each candidate."""
+        self.call_counts: dict[int, int] = {}
+        self.native_slots: set[int] = set()
+        """Slots of native tool calls, which emit no events."""
+
+    def _common(self, choice: JSON) -> Event | None:
+        if not isinstance(choice, dict):
+            return None
+        delta, index = choice.get("delta"), choice.get("index")
+        text = delta.get("content") if isinstance(delta, dict) else None
+        candidate = self.choices.get(index) if isinstance(index, int) else None
+        if candidate is None or candidate.speaking != "content" or not isinstance(text, str):
+            return None
+        if not self.strings[candidate.index].is_plain(text):
+            return None
+        return super()._common(choice)
+
+    def again(self, slot: int) -> Callable[[str], bool] | None:
+        for candidate in self.choices.values():
+            if candidate.speaking and candidate.slot == slot:
+                if candidate.speaking == "content":
+                    return self.strings[candidate.index].is_plain
+                return bool
+        return None
+
+    def _speak(
+        self, candidate: Candidate, field: str, text: str, *, listed: bool = False
+    ) -> list[Event]:
+        if field == "thought":
+            return super()._speak(candidate, field, text, listed=listed)
+        if field != "content":
+            return []  # an unknown field, which is reported as one
+        candidate.said = True
+        string = self.strings.get(candidate.index)
+        if string is None:
+            string = self.strings[candidate.index] = _StringReader()
+        return self._emit(candidate, string.feed(text))
+
+    def _emit(self, candidate: Candidate, items: list[str | Call]) -> list[Event]:
+        out: list[Event] = []
+        index = candidate.index
+        for item in items:
+            if isinstance(item, str):
+                out += super()._speak(candidate, "content", item)
+                continue
+            # Minted ids of the first candidate are those of the body. How many calls the
+            # candidates before another one have is not known while the stream is read.
+            count = self.call_counts.get(index, 0)
+            self.call_counts[index] = count + 1
+            call = self.identified(item, index << 16 | count)
+            out += [*self._hush(candidate), PartComplete(call, index)]
+            candidate.spoken.discard("content")  # text after a call is a new part
+        return out
+
+    def _end_string(self, candidate: Candidate) -> list[Event]:
+        string = self.strings.pop(candidate.index, None)
+        out: list[Event] = []
+        if string is not None:
+            out = [*self._emit(candidate, string.end()), *self._hush(candidate)]
+        candidate.spoken.discard("content")
+        return out
+
+    def _blocks(self, candidate: Candidate, content: list[JSON], place: int) -> list[Event]:
+        """Content as blocks: text blocks in a row are one string."""
+        out: list[Event] = []
+        for i, block in enumerate(content):
+            if self.keep:
+                candidate.pieces.append(copy_json(block))
+            text = block["text"] if isinstance(block, dict) and is_text(block) else block
+            if isinstance(text, str):
+                out += self._speak(candidate, "content", text)
+            elif isinstance(block, dict):
+                path = (self.count, "choices", place, "delta", "content", i)
+                part = read_block(NAME, CONTENT, block, path)
+                out += [*self._end_string(candidate), PartComplete(part, candidate.index)]
+        return out
+
+    def _piece(self, candidate: Candidate, entry: Object) -> list[Event]:
+        super()._piece(candidate, entry)
+        return self._note(
+            "tool_calls", (self.count, "choices", candidate.index, "delta", "tool_calls")
+        )
+
+    def _opened(self, candidate: Candidate, call: Growing) -> list[Event]:
+        call.slot = self.slots
+        self.native_slots.add(call.slot)
+        self.slots += 1
+        self.waiting = [pair for pair in self.waiting if pair[1] is not call]
+        if not self.keep:
+            call.texts.clear()
+        return []
+
+    def _rest(self, *, cut: bool) -> list[Event]:
+        out = [
+            event for candidate in self.choices.values() for event in self._end_string(candidate)
+        ]
+        out += super()._rest(cut=cut)
+        return [
+            event
+            for event in out
+            if not (isinstance(event, PartDelta | PartEnd) and event.slot in self.native_slots)
+        ]
