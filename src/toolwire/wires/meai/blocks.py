@@ -1,0 +1,485 @@
+"""The contents of Microsoft.Extensions.AI messages: how each is read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import (
+    Call,
+    Executor,
+    Media,
+    Opaque,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+)
+from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.specs import (
+    UNREADABLE,
+    Block,
+    Id,
+    blocks,
+    keys,
+    opaque,
+    raise_unexpected,
+    read_id,
+    read_name,
+    require_object,
+    require_string,
+    text_or_none,
+)
+from toolwire.wires.meai.media import read_data, read_file, read_uri, write_media
+
+NAME = "meai"
+
+_FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file"})
+_MEDIA = MediaSupport(image=_FORMS, audio=_FORMS, video=_FORMS, file=_FORMS)
+CAPABILITIES = Capabilities(
+    media=dict.fromkeys(("system", "user", "assistant", "result"), _MEDIA),
+    error_flag=False,
+    candidates=False,
+    choice_names="one",
+    format_fields=frozenset({"name", "description"}),
+    usage_fields=frozenset({"cached", "reasoning"}),
+)
+
+# --- text, reasoning and errors -------------------------------------------------------------------
+
+
+def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Text(require_string(block.get("text") or ""), source=Source(block, path, spec))
+
+
+def _write_text(part: Text, context: EncodeContext) -> JSON:
+    return {"$type": "text", "text": part.text}
+
+
+def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
+    return Reasoning(
+        require_string(block.get("text") or ""),
+        signature=text_or_none(block.get("protectedData")),
+        source=Source(block, path, spec),
+    )
+
+
+def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
+    return {"$type": "reasoning", "text": part.text}
+
+
+def _read_error(block: Object, path: JsonPath, spec: Block) -> Part:
+    source = Source(block, path, spec)
+    if block.get("errorCode") == "Refusal":
+        return Text(require_string(block["message"]), refusal=True, source=source)
+    return Opaque("error", block, source=source)
+
+
+def _write_error(part: Part, context: EncodeContext) -> JSON:
+    if isinstance(part, Opaque):
+        return part.value
+    assert isinstance(part, Text)
+    return {"$type": "error", "message": part.text, "errorCode": "Refusal"}
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def _read_arguments(value: JSON) -> LazyJson:
+    return LazyJson("") if value is None else LazyJson.from_value(value)
+
+
+def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+    call_id, origin = read_id(block.get("callId"))
+    executor: Executor = "provider"
+    if spec.executor == "client" and block.get("informationalOnly") is not True:
+        executor = "client"
+    return Call(
+        call_id,
+        read_name(block.get("name")),
+        _read_arguments(block.get("arguments")),
+        origin,
+        spec.family,
+        executor,
+        source=Source(block, path, spec),
+    )
+
+
+def _write_function_call(call: Call, context: EncodeContext) -> JSON:
+    return {
+        "$type": "functionCall",
+        "callId": context.call_id(call),
+        "name": context.name(call.name),
+        "arguments": context.arguments_object(call),
+    }
+
+
+def _write_mcp_call(call: Call, context: EncodeContext) -> JSON:
+    call_id = context.call_id(call)
+    return {"callId": call_id, "name": call.name, "arguments": call.input}
+
+
+def _read_approval(block: Object, path: JsonPath, spec: Block) -> Part:
+    call_id, origin = read_id(block.get("requestId"))
+    call = require_object(block.get("toolCall") or {})
+    return Call(
+        call_id,
+        read_name(call.get("name")) or "tool",
+        _read_arguments(call.get("arguments")),
+        origin,
+        "tool-approval",
+        approval_for=read_id(call.get("callId"))[0] or None,
+        source=Source(block, path, spec),
+    )
+
+
+def _write_approval(call: Call, context: EncodeContext) -> JSON:
+    """The fields that an edit may change; the others stay as they were read."""
+    inner: Object = {"name": context.name(call.name), "arguments": call.input}
+    return {"requestId": context.call_id(call), "toolCall": inner}
+
+
+_INPUT = "input"
+"""The name of the call that asks for input, where the content names none."""
+
+
+def _read_input_request(block: Object, path: JsonPath, spec: Block) -> Part:
+    """A request for something else than approval: its base type holds only an id."""
+    call_id, origin = read_id(block.get("requestId"))
+    return Call(
+        call_id,
+        read_name(block.get("name")) or _INPUT,
+        _read_arguments(block.get("arguments")),
+        origin,
+        "input",
+        source=Source(block, path, spec),
+    )
+
+
+def _write_input_request(call: Call, context: EncodeContext) -> JSON:
+    request: Object = {"requestId": context.call_id(call)}
+    if call.name != _INPUT:
+        request["name"] = context.name(call.name)
+    if call.args.text:
+        request["arguments"] = call.input
+    return request
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def _read_contents(value: JSON, path: JsonPath) -> tuple[Part, ...] | None:
+    """The parts of a value that is a content or a list of contents; None if it is data."""
+    if isinstance(value, dict) and value.get("$type") in BLOCKS:
+        return (read_content(value, path),)
+    if not isinstance(value, list) or not value:
+        return None
+    if not all(isinstance(item, dict) and item.get("$type") in BLOCKS for item in value):
+        return None
+    return tuple(read_content(item, (*path, i)) for i, item in enumerate(value))
+
+
+def _read_function_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    call_id, origin = read_id(block.get("callId"))
+    value = block.get("result")
+    output = "" if value is None else _read_contents(value, (*path, "result")) or value
+    return Result(call_id, output, origin=origin, source=Source(block, path, spec))
+
+
+def _write_function_result(result: Result, context: EncodeContext) -> JSON:
+    context.note_result_form(result, flag=False, structure=True)
+    output = context.output(result)
+    if isinstance(output, tuple):
+        contents = [PART_WRITERS[type(part)](part, context) for part in output]
+        output = [content for content in contents if content is not None] or ""
+    return {"$type": "functionResult", "callId": context.result_id(result), "result": output}
+
+
+ERROR_OUTPUT = Block("error", part=Text, keys=keys("$type", "message"))
+
+
+def _read_server_output(value: JSON, path: JsonPath) -> Part:
+    """A content in the result of a server tool, where an error is the tool's message."""
+    if get(value, ("$type",)) == "error":
+        message = get(value, ("message",))
+        if isinstance(message, str):
+            return Text(message, source=Source(value, path, ERROR_OUTPUT))
+    return read_content(value, path)
+
+
+def _read_server_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    """A list of contents; an error among them means that the tool failed."""
+    call_id, origin = read_id(block.get("callId"))
+    field = "outputs" if "outputs" in block else "output"
+    value = block.get(field)
+    outputs = value if isinstance(value, list) else []
+    parts = tuple(_read_server_output(item, (*path, field, i)) for i, item in enumerate(outputs))
+    return Result(
+        call_id,
+        parts or "",
+        error=any(get(item, ("$type",)) == "error" for item in outputs),
+        origin=origin,
+        family=spec.family,
+        executor="provider",
+        source=Source(block, path, spec),
+    )
+
+
+def _write_server_result(result: Result, context: EncodeContext) -> JSON:
+    outputs: list[JSON] = [{"$type": "text", "text": result.text}] if result.text else []
+    return {"callId": context.result_id(result), "outputs": outputs}
+
+
+def _read_input_response(block: Object, path: JsonPath, spec: Block) -> Part:
+    """The answer to a request for approval or input: a decision with a reason, or text only."""
+    call_id, origin = read_id(block.get("requestId"))
+    answer: Object = {
+        key: block[key] for key in ("approved", "reason") if block.get(key) is not None
+    }
+    reason = answer.get("reason")
+    text_only = isinstance(reason, str) and "approved" not in answer
+    return Result(
+        call_id,
+        reason if text_only else answer,
+        origin=origin,
+        family=spec.family,
+        source=Source(block, path, spec),
+    )
+
+
+def _write_input_response(result: Result, context: EncodeContext) -> JSON:
+    answer = result.output if isinstance(result.output, dict) else {"reason": result.text}
+    return {"requestId": context.result_id(result), **answer}
+
+
+# --- block specs ----------------------------------------------------------------------------------
+
+
+def _opaque_block(name: str) -> Block:
+    """A content without a neutral form."""
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        return Opaque(name, block, source=Source(block, path, spec))
+
+    return Block(name, part=Opaque, read=read, write=lambda part, context: part.value)
+
+
+def _tool_block(
+    name: str,
+    part: type[Call] | type[Result],
+    *,
+    read: Callable[[Object, JsonPath, Block], Part],
+    write: Callable[..., JSON],
+    fields: tuple[str, ...],
+    family: str,
+    id_field: str = "callId",
+    executor: Literal["client", "provider"] = "client",
+    grows: str = "",
+) -> Block:
+    """A call or a result. `grows` is the field that comes in pieces in a stream."""
+    holds_call = "toolCall" in fields
+    return Block(
+        name,
+        part=part,
+        read=read,
+        write=write,
+        keys=keys("$type", id_field, *fields),
+        inner=(("toolCall", keys("$type", "name", "arguments")),) if holds_call else (),
+        discriminator={"$type": name},
+        direction="call" if part is Call else "output",
+        family=family,
+        executor=executor,
+        ids=(Id(id_field),),
+        deltas={name: (grows, grows)} if grows else {},
+    )
+
+
+def _server_result(name: str, family: str, grows: str = "") -> Block:
+    return _tool_block(
+        name,
+        Result,
+        read=_read_server_result,
+        write=_write_server_result,
+        fields=("outputs", "output"),
+        family=family,
+        executor="provider",
+        grows=grows,
+    )
+
+
+def _server_tool(
+    prefix: str, tool: str, family: str, field: str = "", *, in_pieces: bool = False
+) -> tuple[Block, Block]:
+    """The call and the result of a tool that a service ran.
+
+    The type of the content names the tool, and a field of it holds the arguments, if it has any.
+    """
+
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin = read_id(block.get("callId"))
+        value = block.get(field)
+        arguments = LazyJson({} if value is None else {field: value})
+        source = Source(block, path, spec)
+        return Call(call_id, tool, arguments, origin, family, "provider", source=source)
+
+    def write(call: Call, context: EncodeContext) -> JSON:
+        arguments = call.input if isinstance(call.input, dict) else {}
+        return {"callId": context.call_id(call), **arguments}
+
+    call = _tool_block(
+        f"{prefix}Call",
+        Call,
+        read=read,
+        write=write,
+        fields=(field,) if field else (),
+        family=family,
+        executor="provider",
+        grows=field if in_pieces else "",
+    )
+    return call, _server_result(f"{prefix}Result", family, "outputs" if in_pieces else "")
+
+
+BLOCKS = blocks(
+    Block(
+        "text",
+        part=Text,
+        read=_read_text,
+        write=_write_text,
+        keys=keys("$type", "text"),
+        deltas={"text": ("text", "text")},
+    ),
+    Block(
+        "reasoning",
+        part=Reasoning,
+        read=_read_reasoning,
+        write=_write_reasoning,
+        keys=keys("$type", "text", "protectedData"),
+        deltas={"reasoning": ("text", "text")},
+    ),
+    Block(
+        "data",
+        part=Media,
+        read=read_data,
+        write=write_media,
+        keys=keys("$type", "uri", "name", "mediaType"),
+    ),
+    Block(
+        "uri", part=Media, read=read_uri, write=write_media, keys=keys("$type", "uri", "mediaType")
+    ),
+    Block(
+        "hostedFile",
+        part=Media,
+        read=read_file,
+        write=write_media,
+        keys=keys("$type", "fileId", "mediaType", "name"),
+    ),
+    Block(
+        "error",
+        part=Text,
+        read=_read_error,
+        write=_write_error,
+        keys=keys("$type", "message", "errorCode"),
+    ),
+    _opaque_block("hostedVectorStore"),
+    _opaque_block("usage"),
+    _tool_block(
+        "functionCall",
+        Call,
+        read=_read_call,
+        write=_write_function_call,
+        fields=("name", "arguments", "informationalOnly"),
+        family="function",
+    ),
+    _tool_block(
+        "functionResult",
+        Result,
+        read=_read_function_result,
+        write=_write_function_result,
+        fields=("result",),
+        family="function",
+    ),
+    _tool_block(
+        "mcpServerToolCall",
+        Call,
+        read=_read_call,
+        write=_write_mcp_call,
+        fields=("name", "arguments"),
+        family="mcp",
+        executor="provider",
+    ),
+    _server_result("mcpServerToolResult", "mcp"),
+    *_server_tool(
+        "codeInterpreterTool", "code_interpreter", "code-interpreter", "inputs", in_pieces=True
+    ),
+    *_server_tool("imageGenerationTool", "image_generation", "image-gen"),
+    *_server_tool("webSearchTool", "web_search", "web-search", "queries"),
+    *_server_tool("tool", "tool", "generic-server-tool"),
+    _tool_block(
+        "toolApprovalRequest",
+        Call,
+        read=_read_approval,
+        write=_write_approval,
+        fields=("toolCall",),
+        family="tool-approval",
+        id_field="requestId",
+    ),
+    _tool_block(
+        "toolApprovalResponse",
+        Result,
+        read=_read_input_response,
+        write=_write_input_response,
+        fields=("toolCall", "approved", "reason"),
+        family="tool-approval",
+        id_field="requestId",
+    ),
+    _tool_block(
+        "inputRequest",
+        Call,
+        read=_read_input_request,
+        write=_write_input_request,
+        fields=("name", "arguments"),
+        family="input",
+        id_field="requestId",
+    ),
+    _tool_block(
+        "inputResponse",
+        Result,
+        read=_read_input_response,
+        write=_write_input_response,
+        fields=("approved", "reason"),
+        family="input",
+        id_field="requestId",
+    ),
+)
+
+
+def _write_any_text(part: Text, context: EncodeContext) -> JSON:
+    if part.refusal:
+        return _write_error(part, context)
+    return _write_text(part, context) if part.text else None
+
+
+PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
+    Text: _write_any_text,
+    Media: write_media,
+    Call: _write_function_call,
+    Result: _write_function_result,
+    Reasoning: lambda part, context: _write_reasoning(part, context) if part.text else None,
+}
+"""Write a part of another wire; None if it is empty."""
+
+
+def read_content(block: JSON, path: JsonPath) -> Part:
+    """Read a content by its `$type`; one that does not fit its type becomes opaque."""
+    if not isinstance(block, dict):
+        raise_unexpected(NAME, path, "an object", block)
+    name = block.get("$type")
+    try:
+        spec = BLOCKS[name]  # type: ignore[index]
+        return spec.read(block, path, spec)  # type: ignore[misc]
+    except UNREADABLE:
+        return opaque(name, block, path)
