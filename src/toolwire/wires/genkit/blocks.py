@@ -6,6 +6,7 @@ The type of a part is the field it has; `metadata` stands beside it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec import UnsetType
 
@@ -67,24 +68,6 @@ def _signature(block: Object) -> str | None:
         if signature is not None:
             return signature
     return None
-
-
-def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
-    text = require_string(block["text"])
-    return Text(text, signature=_signature(block), source=Source(block, path, spec))
-
-
-def _write_text(part: Text, context: EncodeContext) -> JSON:
-    return {"text": part.text}
-
-
-def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
-    text = require_string(block["reasoning"])
-    return Reasoning(text, signature=_signature(block), source=Source(block, path, spec))
-
-
-def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
-    return {"reasoning": part.text}
 
 
 # --- media ----------------------------------------------------------------------------------------
@@ -217,6 +200,44 @@ def _output(texts: list[Part]) -> JSON:
 # --- block specs ----------------------------------------------------------------------------------
 
 
+def _block(
+    name: str,
+    part: type[Part],
+    *,
+    read: Callable[[Object, JsonPath, Block], Part],
+    write: Callable[..., JSON],
+    fields: tuple[str, ...] = (),
+) -> Block:
+    """The spec of a part whose field `name` is an object with `fields`, or a text."""
+    is_tool = part is Call or part is Result
+    return Block(
+        name,
+        part=part,
+        read=read,
+        write=write,
+        keys=keys(name, "metadata"),
+        inner=(_METADATA, (name, keys(*fields))) if fields else (_METADATA,),
+        discriminator={"part_field": name} if is_tool else {},
+        direction=_DIRECTIONS.get(part, ""),
+        family="function" if is_tool else "",
+        executor="client" if is_tool else "",
+        ids=(Id("ref", required=False, nullable=True),) if is_tool else (),
+        deltas={} if fields else {name: (name, name)},
+    )
+
+
+_METADATA = ("metadata", keys(*_SIGNATURES))
+_DIRECTIONS: dict[type[Part], Literal["call", "output"]] = {Call: "call", Result: "output"}
+
+
+def _text_block(name: str, part: type[Text] | type[Reasoning]) -> Block:
+    def read(block: Object, path: JsonPath, spec: Block) -> Part:
+        text = require_string(block[name])
+        return part(text, signature=_signature(block), source=Source(block, path, spec))
+
+    return _block(name, part, read=read, write=lambda part, context: {name: part.text})
+
+
 def _opaque_block(name: str) -> Block:
     """A part without a neutral form."""
 
@@ -227,69 +248,25 @@ def _opaque_block(name: str) -> Block:
     return Block(name, part=Opaque, read=read, write=lambda part, context: part.value)
 
 
-_METADATA = ("metadata", keys(*_SIGNATURES))
-_REF = (Id("ref", required=False, nullable=True),)
 BLOCKS = blocks(
-    Block(
-        "text",
-        part=Text,
-        read=_read_text,
-        write=_write_text,
-        keys=keys("text", "metadata"),
-        inner=(_METADATA,),
-        deltas={"text": ("text", "text")},
-    ),
-    Block(
-        "media",
-        part=Media,
-        read=_read_media,
-        write=_write_media,
-        keys=keys("media", "metadata"),
-        inner=(_METADATA, ("media", keys("url", "contentType"))),
-    ),
-    Block(
-        "reasoning",
-        part=Reasoning,
-        read=_read_reasoning,
-        write=_write_reasoning,
-        keys=keys("reasoning", "metadata"),
-        inner=(_METADATA,),
-        deltas={"reasoning": ("reasoning", "reasoning")},
-    ),
-    Block(
+    _text_block("text", Text),
+    _block("media", Media, read=_read_media, write=_write_media, fields=("url", "contentType")),
+    _text_block("reasoning", Reasoning),
+    _block(
         "toolRequest",
-        part=Call,
+        Call,
         read=_read_request,
         write=_write_request,
-        keys=keys("toolRequest", "metadata"),
-        inner=(_METADATA, ("toolRequest", keys("ref", "name", "input"))),
-        discriminator={"part_field": "toolRequest"},
-        direction="call",
-        family="function",
-        executor="client",
-        ids=_REF,
+        fields=("ref", "name", "input"),
     ),
-    Block(
+    _block(
         "toolResponse",
-        part=Result,
+        Result,
         read=_read_response,
         write=_write_response,
-        keys=keys("toolResponse", "metadata"),
-        inner=(_METADATA, ("toolResponse", keys("ref", "name", "output", "content"))),
-        discriminator={"part_field": "toolResponse"},
-        direction="output",
-        family="function",
-        executor="client",
-        ids=_REF,
+        fields=("ref", "name", "output", "content"),
     ),
-    Block(
-        "resource",
-        part=Media,
-        read=_read_resource,
-        write=_write_resource,
-        keys=keys("resource", "metadata"),
-        inner=(_METADATA, ("resource", keys("uri"))),
-    ),
+    _block("resource", Media, read=_read_resource, write=_write_resource, fields=("uri",)),
     _opaque_block("data"),
     _opaque_block("custom"),
 )

@@ -20,6 +20,7 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
 )
 from toolwire.wires.families.turns.history import MessageShape, lacks_ids
+from toolwire.wires.families.turns.settings import write_tools
 from toolwire.wires.genkit.blocks import CAPABILITIES, NAME, PART_WRITERS, read_part
 from toolwire.wires.genkit.settings import (
     FINISH_REASON_FROM_WIRE,
@@ -28,7 +29,6 @@ from toolwire.wires.genkit.settings import (
     REQUEST,
     RESPONSE,
     read_tool,
-    write_tools,
 )
 
 ROLE_FROM_WIRE: dict[str, Role] = {
@@ -141,7 +141,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         return messages
     body["messages"] = messages
     if not conversation.same_tools if native else conversation.tools:
-        body["tools"] = write_tools(conversation.tools, context)
+        body["tools"] = write_tools(conversation.tools, context, schema_field="inputSchema")
     return body
 
 

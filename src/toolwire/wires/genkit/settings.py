@@ -5,20 +5,19 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import (
     Block,
-    count_at,
     keys,
     raise_unexpected,
     read_name,
     require_object,
-    require_string,
     text_or_none,
 )
+from toolwire.wires.families.turns.settings import read_texts, usage_spec
 from toolwire.wires.genkit.blocks import NAME
 
 TOOL = Block("tool", part=Tool, keys=keys("name", "description", "inputSchema"))
@@ -36,23 +35,6 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
         tool.get("inputSchema"),
         source=Source(tool, path, TOOL),
     )
-
-
-def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
-    """Write tool definitions; the tools of a provider are reported as lost."""
-    out: list[JSON] = []
-    for tool in tools:
-        if tool.kind not in ("function", "custom"):
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-            continue
-        definition: Object = {"name": context.name(tool.name)}
-        if tool.description is not None:
-            definition["description"] = tool.description
-        schema = context.schema_of(tool)
-        if schema is not None:
-            definition["inputSchema"] = schema
-        out.append(definition)
-    return out
 
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
@@ -78,17 +60,13 @@ def _write_output(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return output
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(map(require_string, value)) if isinstance(value, list) else UNSET
-
-
 REQUEST = (
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("config", "maxOutputTokens")),
     SettingSpec("temperature", ("config", "temperature")),
     SettingSpec("top_p", ("config", "topP")),
     SettingSpec("top_k", ("config", "topK")),
-    SettingSpec("stop", ("config", "stopSequences"), read=_read_stop),
+    SettingSpec("stop", ("config", "stopSequences"), read=read_texts),
     SettingSpec("candidates", ("candidates",)),
     SettingSpec("choice", ("toolChoice",), read=_read_choice, write=_write_choice),
     SettingSpec("format", ("output",), read=_read_output, write=_write_output),
@@ -96,43 +74,14 @@ REQUEST = (
 OUTPUT_KEYS = keys("format", "contentType", "schema", "jsonSchema", "constrained")
 
 
-def _read_usage(value: JSON) -> Setting | UnsetType:
-    """`outputTokens` does not include the tokens of reasoning."""
-    reasoning, output = count_at(value, "thoughtsTokens"), count_at(value, "outputTokens")
-    return Usage(
-        input=count_at(value, "inputTokens"),
-        output=output if reasoning is None else (output or 0) + reasoning,
-        cached=count_at(value, "cachedContentTokens"),
-        reasoning=reasoning,
-    )
-
-
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
-    total_input, total_output = value.input or 0, value.output or 0
-    usage: Object = {
-        "inputTokens": total_input,
-        "outputTokens": total_output - (value.reasoning or 0),
-        "totalTokens": total_input + total_output,
-    }
-    if value.reasoning is not None:
-        usage["thoughtsTokens"] = value.reasoning
-    if value.cached is not None:
-        usage["cachedContentTokens"] = value.cached
-    if value.cache_write:  # the codec does not lower responses of text and calls only
-        context.report_loss(context.setting_path, "tokens written to a cache are not counted here")
-    return usage
-
-
 RESPONSE = (
-    SettingSpec(
-        "usage",
-        ("usage",),
-        read=_read_usage,
-        write=_write_usage,
-        knows=keys(
-            "inputTokens", "outputTokens", "totalTokens", "thoughtsTokens", "cachedContentTokens"
-        ),
+    usage_spec(
+        input="inputTokens",
+        output="outputTokens",
+        total="totalTokens",
+        cached="cachedContentTokens",
+        reasoning="thoughtsTokens",
+        output_includes_reasoning=False,
     ),
 )
 FINISH_REASON_FROM_WIRE = {

@@ -268,38 +268,42 @@ def _opaque_block(name: str) -> Block:
     return Block(name, part=Opaque, read=read, write=lambda part, context: part.value)
 
 
-def _tool_block(
+def _block(
     name: str,
-    part: type[Call] | type[Result],
+    part: type[Part],
     *,
     read: Callable[[Object, JsonPath, Block], Part],
     write: Callable[..., JSON],
     fields: tuple[str, ...],
-    family: str,
-    id_field: str = "callId",
+    family: str = "function",
     executor: Literal["client", "provider"] = "client",
+    id_field: str = "callId",
     grows: str = "",
 ) -> Block:
-    """A call or a result. `grows` is the field that comes in pieces in a stream."""
-    holds_call = "toolCall" in fields
+    """The spec of a content. `grows` is the field that comes in pieces in a stream."""
+    deltas = {name: (grows, grows)} if grows else {}
+    if part is not Call and part is not Result:
+        known = keys("$type", *fields)
+        return Block(name, part=part, read=read, write=write, keys=known, deltas=deltas)
+    call_keys = keys("$type", "name", "arguments")
     return Block(
         name,
         part=part,
         read=read,
         write=write,
         keys=keys("$type", id_field, *fields),
-        inner=(("toolCall", keys("$type", "name", "arguments")),) if holds_call else (),
+        inner=(("toolCall", call_keys),) if "toolCall" in fields else (),
         discriminator={"$type": name},
         direction="call" if part is Call else "output",
         family=family,
         executor=executor,
         ids=(Id(id_field),),
-        deltas={name: (grows, grows)} if grows else {},
+        deltas=deltas,
     )
 
 
 def _server_result(name: str, family: str, grows: str = "") -> Block:
-    return _tool_block(
+    return _block(
         name,
         Result,
         read=_read_server_result,
@@ -330,7 +334,7 @@ def _server_tool(
         arguments = call.input if isinstance(call.input, dict) else {}
         return {"callId": context.call_id(call), **arguments}
 
-    call = _tool_block(
+    call = _block(
         f"{prefix}Call",
         Call,
         read=read,
@@ -344,65 +348,42 @@ def _server_tool(
 
 
 BLOCKS = blocks(
-    Block(
-        "text",
-        part=Text,
-        read=_read_text,
-        write=_write_text,
-        keys=keys("$type", "text"),
-        deltas={"text": ("text", "text")},
-    ),
-    Block(
+    _block("text", Text, read=_read_text, write=_write_text, fields=("text",), grows="text"),
+    _block(
         "reasoning",
-        part=Reasoning,
+        Reasoning,
         read=_read_reasoning,
         write=_write_reasoning,
-        keys=keys("$type", "text", "protectedData"),
-        deltas={"reasoning": ("text", "text")},
+        fields=("text", "protectedData"),
+        grows="text",
     ),
-    Block(
-        "data",
-        part=Media,
-        read=read_data,
-        write=write_media,
-        keys=keys("$type", "uri", "name", "mediaType"),
-    ),
-    Block(
-        "uri", part=Media, read=read_uri, write=write_media, keys=keys("$type", "uri", "mediaType")
-    ),
-    Block(
+    _block("data", Media, read=read_data, write=write_media, fields=("uri", "name", "mediaType")),
+    _block("uri", Media, read=read_uri, write=write_media, fields=("uri", "mediaType")),
+    _block(
         "hostedFile",
-        part=Media,
+        Media,
         read=read_file,
         write=write_media,
-        keys=keys("$type", "fileId", "mediaType", "name"),
+        fields=("fileId", "mediaType", "name"),
     ),
-    Block(
-        "error",
-        part=Text,
-        read=_read_error,
-        write=_write_error,
-        keys=keys("$type", "message", "errorCode"),
-    ),
+    _block("error", Text, read=_read_error, write=_write_error, fields=("message", "errorCode")),
     _opaque_block("hostedVectorStore"),
     _opaque_block("usage"),
-    _tool_block(
+    _block(
         "functionCall",
         Call,
         read=_read_call,
         write=_write_function_call,
         fields=("name", "arguments", "informationalOnly"),
-        family="function",
     ),
-    _tool_block(
+    _block(
         "functionResult",
         Result,
         read=_read_function_result,
         write=_write_function_result,
         fields=("result",),
-        family="function",
     ),
-    _tool_block(
+    _block(
         "mcpServerToolCall",
         Call,
         read=_read_call,
@@ -418,7 +399,7 @@ BLOCKS = blocks(
     *_server_tool("imageGenerationTool", "image_generation", "image-gen"),
     *_server_tool("webSearchTool", "web_search", "web-search", "queries"),
     *_server_tool("tool", "tool", "generic-server-tool"),
-    _tool_block(
+    _block(
         "toolApprovalRequest",
         Call,
         read=_read_approval,
@@ -427,7 +408,7 @@ BLOCKS = blocks(
         family="tool-approval",
         id_field="requestId",
     ),
-    _tool_block(
+    _block(
         "toolApprovalResponse",
         Result,
         read=_read_input_response,
@@ -436,7 +417,7 @@ BLOCKS = blocks(
         family="tool-approval",
         id_field="requestId",
     ),
-    _tool_block(
+    _block(
         "inputRequest",
         Call,
         read=_read_input_request,
@@ -445,7 +426,7 @@ BLOCKS = blocks(
         family="input",
         id_field="requestId",
     ),
-    _tool_block(
+    _block(
         "inputResponse",
         Result,
         read=_read_input_response,

@@ -13,6 +13,7 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import Block, keys, list_at, raise_unexpected, require_object
 from toolwire.wires.families.turns.history import MessageShape, merge_turns
+from toolwire.wires.families.turns.settings import write_tools
 from toolwire.wires.meai.blocks import CAPABILITIES, NAME, PART_WRITERS, read_content
 from toolwire.wires.meai.settings import (
     FINISH_REASON_FROM_WIRE,
@@ -21,7 +22,6 @@ from toolwire.wires.meai.settings import (
     REQUEST,
     RESPONSE,
     read_tool,
-    write_tools,
 )
 
 MESSAGES = MessageShape(
@@ -150,7 +150,9 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
             body[OPTIONS] = {key: value for key, value in options.items() if key != "instructions"}
     written = HISTORY.write(messages, context)
     if not conversation.same_tools if native else conversation.tools:
-        body = require_object(put(body, _TOOLS, write_tools(conversation.tools, context)))
+        body = require_object(
+            put(body, _TOOLS, write_tools(conversation.tools, context, schema_field="jsonSchema"))
+        )
     if native and isinstance(conversation.source.body, list) and not body:
         return written
     return {**body, "messages": written}

@@ -11,13 +11,12 @@ from datetime import UTC, datetime
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import (
     Block,
-    count_at,
     flag_or_none,
     keys,
     raise_unexpected,
@@ -26,6 +25,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
+from toolwire.wires.families.turns.settings import read_texts, usage_spec
 from toolwire.wires.meai.blocks import NAME
 
 OPTIONS = "options"
@@ -54,25 +54,6 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
         None if isinstance(strict, UnsetType) else flag_or_none(strict),
         source=Source(tool, path, TOOL),
     )
-
-
-def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
-    """Write tool definitions; the tools of a provider are reported as lost."""
-    out: list[JSON] = []
-    for tool in tools:
-        if tool.kind not in ("function", "custom"):
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
-            continue
-        definition: Object = {"name": context.name(tool.name)}
-        if tool.description is not None:
-            definition["description"] = tool.description
-        schema = context.schema_of(tool)
-        if schema is not None:
-            definition["jsonSchema"] = schema
-        if tool.strict is not None:
-            definition["additionalProperties"] = {"strict": tool.strict}
-        out.append(definition)
-    return out
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -119,10 +100,6 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return written
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(map(require_string, value)) if isinstance(value, list) else UNSET
-
-
 EFFORT_FROM_WIRE = {
     "None": "none",
     "Low": "low",
@@ -141,7 +118,7 @@ REQUEST = (
     SettingSpec("seed", (OPTIONS, "seed")),
     SettingSpec("presence_penalty", (OPTIONS, "presencePenalty")),
     SettingSpec("frequency_penalty", (OPTIONS, "frequencyPenalty")),
-    SettingSpec("stop", (OPTIONS, "stopSequences"), read=_read_stop),
+    SettingSpec("stop", (OPTIONS, "stopSequences"), read=read_texts),
     SettingSpec(
         "choice",
         (OPTIONS, "toolMode"),
@@ -179,48 +156,16 @@ def _write_time(value: Setting, context: EncodeContext) -> JSON | UnsetType:
         return UNSET
 
 
-def _read_usage(value: JSON) -> Setting | UnsetType:
-    return Usage(
-        input=count_at(value, "inputTokenCount"),
-        output=count_at(value, "outputTokenCount"),
-        cached=count_at(value, "cachedInputTokenCount"),
-        reasoning=count_at(value, "reasoningTokenCount"),
-    )
-
-
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
-    total_input, total_output = value.input or 0, value.output or 0
-    usage: Object = {
-        "inputTokenCount": total_input,
-        "outputTokenCount": total_output,
-        "totalTokenCount": total_input + total_output,
-    }
-    if value.cached is not None:
-        usage["cachedInputTokenCount"] = value.cached
-    if value.reasoning is not None:
-        usage["reasoningTokenCount"] = value.reasoning
-    if value.cache_write:  # the codec does not lower responses of text and calls only
-        context.report_loss(context.setting_path, "tokens written to a cache are not counted here")
-    return usage
-
-
 RESPONSE = (
     SettingSpec("id", ("responseId",)),
     SettingSpec("model", ("modelId",)),
     SettingSpec("created", ("createdAt",), read=_read_time, write=_write_time),
-    SettingSpec(
-        "usage",
-        ("usage",),
-        read=_read_usage,
-        write=_write_usage,
-        knows=keys(
-            "inputTokenCount",
-            "outputTokenCount",
-            "totalTokenCount",
-            "cachedInputTokenCount",
-            "reasoningTokenCount",
-        ),
+    usage_spec(
+        input="inputTokenCount",
+        output="outputTokenCount",
+        total="totalTokenCount",
+        cached="cachedInputTokenCount",
+        reasoning="reasoningTokenCount",
     ),
 )
 FINISH_REASON_FROM_WIRE = {
