@@ -57,7 +57,7 @@ from toolwire.wires.families.turns.stream_reader import (
 )
 from toolwire.wires.genkit.blocks import CAPABILITIES, NAME, PART_WRITERS
 from toolwire.wires.genkit.bodies import MESSAGES, read, write
-from toolwire.wires.genkit.tool_requests import ToolRequest
+from toolwire.wires.genkit.tool_requests import ToolRequest, adopt_refs, find_request, match_calls
 
 TABLES = TurnStream(
     shape=MESSAGES,
@@ -181,7 +181,7 @@ class GenkitReader(TurnStreamReader):
             self.index = index if self.index is None else self.index
             return []
         first = self.role is None
-        self._adopt_refs(content)
+        adopt_refs(self.requests, content)
         out = self.close_parts(cut=False)
         self._start_message(role, index)
         return out if first and role == "assistant" else [*out, TurnStart(role)]
@@ -192,19 +192,6 @@ class GenkitReader(TurnStreamReader):
         self.emitted = {}
         if self.keep:
             self.messages.append(MessageRecord({"role": MESSAGES.role_to_wire[role]}, []))
-
-    def _adopt_refs(self, content: list[JSON]) -> None:
-        """Take the ref of a request from its response, if just one of its name has none."""
-        responses = [get(block, ("toolResponse",)) for block in content]
-        for name in {request.call.name for request in self.requests if not request.ref}:
-            requests = [one for one in self.requests if not one.ref and one.call.name == name]
-            refs = [
-                response.get("ref")
-                for response in responses
-                if isinstance(response, dict) and response.get("name") == name
-            ]
-            if len(requests) == len(refs) == 1 and isinstance(refs[0], str):
-                requests[0].ref = refs[0]
 
     # --- parts ---
 
@@ -243,7 +230,7 @@ class GenkitReader(TurnStreamReader):
     def _read_request(self, part: Call, block: Object) -> list[Event]:
         given = block["toolRequest"]
         data = given if isinstance(given, dict) else {}
-        request = self._find_request(part)
+        request = find_request(self.requests, part)
         out: list[Event] = []
         fragment = request is not None and not part.name
         if request is None:
@@ -260,25 +247,12 @@ class GenkitReader(TurnStreamReader):
         request.add_input(data.get("input"), partial=partial, fragment=fragment)
         return out + self._emit_request(request)
 
-    def _find_request(self, part: Call) -> ToolRequest | None:
-        """The open request that a part continues."""
-        for request in reversed(self.requests):
-            if request.closed:
-                continue
-            if part.id and request.ref:
-                if part.id == request.ref:
-                    return request
-            elif not part.name or (
-                not part.id and request.partial and request.call.name == part.name
-            ):
-                return request
-        return None
-
     def _emit_request(self, request: ToolRequest) -> list[Event]:
         """Emit what is certain of a request. Requests are emitted in the order they began."""
         if not request.ref or not request.call.name:
             return []
-        if any(earlier.slot is None for earlier in self._requests_before(request)):
+        earlier = self.requests[: self.requests.index(request)]
+        if any(other.slot is None for other in earlier):
             return []
         if not isinstance(request.value, UnsetType) and not request.partial:
             return self._close_request(request, cut=False)
@@ -295,9 +269,6 @@ class GenkitReader(TurnStreamReader):
         if not self.keep:
             request.pieces.clear()
         return out
-
-    def _requests_before(self, request: ToolRequest) -> list[ToolRequest]:
-        return self.requests[: self.requests.index(request)]
 
     def _open_request(self, request: ToolRequest) -> list[Event]:
         """Emit the start of a call, unless it was emitted."""
@@ -437,7 +408,7 @@ class GenkitReader(TurnStreamReader):
             if self.role is not None:
                 out.append(TurnStart("assistant"))
             self._start_message("assistant", None)
-        calls = self._match_requests([part for part in parts if isinstance(part, Call)])
+        calls = match_calls(self.requests, [part for part in parts if isinstance(part, Call)])
         if not self.emitted and not self.requests:
             return out + [PartComplete(self._identify(part)) for part in parts]
         sizes: dict[type[Part], int] = {}
@@ -451,31 +422,6 @@ class GenkitReader(TurnStreamReader):
             if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.emitted
         ]
         return out + [PartComplete(self._identify(part)) for part in (*calls, *missing)]
-
-    def _match_requests(self, calls: list[Call]) -> list[Call]:
-        """Give open requests the ref and input of their calls in the response.
-
-        Returns:
-            The calls that no request of the stream belongs to.
-        """
-        refs = {request.ref for request in self.requests if request.ref}
-        for request in self.requests:
-            for call in calls:
-                if call.name != request.call.name:
-                    continue
-                if request.ref:
-                    matches = call.id == request.ref
-                else:
-                    matches = call.origin == "minted" or call.id not in refs
-                if not matches:
-                    continue
-                calls = [other for other in calls if other is not call]
-                if not request.closed:
-                    request.ref = request.ref or ("" if call.origin == "minted" else call.id)
-                    request.value = call.input if call.args.text else None
-                    request.partial = False
-                break
-        return calls
 
     def end(self) -> list[Event]:
         if self.over or self.error is not None:

@@ -1,6 +1,6 @@
-"""A tool request of a Genkit stream while it arrives.
+"""The tool requests of a Genkit stream while they arrive.
 
-Its input comes as snapshots of a value, as fragments of JSON text, or as one value. Text is taken
+An input comes as snapshots of a value, as fragments of JSON text, or as one value. Text is taken
 for JSON if it begins with a brace or comes in fragments; other text is a value.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call
 
@@ -97,3 +97,54 @@ def _without_partial(request: JSON) -> Object:
     if not isinstance(request, dict):
         return {}
     return {key: value for key, value in request.items() if key != "partial"}
+
+
+def find_request(requests: list[ToolRequest], part: Call) -> ToolRequest | None:
+    """The newest open request that a part continues: by its ref, or by its name if it has none."""
+    for request in reversed(requests):
+        if request.closed:
+            continue
+        if part.id and request.ref:
+            if part.id == request.ref:
+                return request
+        elif not part.name or (not part.id and request.partial and request.call.name == part.name):
+            return request
+    return None
+
+
+def adopt_refs(requests: list[ToolRequest], content: list[JSON]) -> None:
+    """Take the ref of a request from a tool response, if just one of each has that name."""
+    responses = [get(block, ("toolResponse",)) for block in content]
+    for name in {request.call.name for request in requests if not request.ref}:
+        without_ref = [other for other in requests if not other.ref and other.call.name == name]
+        refs = [
+            response.get("ref")
+            for response in responses
+            if isinstance(response, dict) and response.get("name") == name
+        ]
+        if len(without_ref) == len(refs) == 1 and isinstance(refs[0], str):
+            without_ref[0].ref = refs[0]
+
+
+def match_calls(requests: list[ToolRequest], calls: list[Call]) -> list[Call]:
+    """Give open requests the ref and input of their calls in the response.
+
+    Returns:
+        The calls that belong to no request.
+    """
+    refs = {request.ref for request in requests if request.ref}
+    for request in requests:
+        named = (call for call in calls if call.name == request.call.name)
+        if request.ref:
+            matching = (call for call in named if call.id == request.ref)
+        else:
+            matching = (call for call in named if call.origin == "minted" or call.id not in refs)
+        call = next(matching, None)
+        if call is None:
+            continue
+        calls = [other for other in calls if other is not call]
+        if not request.closed:
+            request.ref = request.ref or ("" if call.origin == "minted" else call.id)
+            request.value = call.input if call.args.text else None
+            request.partial = False
+    return calls

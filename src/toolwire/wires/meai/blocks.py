@@ -7,17 +7,7 @@ from typing import Literal
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import (
-    Call,
-    Executor,
-    Media,
-    Opaque,
-    Part,
-    Reasoning,
-    Result,
-    Source,
-    Text,
-)
+from toolwire.conversation.parts import Call, Media, Opaque, Part, Reasoning, Result, Source, Text
 from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
@@ -29,10 +19,19 @@ from toolwire.wires.engine.specs import (
     opaque,
     raise_unexpected,
     read_id,
-    read_name,
-    require_object,
     require_string,
     text_or_none,
+)
+from toolwire.wires.meai.calls import (
+    read_approval,
+    read_call,
+    read_input_request,
+    read_input_response,
+    write_approval,
+    write_function_call,
+    write_input_request,
+    write_input_response,
+    write_mcp_call,
 )
 from toolwire.wires.meai.media import read_data, read_file, read_uri, write_media
 
@@ -84,89 +83,6 @@ def _write_error(part: Part, context: EncodeContext) -> JSON:
         return part.value
     assert isinstance(part, Text)
     return {"$type": "error", "message": part.text, "errorCode": "Refusal"}
-
-
-# --- calls ----------------------------------------------------------------------------------------
-
-
-def _read_arguments(value: JSON) -> LazyJson:
-    return LazyJson("") if value is None else LazyJson.from_value(value)
-
-
-def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("callId"))
-    executor: Executor = "provider"
-    if spec.executor == "client" and block.get("informationalOnly") is not True:
-        executor = "client"
-    return Call(
-        call_id,
-        read_name(block.get("name")),
-        _read_arguments(block.get("arguments")),
-        origin,
-        spec.family,
-        executor,
-        source=Source(block, path, spec),
-    )
-
-
-def _write_function_call(call: Call, context: EncodeContext) -> JSON:
-    return {
-        "$type": "functionCall",
-        "callId": context.call_id(call),
-        "name": context.name(call.name),
-        "arguments": context.arguments_object(call),
-    }
-
-
-def _write_mcp_call(call: Call, context: EncodeContext) -> JSON:
-    call_id = context.call_id(call)
-    return {"callId": call_id, "name": call.name, "arguments": call.input}
-
-
-def _read_approval(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("requestId"))
-    call = require_object(block.get("toolCall") or {})
-    return Call(
-        call_id,
-        read_name(call.get("name")) or "tool",
-        _read_arguments(call.get("arguments")),
-        origin,
-        "tool-approval",
-        approval_for=read_id(call.get("callId"))[0] or None,
-        source=Source(block, path, spec),
-    )
-
-
-def _write_approval(call: Call, context: EncodeContext) -> JSON:
-    """The fields that an edit may change; the others stay as they were read."""
-    inner: Object = {"name": context.name(call.name), "arguments": call.input}
-    return {"requestId": context.call_id(call), "toolCall": inner}
-
-
-_INPUT = "input"
-"""The name of the call that asks for input, where the content names none."""
-
-
-def _read_input_request(block: Object, path: JsonPath, spec: Block) -> Part:
-    """A request for something else than approval: its base type holds only an id."""
-    call_id, origin = read_id(block.get("requestId"))
-    return Call(
-        call_id,
-        read_name(block.get("name")) or _INPUT,
-        _read_arguments(block.get("arguments")),
-        origin,
-        "input",
-        source=Source(block, path, spec),
-    )
-
-
-def _write_input_request(call: Call, context: EncodeContext) -> JSON:
-    request: Object = {"requestId": context.call_id(call)}
-    if call.name != _INPUT:
-        request["name"] = context.name(call.name)
-    if call.args.text:
-        request["arguments"] = call.input
-    return request
 
 
 # --- results --------------------------------------------------------------------------------------
@@ -232,28 +148,6 @@ def _read_server_result(block: Object, path: JsonPath, spec: Block) -> Part:
 def _write_server_result(result: Result, context: EncodeContext) -> JSON:
     outputs: list[JSON] = [{"$type": "text", "text": result.text}] if result.text else []
     return {"callId": context.result_id(result), "outputs": outputs}
-
-
-def _read_input_response(block: Object, path: JsonPath, spec: Block) -> Part:
-    """The answer to a request for approval or input: a decision with a reason, or text only."""
-    call_id, origin = read_id(block.get("requestId"))
-    answer: Object = {
-        key: block[key] for key in ("approved", "reason") if block.get(key) is not None
-    }
-    reason = answer.get("reason")
-    text_only = isinstance(reason, str) and "approved" not in answer
-    return Result(
-        call_id,
-        reason if text_only else answer,
-        origin=origin,
-        family=spec.family,
-        source=Source(block, path, spec),
-    )
-
-
-def _write_input_response(result: Result, context: EncodeContext) -> JSON:
-    answer = result.output if isinstance(result.output, dict) else {"reason": result.text}
-    return {"requestId": context.result_id(result), **answer}
 
 
 # --- block specs ----------------------------------------------------------------------------------
@@ -372,8 +266,8 @@ BLOCKS = blocks(
     _block(
         "functionCall",
         Call,
-        read=_read_call,
-        write=_write_function_call,
+        read=read_call,
+        write=write_function_call,
         fields=("name", "arguments", "informationalOnly"),
     ),
     _block(
@@ -386,8 +280,8 @@ BLOCKS = blocks(
     _block(
         "mcpServerToolCall",
         Call,
-        read=_read_call,
-        write=_write_mcp_call,
+        read=read_call,
+        write=write_mcp_call,
         fields=("name", "arguments"),
         family="mcp",
         executor="provider",
@@ -402,8 +296,8 @@ BLOCKS = blocks(
     _block(
         "toolApprovalRequest",
         Call,
-        read=_read_approval,
-        write=_write_approval,
+        read=read_approval,
+        write=write_approval,
         fields=("toolCall",),
         family="tool-approval",
         id_field="requestId",
@@ -411,8 +305,8 @@ BLOCKS = blocks(
     _block(
         "toolApprovalResponse",
         Result,
-        read=_read_input_response,
-        write=_write_input_response,
+        read=read_input_response,
+        write=write_input_response,
         fields=("toolCall", "approved", "reason"),
         family="tool-approval",
         id_field="requestId",
@@ -420,8 +314,8 @@ BLOCKS = blocks(
     _block(
         "inputRequest",
         Call,
-        read=_read_input_request,
-        write=_write_input_request,
+        read=read_input_request,
+        write=write_input_request,
         fields=("name", "arguments"),
         family="input",
         id_field="requestId",
@@ -429,8 +323,8 @@ BLOCKS = blocks(
     _block(
         "inputResponse",
         Result,
-        read=_read_input_response,
-        write=_write_input_response,
+        read=read_input_response,
+        write=write_input_response,
         fields=("approved", "reason"),
         family="input",
         id_field="requestId",
@@ -447,7 +341,7 @@ def _write_any_text(part: Text, context: EncodeContext) -> JSON:
 PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
     Text: _write_any_text,
     Media: write_media,
-    Call: _write_function_call,
+    Call: write_function_call,
     Result: _write_function_result,
     Reasoning: lambda part, context: _write_reasoning(part, context) if part.text else None,
 }
