@@ -83,19 +83,19 @@ class GenkitReader(TurnStreamReader):
         super().__init__(keep=keep)
         self.started = False
         self.framed = False
-        """True if chunks came in a frame: then a result must follow."""
+        """True if chunks arrived in a frame: then a result must follow."""
         self.index: JSON = None
         self.role: Role | None = None
         """The role of the current message; None before the first one."""
         self.requests: list[ToolRequest] = []
         """The tool requests of the current message."""
         self.ordinal = 0
-        """How many calls the stream has so far."""
+        """Number of calls in the stream so far."""
         self.emitted: dict[type[Part], int] = {}
         """What was read of the current message: characters of text, or the number of parts."""
         self.unanswered: list[Call] = []
         self.aggregates = False
-        """True if chunks came that repeat their whole message."""
+        """True if a chunk repeated its whole message."""
         self.unknown: Object = {}
         """Unknown fields of chunks, and what a flow returned if it is no response."""
         self.reported: set[str] = set()

@@ -10,7 +10,7 @@ Each update holds contents, and fields of the message and the answer they belong
 - calls-come-whole: only a code interpreter's inputs and outputs come in pieces, under one call id;
   they are emitted when they are complete.
 - usage-adds-up: token counts are contents of updates, and are added to those before.
-- first-values-count: id, model and time of an answer are the first ones that came, because they
+- first-values-count: id, model and time of an answer are the first ones that arrived, because they
   have been emitted.
 - no-event-for-errors: an `error` content need not be the end. An answer whose last message has no
   finish reason was cut off, and then an error that stands last is the reason.
@@ -42,6 +42,7 @@ from toolwire.wires.families.turns.stream_reader import (
     MessageRecord,
     TurnStream,
     TurnStreamReader,
+    growing_field,
 )
 from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
 from toolwire.wires.meai.blocks import CAPABILITIES, NAME, PART_WRITERS
@@ -177,14 +178,15 @@ class MeaiReader(TurnStreamReader):
     # --- contents ---
 
     def read_part(self, part: Part, block: Object, *, first: bool) -> list[Event]:
+        spec, kind = part.spec, block.get("$type")
+        if isinstance(spec, Block) and spec.deltas and type(part) is spec.part:
+            self.last_error = None
+            if spec.clean(block):
+                return self._read_growing(part, spec, block, first=first)
         details = block.get("details")
-        if block.get("$type") == "usage" and isinstance(details, dict):
+        if kind == "usage" and isinstance(details, dict):
             return self._read_usage(block, details, part.path)
-        self.last_error = block if block.get("$type") == "error" else None
-        spec = part.spec
-        grows = isinstance(spec, Block) and spec.deltas and type(part) is spec.part
-        if isinstance(spec, Block) and grows and spec.clean(block):
-            return self._read_growing(part, spec, block, first=first)
+        self.last_error = block if kind == "error" else None
         out = self.close_growing()
         self.keep_block(copy_json(block))
         return out + self.complete(part)
@@ -195,7 +197,7 @@ class MeaiReader(TurnStreamReader):
         if self._add_piece(block):
             return []
         out = self.close_growing()
-        self.growing = GrowingPart(spec, dict(block))
+        self.growing = GrowingPart(spec, dict(block), growing_field(spec))
         self.keep_block(self.growing.block)
         return out
 

@@ -140,12 +140,13 @@ class TurnHistory(Struct, frozen=True, eq=False, kw_only=True):
 
         Where their ids are not sent, only order pairs them: they follow the order of their calls.
         """
+        if not turn.results:
+            return
         results, turn.results = turn.results, []
         if any(context.hides_id(sent) for _, sent, _ in results):
             positions = {part.id: i for i, part in enumerate(turn.parts) if isinstance(part, Call)}
             results.sort(key=lambda result: positions.get(result[0], len(positions)))
-        if results:
-            out.append(self.create_message("tool", [block for _, _, block in results]))
+        out.append(self.create_message("tool", [block for _, _, block in results]))
 
     def write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
         """A part of a message as a block; None if there is nothing to write.

@@ -56,16 +56,18 @@ class GrowingPart(Struct, eq=False):
     spec: Block
     block: Object
     """The block as the whole message will hold it."""
+    field: str
+    """The field of the block that grows."""
     slot: int | None = None
     """None if no events are emitted for the part before it is complete, or at all."""
     pieces: list[str] = []
     """Its texts, joined at the end; only the first one if the body is not wanted."""
 
-    @property
-    def field(self) -> str:
-        """The field of the block that grows."""
-        ((_, field),) = self.spec.deltas.values()
-        return field
+
+def growing_field(spec: Block) -> str:
+    """The field of a block that grows in a stream."""
+    ((_, field),) = spec.deltas.values()
+    return field
 
 
 class MessageRecord(Struct, eq=False):
@@ -87,7 +89,7 @@ class TurnStreamReader(StreamReader):
         """Filled only if the body is wanted."""
         self.growing: GrowingPart | None = None
         self.slots = 0
-        """How many parts were opened."""
+        """Number of parts opened so far."""
         self.error: JSON = None
 
     # --- blocks ---
@@ -115,7 +117,7 @@ class TurnStreamReader(StreamReader):
     ) -> list[Event]:
         """Continue the growing text, or open a new one."""
         growing = self.growing
-        if first and growing is not None and growing.spec is spec and self._continues(block):
+        if first and growing is not None and self._continues(growing, spec, block):
             if self.keep:
                 growing.pieces.append(part.text)
             signature_field = self.stream.signature_field
@@ -123,22 +125,25 @@ class TurnStreamReader(StreamReader):
                 growing.block[signature_field] = copy_json(block[signature_field])
             return self._delta(growing, part.text)
         out = self.close_growing()
-        growing = self.growing = GrowingPart(spec, dict(block), self.next_slot(), [part.text])
+        field, slot = growing_field(spec), self.next_slot()
+        growing = self.growing = GrowingPart(spec, dict(block), field, slot, [part.text])
         self.keep_block(growing.block)
         if growing.slot is not None:
             out.append(PartStart(growing.slot, replace(part, text="", signature=None)))
         return out + self._delta(growing, part.text)
 
-    def _continues(self, block: Object) -> bool:
-        """True if a block has nothing but text, and the growing one is not signed yet.
+    def _continues(self, growing: GrowingPart, spec: Block, block: Object) -> bool:
+        """True if a block is text of the same type and nothing else, and no signature precedes it.
 
         Fields that are null do not count: some serializers write them all.
         """
-        growing = self.growing
-        if growing is None or growing.block.get(self.stream.signature_field) not in (None, ""):
+        if growing.spec is not spec or not isinstance(block.get(growing.field), str):
             return False
-        given: Object = {key: value for key, value in block.items() if value is not None}
-        return growing.spec.clean(given)
+        if growing.block.get(self.stream.signature_field) not in (None, ""):
+            return False
+        if spec.clean(block):
+            return True
+        return spec.clean({key: value for key, value in block.items() if value is not None})
 
     def _delta(self, growing: GrowingPart, text: str) -> list[Event]:
         return [PartDelta(growing.slot, text)] if text and growing.slot is not None else []
@@ -161,7 +166,7 @@ class TurnStreamReader(StreamReader):
         return [PartEnd(growing.slot, signature=signature, cut=cut)]
 
     def complete(self, part: Part) -> list[Event]:
-        """The event of a part that came whole, with the id of its call."""
+        """The event of a part that arrived whole, under the id of its call."""
         if isinstance(part, Call):
             part = self.identified(part)
         elif isinstance(part, Result):
