@@ -47,7 +47,7 @@ from toolwire.streaming.events import (
     TurnStart,
     Unsupported,
 )
-from toolwire.wires.engine.specs import Block, text_or_none
+from toolwire.wires.engine.specs import text_or_none
 from toolwire.wires.engine.stream import copy_json, merge
 from toolwire.wires.families.turns.stream_reader import (
     UNKNOWN_FIELD,
@@ -91,7 +91,7 @@ class GenkitReader(TurnStreamReader):
         """The tool requests of the current message."""
         self.ordinal = 0
         """Number of calls in the stream so far."""
-        self.emitted: dict[type[Part], int] = {}
+        self.sizes: dict[type[Part], int] = {}
         """What was read of the current message: characters of text, or the number of parts."""
         self.unanswered: list[Call] = []
         self.aggregates = False
@@ -132,12 +132,11 @@ class GenkitReader(TurnStreamReader):
 
     def _count_text(self, text: str) -> bool:
         assert self.growing is not None
-        self.emitted[Text if self.growing.spec.part is Text else Reasoning] += len(text)
+        self.sizes[Text if self.growing.spec.part is Text else Reasoning] += len(text)
         return True
 
     def _count(self, part: Part) -> None:
-        size = len(part.text) if isinstance(part, Text | Reasoning) else 1
-        self.emitted[type(part)] = self.emitted.get(type(part), 0) + size
+        self.sizes[type(part)] = self.sizes.get(type(part), 0) + _size(part)
 
     # --- chunks ---
 
@@ -189,7 +188,7 @@ class GenkitReader(TurnStreamReader):
     def _start_message(self, role: Role, index: JSON) -> None:
         self.role, self.index = role, index
         self.requests = []
-        self.emitted = {}
+        self.sizes = {}
         if self.keep:
             self.messages.append(MessageRecord({"role": MESSAGES.role_to_wire[role]}, []))
 
@@ -198,15 +197,8 @@ class GenkitReader(TurnStreamReader):
     def read_part(self, part: Part, block: Object, *, first: bool) -> list[Event]:
         if isinstance(part, Call):
             return self._read_request(part, block)
-        if not isinstance(part, Text | Reasoning):
-            self._count(part)
-        return super().read_part(part, block, first=first)
-
-    def read_text(
-        self, part: Text | Reasoning, spec: Block, block: Object, *, first: bool
-    ) -> list[Event]:
         self._count(part)
-        return super().read_text(part, spec, block, first=first)
+        return super().read_part(part, block, first=first)
 
     def answered(self, result: Result) -> Result:
         """The result with the id of its call: by its ref, or by its name.
@@ -309,10 +301,10 @@ class GenkitReader(TurnStreamReader):
     # --- messages that are repeated ---
 
     def _read_aggregated(self, content: list[JSON], path: JsonPath) -> list[Event]:
-        """Emit what is new in a chunk that holds the whole message so far."""
+        """Read what is new in a chunk that holds the whole message so far."""
         requests = list(self.requests)
         readable: list[JSON] = []
-        sizes: dict[type[Part], int] = {}
+        compared: dict[type[Part], int] = {}
         out: list[Event] = []
         for i, block in enumerate(content):
             try:
@@ -321,11 +313,10 @@ class GenkitReader(TurnStreamReader):
                 continue
             readable.append(block)
             if not isinstance(part, Call):
-                out += self._read_new(part, sizes)
+                out += self._read_new(part, compared)
                 continue
-            known = next(
-                (one for one in requests if (one.ref, one.call.name) == (part.id, part.name)), None
-            )
+            same = (req for req in requests if (req.ref, req.call.name) == (part.id, part.name))
+            known = next(same, None)
             if known is not None:
                 requests.remove(known)
             if (known is None or not known.closed) and isinstance(block, dict):
@@ -334,21 +325,19 @@ class GenkitReader(TurnStreamReader):
             self._replace_content([copy_json(block) for block in readable])
         return out
 
-    def _read_new(self, part: Part, sizes: dict[type[Part], int]) -> list[Event]:
-        """Emit what a repeated part has beyond what was emitted.
+    def _read_new(self, part: Part, compared: dict[type[Part], int]) -> list[Event]:
+        """Read what a repeated part has beyond what was read before.
 
-        `sizes` counts the parts that were compared so far as `emitted` does.
+        `compared` counts the repeated parts as `sizes` counts the parts that were read.
         """
-        kind = type(part)
-        start, emitted = sizes.get(kind, 0), self.emitted.get(kind, 0)
-        sizes[kind] = start + (len(part.text) if isinstance(part, Text | Reasoning) else 1)
-        raw = part.raw
-        if sizes[kind] <= emitted or not isinstance(raw, dict):
+        start, known = compared.get(type(part), 0), self.sizes.get(type(part), 0)
+        compared[type(part)] = start + _size(part)
+        block = part.raw
+        if start + _size(part) <= known or not isinstance(block, dict):
             return []
         if isinstance(part, Text | Reasoning):
-            part = replace(part, text=part.text[max(emitted - start, 0) :])
-            return self.read_part(part, raw, first=emitted > start)
-        return self.read_part(part, raw, first=False)
+            part = replace(part, text=part.text[max(known - start, 0) :])
+        return self.read_part(part, block, first=known > start)
 
     def _replace_content(self, content: list[JSON]) -> None:
         """Replace the kept blocks of the current message; open parts continue in the new ones."""
@@ -401,7 +390,7 @@ class GenkitReader(TurnStreamReader):
         return self.identified(part)
 
     def _complete_message(self, parts: tuple[Part, ...]) -> list[Event]:
-        """Emit what the response holds of its message beyond what was emitted."""
+        """Read what the response holds of its message beyond what was read before."""
         out: list[Event] = []
         if self.role != "assistant":
             out = self.close_parts(cut=False)
@@ -409,17 +398,17 @@ class GenkitReader(TurnStreamReader):
                 out.append(TurnStart("assistant"))
             self._start_message("assistant", None)
         calls = match_calls(self.requests, [part for part in parts if isinstance(part, Call)])
-        if not self.emitted and not self.requests:
+        if not self.sizes and not self.requests:
             return out + [PartComplete(self._identify(part)) for part in parts]
-        sizes: dict[type[Part], int] = {}
+        compared: dict[type[Part], int] = {}
         for part in parts:
             if isinstance(part, Text | Reasoning):
-                out += self._read_new(part, sizes)
+                out += self._read_new(part, compared)
         out += self.close_parts(cut=False)
         missing = [
             part
             for part in parts
-            if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.emitted
+            if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.sizes
         ]
         return out + [PartComplete(self._identify(part)) for part in (*calls, *missing)]
 
@@ -441,3 +430,7 @@ class GenkitReader(TurnStreamReader):
         if not self.messages and not self.unknown and not self.peer_failed:
             raise self.nothing()
         return {**self.unknown, "message": message, **earlier, **self.error_field()}
+
+
+def _size(part: Part) -> int:
+    return len(part.text) if isinstance(part, Text | Reasoning) else 1

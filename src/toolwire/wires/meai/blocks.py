@@ -110,7 +110,10 @@ def _write_function_result(result: Result, context: EncodeContext) -> JSON:
     context.note_result_form(result, flag=False, structure=True)
     output = context.output(result)
     if isinstance(output, tuple):
-        contents = [PART_WRITERS[type(part)](part, context) for part in output]
+        contents = [
+            part.value if isinstance(part, Opaque) else PART_WRITERS[type(part)](part, context)
+            for part in output
+        ]
         output = [content for content in contents if content is not None] or ""
     return {"$type": "functionResult", "callId": context.result_id(result), "result": output}
 
