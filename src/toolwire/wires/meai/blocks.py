@@ -23,9 +23,7 @@ from toolwire.wires.engine.specs import (
     text_or_none,
 )
 from toolwire.wires.meai.calls import (
-    read_approval,
     read_call,
-    read_input_request,
     read_input_response,
     write_approval,
     write_function_call,
@@ -299,7 +297,7 @@ BLOCKS = blocks(
     _block(
         "toolApprovalRequest",
         Call,
-        read=read_approval,
+        read=read_call,
         write=write_approval,
         fields=("toolCall",),
         family="tool-approval",
@@ -317,7 +315,7 @@ BLOCKS = blocks(
     _block(
         "inputRequest",
         Call,
-        read=read_input_request,
+        read=read_call,
         write=write_input_request,
         fields=("name", "arguments"),
         family="input",

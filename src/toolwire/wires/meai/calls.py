@@ -12,23 +12,28 @@ from toolwire.conversation.parts import Call, Executor, Part, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, read_id, read_name, require_object
 
-
-def _read_arguments(value: JSON) -> LazyJson:
-    return LazyJson("") if value is None else LazyJson.from_value(value)
+_INPUT = "input"
+_DEFAULT_NAMES = {"tool-approval": "tool", "input": _INPUT}
+"""By family, the name of a call whose content has none."""
 
 
 def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("callId"))
-    executor: Executor = "provider"
-    if spec.executor == "client" and block.get("informationalOnly") is not True:
-        executor = "client"
+    """Read a call, or a request for input; a request for approval has its call inside it."""
+    call_id, origin = read_id(block.get(spec.ids[0].name))
+    is_approval = "toolCall" in spec.keys
+    call = require_object(block.get("toolCall") or {}) if is_approval else block
+    arguments = call.get("arguments")
+    executor: Executor = "client"
+    if spec.executor == "provider" or block.get("informationalOnly") is True:
+        executor = "provider"
     return Call(
         call_id,
-        read_name(block.get("name")),
-        _read_arguments(block.get("arguments")),
+        read_name(call.get("name")) or _DEFAULT_NAMES.get(spec.family, ""),
+        LazyJson("") if arguments is None else LazyJson.from_value(arguments),
         origin,
         spec.family,
         executor,
+        approval_for=(read_id(call.get("callId"))[0] or None) if is_approval else None,
         source=Source(block, path, spec),
     )
 
@@ -47,40 +52,9 @@ def write_mcp_call(call: Call, context: EncodeContext) -> JSON:
     return {"callId": call_id, "name": call.name, "arguments": call.input}
 
 
-def read_approval(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("requestId"))
-    call = require_object(block.get("toolCall") or {})
-    return Call(
-        call_id,
-        read_name(call.get("name")) or "tool",
-        _read_arguments(call.get("arguments")),
-        origin,
-        "tool-approval",
-        approval_for=read_id(call.get("callId"))[0] or None,
-        source=Source(block, path, spec),
-    )
-
-
 def write_approval(call: Call, context: EncodeContext) -> JSON:
     inner: Object = {"name": context.name(call.name), "arguments": call.input}
     return {"requestId": context.call_id(call), "toolCall": inner}
-
-
-_INPUT = "input"
-"""The name of the call that asks for input, where the content names none."""
-
-
-def read_input_request(block: Object, path: JsonPath, spec: Block) -> Part:
-    """A request for something else than approval: its base type holds only an id."""
-    call_id, origin = read_id(block.get("requestId"))
-    return Call(
-        call_id,
-        read_name(block.get("name")) or _INPUT,
-        _read_arguments(block.get("arguments")),
-        origin,
-        "input",
-        source=Source(block, path, spec),
-    )
 
 
 def write_input_request(call: Call, context: EncodeContext) -> JSON:
